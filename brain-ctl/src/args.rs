@@ -1,0 +1,377 @@
+//! The command line: which commands there are, how they are told apart, and the help about them.
+//!
+//! Commands are rows of one table. The tree that clap parses with knows their names only; the
+//! arguments of a command are added when that command is the one (`Command::defer`), because building
+//! all of them at each start is time that nobody gets back. Completions and man pages build the rest.
+
+use std::ffi::OsString;
+
+use brain_protocol::{Exit, Fault, FaultCode, VERSION};
+use clap::{ArgMatches, Args, Command, FromArgMatches, error::ErrorKind};
+
+use crate::{
+    context::Context,
+    fail,
+    output::{self, Outcome},
+    verbs,
+};
+
+/// Where a command stands in the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Changes pages.
+    Writing,
+    /// Reads pages.
+    Reading,
+    /// Tags and links.
+    Organising,
+    /// The daemon and the programs.
+    Service,
+    /// In no help.
+    Hidden,
+}
+
+impl Group {
+    const SHOWN: [(Self, &'static str); 4] = [
+        (Self::Writing, "Writing"),
+        (Self::Reading, "Reading"),
+        (Self::Organising, "Organising"),
+        (Self::Service, "Service"),
+    ];
+}
+
+/// A command: its arguments are its fields.
+pub(crate) trait Verb: Args {
+    /// Its name on the command line.
+    const NAME: &'static str;
+    /// Where it stands in the help.
+    const GROUP: Group;
+    /// Its purpose, in one line of at most 44 characters.
+    const ABOUT: &'static str;
+    /// Two examples, each a command and what it does.
+    const EXAMPLES: &'static str;
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What kept it from being done.
+    fn run(self, context: &Context) -> Result<Outcome, Fault>;
+}
+
+/// A command in the table.
+pub(crate) struct Row {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    group: Group,
+    about: &'static str,
+    build: fn(Command) -> Command,
+    run: fn(&ArgMatches, &Context) -> Result<Outcome, Fault>,
+}
+
+impl Row {
+    /// The row of a command.
+    pub(crate) const fn of<V: Verb>() -> Self {
+        Self {
+            name: V::NAME,
+            group: V::GROUP,
+            about: V::ABOUT,
+            build: |command| {
+                let command = Shared::augment_args(V::augment_args(command));
+                command.about(V::ABOUT).long_about(None).after_help(V::EXAMPLES)
+            },
+            run: |matches, context| match V::from_arg_matches(matches) {
+                Ok(verb) => verb.run(context),
+                Err(e) => Err(usage_fault(&e)),
+            },
+        }
+    }
+}
+
+/// The flags that stand before or after every command.
+#[derive(Debug, Args)]
+struct Shared {
+    /// Print one JSON value, errors included
+    #[arg(long, help_heading = "Every command", display_order = 100)]
+    json: bool,
+
+    /// Print only the essential
+    #[arg(long, short, help_heading = "Every command", display_order = 101)]
+    quiet: bool,
+
+    /// Do not start a daemon (BRAIN_NO_START=1)
+    #[arg(long, help_heading = "Every command", display_order = 102)]
+    no_start: bool,
+}
+
+/// A command with its arguments, ready to be done.
+pub(crate) type Run = Box<dyn FnOnce(&Context) -> Result<Outcome, Fault>>;
+
+/// What the command line asks for.
+pub(crate) enum Parsed {
+    /// It has been answered: help, or the version.
+    Done(Outcome),
+    /// It is wrong.
+    Wrong {
+        /// Why.
+        fault: Fault,
+        /// Whether the answer has to be JSON.
+        json: bool,
+    },
+    /// A command.
+    Run {
+        /// The flags that all commands share.
+        context: Context,
+        /// The command with its arguments.
+        run: Run,
+    },
+}
+
+/// What `brain --version` prints.
+pub(crate) fn version_line() -> String {
+    format!("brain {VERSION}\n")
+}
+
+/// The command line's meaning.
+pub(crate) fn parse(args: &[OsString]) -> Parsed {
+    let flags = || args.iter().skip(1).take_while(|arg| *arg != "--");
+    let json = flags().any(|arg| arg == "--json");
+    let mut root = tree();
+    // The help of all commands is put together only when somebody wants it.
+    if flags().any(|arg| arg == "--help" || arg == "-h" || arg == "help") {
+        root = root.override_help(overview(output::stdout_width().unwrap_or(80)));
+    }
+    let mut matches = match root.try_get_matches_from_mut(args) {
+        Ok(matches) => matches,
+        Err(e) => {
+            return match e.kind() {
+                ErrorKind::DisplayHelp => match output::help(e.render().to_string(), json) {
+                    Ok(help) => Parsed::Done(help),
+                    Err(fault) => Parsed::Wrong { fault, json },
+                },
+                ErrorKind::DisplayVersion if json => {
+                    Parsed::Done(Outcome::text(format!("{{\"version\":\"{VERSION}\"}}\n")))
+                }
+                ErrorKind::DisplayVersion => Parsed::Done(Outcome::text(version_line())),
+                _ => Parsed::Wrong { fault: usage_fault(&e), json },
+            };
+        }
+    };
+    let Some((name, mut own)) = matches.remove_subcommand() else {
+        if json {
+            let fault = fail::usage("no command given").hint("see all of them with: brain --help");
+            return Parsed::Wrong { fault, json };
+        }
+        let notes = vec![format!("no command given\n\n{}", overview(80).trim_end())];
+        return Parsed::Done(Outcome { notes, exit: Some(Exit::Usage), ..Outcome::default() });
+    };
+    let Some(row) = verbs::ALL.iter().find(|row| row.name == name) else {
+        return Parsed::Wrong { fault: fail::usage(format!("no command \"{name}\"")), json };
+    };
+    let mut context = Context { no_start: set("BRAIN_NO_START"), ..Context::default() };
+    for level in [&mut matches, &mut own] {
+        if let Ok(shared) = Shared::from_arg_matches_mut(level) {
+            context.json |= shared.json;
+            context.quiet |= shared.quiet;
+            context.no_start |= shared.no_start;
+        }
+    }
+    let run = row.run;
+    Parsed::Run { context, run: Box::new(move |context| run(&own, context)) }
+}
+
+/// Whether an environment variable says yes.
+fn set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// The whole command line, for clap.
+pub(crate) fn tree() -> Command {
+    // The arguments' own description comes with them: ours is set after it.
+    let root = Shared::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
+    let root = root.version(VERSION).subcommand_value_name("COMMAND");
+    root.subcommands(verbs::ALL.iter().map(|row| {
+        let hidden = row.group == Group::Hidden;
+        Command::new(row.name).about(row.about).hide(hidden).defer(row.build)
+    }))
+}
+
+const ABOUT: &str = "A personal knowledge store";
+
+/// What `brain --help` prints: every command in its group.
+fn overview(width: usize) -> String {
+    const NAME: usize = 14;
+    let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] COMMAND\n");
+    let entry = |text: &mut String, indent: usize, name: &str, about: &str| {
+        let name = format!("{}{name}", " ".repeat(indent));
+        text.push_str(&format!("{name:<column$}", column = NAME + 2));
+        let mut used = NAME + 2;
+        for (i, word) in about.split(' ').enumerate() {
+            let length = word.chars().count();
+            if i > 0 && used + 1 + length > width {
+                text.push_str(&format!("\n{}", " ".repeat(NAME + 2)));
+                used = NAME + 2;
+            } else if i > 0 {
+                text.push(' ');
+                used += 1;
+            }
+            text.push_str(word);
+            used += length;
+        }
+        text.push('\n');
+    };
+    for (group, title) in Group::SHOWN {
+        text.push_str(&format!("\n{title}:\n"));
+        for row in verbs::ALL.iter().filter(|row| row.group == group) {
+            entry(&mut text, 2, row.name, row.about);
+        }
+    }
+    text.push_str("\nOptions:\n");
+    for (flag, about) in [
+        ("--json", "Print one JSON value, errors included"),
+        ("-q, --quiet", "Print only the essential"),
+        ("--no-start", "Do not start a daemon (BRAIN_NO_START=1)"),
+        ("-h, --help", "Print help; also of a command"),
+        ("-V, --version", "Print the version"),
+    ] {
+        entry(&mut text, 2, flag, about);
+    }
+    text.push_str("\nEnvironment:\n");
+    for (variable, about) in [
+        ("BRAIN_HOME", "Where the brain lives (~/.brain)"),
+        ("BRAIN_SOCKET", "The daemon's socket (in the home: run/)"),
+    ] {
+        entry(&mut text, 2, variable, about);
+    }
+    text.push_str("\nExamples:\n  brain capture \"Buy milk\"\n  brain search milk\n");
+    text
+}
+
+/// What clap has to say, as a fault: its first paragraph is what happened, its tips are the way out.
+fn usage_fault(error: &clap::Error) -> Fault {
+    let text = error.render().to_string();
+    let mut paragraphs = text.split("\n\n");
+    let first = paragraphs.next().unwrap_or_default();
+    let message: Vec<&str> = first.trim_start_matches("error: ").lines().map(str::trim).collect();
+    let mut ways: Vec<String> = Vec::new();
+    for line in paragraphs.flat_map(str::lines).map(str::trim) {
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            ways.push(tip.to_owned());
+        } else if let Some(usage) = line.strip_prefix("Usage: ")
+            && ways.is_empty()
+        {
+            ways.push(format!("usage: {usage}"));
+        }
+    }
+    let fault = Fault::new(FaultCode::Usage, message.join(" "));
+    match ways.is_empty() {
+        true => fault.hint("see: brain --help"),
+        false => fault.hint(ways.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_is_sound() {
+        tree().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_a_purpose_and_two_examples() {
+        let mut root = tree();
+        root.build();
+        let mut seen = 0;
+        for command in root.get_subcommands().filter(|c| c.get_name() != "help") {
+            let name = command.get_name().to_owned();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty() && !about.contains('\n'), "{name}");
+            let mut command = command.clone();
+            let help = command.render_help().to_string();
+            let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
+            let shown =
+                examples.lines().filter(|l| l.trim_start().contains(&format!("brain {name}"))).count();
+            assert_eq!(shown, 2, "{name} has {shown} examples");
+            for flag in ["--json", "--quiet", "--no-start", "--help"] {
+                assert!(help.contains(flag), "{name} lacks {flag}");
+            }
+            for argument in command.get_arguments() {
+                assert!(
+                    argument.get_help().is_some() || argument.get_id() == "help",
+                    "{name} {}",
+                    argument.get_id()
+                );
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, verbs::ALL.len());
+    }
+
+    #[test]
+    fn the_overview_lists_every_command_in_60_columns() {
+        let text = overview(60);
+        for row in verbs::ALL {
+            let listed = text.lines().any(|line| line.starts_with(&format!("  {} ", row.name)));
+            assert_eq!(listed, row.group != Group::Hidden, "{}", row.name);
+        }
+        for line in text.lines() {
+            assert!(line.chars().count() <= 60, "{line}");
+        }
+        assert_eq!(text, overview(60), "no line is broken at 60");
+        assert!(overview(40).lines().all(|line| line.chars().count() <= 41), "{}", overview(40));
+    }
+
+    fn wrong(args: &[&str]) -> Fault {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        match parse(&args) {
+            Parsed::Wrong { fault, .. } => fault,
+            Parsed::Done(_) => panic!("{args:?} is answered"),
+            Parsed::Run { context, run } => match run(&Context { no_start: true, ..context }) {
+                Err(fault) => fault,
+                Ok(_) => panic!("{args:?} ran"),
+            },
+        }
+    }
+
+    #[test]
+    fn a_mistyped_command_or_flag_is_refused_with_the_nearest() {
+        for (args, nearest) in [
+            (&["brain", "serch", "x"][..], "search"),
+            (&["brain", "captur", "x"], "capture"),
+            (&["brain", "search", "x", "--limt", "3"], "--limit"),
+            (&["brain", "list", "--jsn"], "--json"),
+            (&["brain", "--quite", "list"], "--quiet"),
+            (&["brain", "list", "--sort", "updatd"], "updated"),
+        ] {
+            let fault = wrong(args);
+            assert_eq!(fault.code, FaultCode::Usage, "{args:?}");
+            assert!(fault.hint.as_ref().is_some_and(|h| h.contains(nearest)), "{args:?}: {fault:?}");
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_and_bad_types_are_usage_errors() {
+        for args in [
+            &["brain", "search", "x", "--limit", "0"][..],
+            &["brain", "search", "x", "--limit", "201"],
+            &["brain", "graph", "x", "--depth", "6"],
+            &["brain", "capture", "x", "--type", "Big Idea"],
+            &["brain", "get"],
+            &["brain", "revert", "x", "0"],
+            &["brain", "list", "--all", "--limit", "3"],
+        ] {
+            assert_eq!(wrong(args).code.exit(), Exit::Usage, "{args:?}");
+        }
+        assert_eq!(wrong(&["brain", "get", "Not A Slug"]).code, FaultCode::InvalidSlug);
+        assert_eq!(wrong(&["brain", "get", "a", "--source", "Bad_Source"]).code, FaultCode::InvalidSource);
+    }
+
+    #[test]
+    fn json_is_noticed_before_clap_understands() {
+        let args = ["brain", "serch", "--json"].map(OsString::from);
+        assert!(matches!(parse(&args), Parsed::Wrong { json: true, .. }));
+        let args = ["brain", "captur", "--", "--json"].map(OsString::from);
+        assert!(matches!(parse(&args), Parsed::Wrong { json: false, .. }));
+    }
+}

@@ -1,0 +1,339 @@
+//! The socket: one connection, one greeting each way, one question, one answer.
+//!
+//! The wire is `brain_protocol`'s; this module only moves its bytes. It starts no daemon (`start` does).
+
+use std::{
+    io::{self, BufReader, ErrorKind, Read, Write},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use brain_protocol::{
+    Answer, Event, Fault, FaultCode, FrameError, HELLO_LEN, Hello, PROTOCOL, Reply, VERSION, decode,
+    read_frame,
+};
+use interprocess::{
+    ConnectWaitMode,
+    local_socket::{
+        ConnectOptions, GenericFilePath, Stream, ToFsName,
+        traits::{Stream as _, StreamCommon as _},
+    },
+};
+
+use crate::fail;
+
+/// How long a daemon whose queue of connections is full may keep us at the door.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long the greeting may take, and each write.
+const GREETING: Duration = Duration::from_secs(30);
+
+/// Why there is no conversation.
+#[derive(Debug)]
+pub(crate) enum Missed {
+    /// Nobody listens there.
+    Absent,
+    /// Somebody hung up before greeting: a daemon at its end. It has not looked at the question.
+    Gone,
+    /// A daemon of another protocol. It has not looked at the question.
+    Mismatch(Hello),
+    /// Anything that trying again does not mend.
+    Fault(Fault),
+}
+
+impl Missed {
+    /// The fault to report when nothing can be done about it.
+    pub(crate) fn into_fault(self, socket: &Path) -> Fault {
+        match self {
+            Self::Absent => {
+                Fault::new(FaultCode::Unreachable, format!("no daemon answers at {}", socket.display()))
+                    .hint("start it with: brain serve")
+            }
+            Self::Gone => Fault::new(
+                FaultCode::Unreachable,
+                format!("the daemon at {} closed the connection without a greeting", socket.display()),
+            )
+            .hint("it may be stopping: try again, or look at: brain status"),
+            Self::Mismatch(theirs) => Fault::new(
+                FaultCode::ProtocolMismatch,
+                format!(
+                    "brain {VERSION} speaks protocol {PROTOCOL}, the daemon {} (pid {}) speaks protocol {}",
+                    theirs.version_text(),
+                    theirs.pid,
+                    theirs.protocol
+                ),
+            )
+            .hint("end the daemon with: brain stop; the next command starts the one that fits"),
+            Self::Fault(fault) => fault,
+        }
+    }
+}
+
+/// A connection to the socket.
+///
+/// # Errors
+/// [`Missed::Absent`] when nobody listens; [`Missed::Fault`] for everything else.
+pub(crate) fn open(socket: &Path) -> Result<Stream, Missed> {
+    let broken = |e: io::Error| match e.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => Missed::Absent,
+        _ => Missed::Fault(unusable(socket, &e)),
+    };
+    let name = socket.to_fs_name::<GenericFilePath>().map_err(broken)?;
+    let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(CONNECT));
+    let begun = Instant::now();
+    loop {
+        let stream = options.connect_sync().map_err(broken)?;
+        // A full queue of connections does not look like a failure in this mode: the stream is there and
+        // has no peer. Wait in line.
+        match stream.peer_creds() {
+            Err(e) if matches!(e.kind(), ErrorKind::NotConnected | ErrorKind::ConnectionReset) => {}
+            _ => return Ok(stream),
+        }
+        if begun.elapsed() > CONNECT {
+            return Err(Missed::Fault(
+                Fault::new(FaultCode::Busy, format!("the daemon at {} lets nobody in", socket.display()))
+                    .hint("try again; if it stays so: brain stop"),
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn unusable(socket: &Path, error: &io::Error) -> Fault {
+    let code = match error.kind() {
+        ErrorKind::PermissionDenied => FaultCode::Forbidden,
+        _ => FaultCode::Unreachable,
+    };
+    let fault = Fault::new(code, format!("cannot connect to {}: {}", socket.display(), fail::reason(error)));
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            fault.hint("only the user whose brain it is gets in; check BRAIN_HOME")
+        }
+        ErrorKind::InvalidInput => {
+            fault.hint("the path of a socket has at most 107 bytes: set BRAIN_SOCKET to a shorter one")
+        }
+        _ => fault.hint("check BRAIN_HOME and BRAIN_SOCKET"),
+    }
+}
+
+/// A daemon that has greeted and has our question.
+pub(crate) struct Session {
+    stream: BufReader<Stream>,
+    /// The daemon's greeting.
+    pub(crate) hello: Hello,
+}
+
+impl Session {
+    /// Sends the greeting and the question together, and reads the daemon's greeting.
+    ///
+    /// # Errors
+    /// See [`Missed`].
+    pub(crate) fn begin(mut stream: Stream, question: &[u8]) -> Result<Self, Missed> {
+        let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + question.len());
+        bytes.extend_from_slice(&Hello::ours(std::process::id()).to_bytes());
+        let length = u32::try_from(question.len()).map_err(|_| Missed::Fault(too_long(question.len())))?;
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(question);
+
+        let timed =
+            stream.set_recv_timeout(Some(GREETING)).and_then(|()| stream.set_send_timeout(Some(GREETING)));
+        timed.map_err(|e| Missed::Fault(lost(&e)))?;
+        // A daemon of another protocol closes before it has read everything: its greeting is there all the same.
+        let sent = stream.write_all(&bytes);
+        let mut stream = BufReader::with_capacity(16 * 1024, stream);
+        let mut greeting = [0_u8; HELLO_LEN];
+        match stream.read_exact(&mut greeting) {
+            Ok(()) => {}
+            Err(e) if is_timeout(&e) => return Err(Missed::Fault(silent(GREETING))),
+            Err(_) => {
+                return Err(match sent {
+                    Err(e) if is_timeout(&e) => Missed::Fault(silent(GREETING)),
+                    _ => Missed::Gone,
+                });
+            }
+        }
+        let hello = Hello::from_bytes(&greeting).map_err(|e| {
+            Missed::Fault(
+                Fault::new(FaultCode::BadFrame, e.to_string())
+                    .hint("another program has the socket: check BRAIN_SOCKET"),
+            )
+        })?;
+        if !hello.speaks_ours() {
+            return Err(Missed::Mismatch(hello));
+        }
+        sent.map_err(|e| Missed::Fault(if is_timeout(&e) { silent(GREETING) } else { lost(&e) }))?;
+        Ok(Self { stream, hello })
+    }
+
+    /// Waits for the answer; `patience` is for each message of it, and every event on the way goes to `on_event`.
+    ///
+    /// # Errors
+    /// The daemon's own fault, `timeout`, `bad_frame`, or `unreachable` when the connection is lost.
+    pub(crate) fn answer(
+        mut self,
+        patience: Duration,
+        mut on_event: impl FnMut(Event),
+    ) -> Result<Reply, Fault> {
+        if patience != GREETING {
+            self.stream.get_ref().set_recv_timeout(Some(patience)).map_err(|e| lost(&e))?;
+        }
+        loop {
+            let frame = read_frame(&mut self.stream).map_err(|e| match e {
+                FrameError::Io(e) if is_timeout(&e) => silent(patience),
+                FrameError::Io(e) => lost(&e),
+                FrameError::Closed => lost(&ErrorKind::UnexpectedEof.into()),
+                FrameError::TooLarge(_) => garbled(&e),
+            })?;
+            match decode::<Answer>(&frame).map_err(|e| garbled(&e))? {
+                Answer::Event(event) => on_event(event),
+                Answer::Reply(reply) => return Ok(reply),
+                Answer::Fault(fault) => return Err(fault),
+            }
+        }
+    }
+}
+
+/// The fault of a question that does not fit a frame.
+pub(crate) fn too_long(bytes: usize) -> Fault {
+    Fault::new(FaultCode::TooLarge, format!("the question has {bytes} bytes, more than one message may have"))
+        .hint("send less at once")
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn silent(patience: Duration) -> Fault {
+    Fault::new(FaultCode::Timeout, format!("the daemon said nothing for {} s", patience.as_secs()))
+        .hint("see how it is with: brain status")
+}
+
+fn lost(error: &io::Error) -> Fault {
+    let what = match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+            "the daemon closed the connection before it answered".to_owned()
+        }
+        _ => format!("the connection to the daemon failed: {}", fail::reason(error)),
+    };
+    Fault::new(FaultCode::Unreachable, what)
+        .hint("what you asked for may have been done or not: look before you repeat it")
+}
+
+fn garbled(detail: &dyn std::fmt::Display) -> Fault {
+    Fault::new(FaultCode::BadFrame, format!("the daemon's answer cannot be read: {detail}"))
+        .hint("restart the daemon: brain stop")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brain_protocol::{Request, encode, write_frame};
+    use std::{os::unix::net::UnixListener, path::PathBuf, thread::JoinHandle};
+
+    /// A daemon that greets as `hello`, reads `read` bytes, sends `answers` and hangs up.
+    fn daemon(name: &str, hello: Hello, answers: Vec<Answer>) -> (PathBuf, JoinHandle<io::Result<Vec<u8>>>) {
+        let path = std::env::temp_dir().join(format!("brain-{name}-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).expect("bind");
+        let serve = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            stream.write_all(&hello.to_bytes())?;
+            if !hello.speaks_ours() {
+                return Ok(Vec::new());
+            }
+            let mut greeting = [0_u8; HELLO_LEN];
+            stream.read_exact(&mut greeting)?;
+            let question = read_frame(&mut stream).map_err(io::Error::other)?;
+            for answer in &answers {
+                let frame = encode(answer).map_err(io::Error::other)?;
+                write_frame(&mut stream, &frame).map_err(io::Error::other)?;
+            }
+            Ok(question)
+        });
+        (path, serve)
+    }
+
+    fn ask(path: &Path, events: &mut Vec<Event>) -> Result<Reply, Missed> {
+        let question = encode(&Request::Status).expect("encode");
+        let session = Session::begin(open(path)?, &question)?;
+        session.answer(Duration::from_secs(2), |e| events.push(e)).map_err(Missed::Fault)
+    }
+
+    #[test]
+    fn events_come_before_the_reply() {
+        let progress = Event::Progress { done: 1, total: 2 };
+        let answers = vec![Answer::Event(progress.clone()), Answer::Reply(Reply::Stopping)];
+        let (path, serve) = daemon("events", Hello::ours(1), answers);
+        let mut events = Vec::new();
+        assert_eq!(ask(&path, &mut events).ok(), Some(Reply::Stopping));
+        assert_eq!(events, [progress]);
+        let question = serve.join().expect("join").expect("serve");
+        assert_eq!(decode::<Request>(&question), Ok(Request::Status));
+    }
+
+    #[test]
+    fn a_daemon_of_another_protocol_is_named() {
+        let theirs = Hello { protocol: PROTOCOL + 1, version: [0, 9, 0, 0], pid: 77 };
+        let (path, serve) = daemon("mismatch", theirs, Vec::new());
+        let missed = ask(&path, &mut Vec::new());
+        let Err(missed @ Missed::Mismatch(_)) = missed else { panic!("{missed:?}") };
+        let fault = missed.into_fault(&path);
+        assert_eq!(fault.code, FaultCode::ProtocolMismatch);
+        for part in [VERSION, "0.9.0.0", "protocol 1", "protocol 2", "77"] {
+            assert!(fault.message.contains(part), "{}", fault.message);
+        }
+        assert!(fault.hint.is_some_and(|h| h.contains("brain stop")));
+        let _ = serve.join();
+    }
+
+    #[test]
+    fn a_lost_answer_is_not_a_success_and_a_stranger_is_refused() {
+        let (path, serve) = daemon("lost", Hello::ours(1), Vec::new());
+        let missed = ask(&path, &mut Vec::new());
+        let Err(Missed::Fault(fault)) = missed else { panic!("{missed:?}") };
+        assert_eq!(fault.code, FaultCode::Unreachable);
+        let _ = serve.join();
+
+        let path = std::env::temp_dir().join(format!("brain-stranger-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).expect("bind");
+        let serve = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        });
+        let missed = ask(&path, &mut Vec::new());
+        let Err(Missed::Fault(fault)) = missed else { panic!("{missed:?}") };
+        assert_eq!(fault.code, FaultCode::BadFrame);
+        let _ = serve.join();
+    }
+
+    #[test]
+    fn a_full_queue_of_connections_is_waited_for() {
+        use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, accept, bind, listen, socket};
+        let path = std::env::temp_dir().join(format!("brain-full-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("socket");
+        bind(&listener, &SocketAddrUnix::new(&path).expect("address")).expect("bind");
+        listen(&listener, 0).expect("listen");
+        let first = open(&path).expect("the queue takes one");
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            let first = accept(&listener).expect("first");
+            (first, accept(&listener).expect("second"))
+        });
+        let begun = Instant::now();
+        let mut second = open(&path).expect("waits");
+        assert!(begun.elapsed() >= Duration::from_millis(90));
+        assert!(second.write_all(b"connected").is_ok());
+        drop((first, late.join()));
+    }
+
+    #[test]
+    fn nobody_there_is_absent() {
+        assert!(matches!(open(Path::new("/no/such.sock")), Err(Missed::Absent)));
+        let long = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
+        let missed = open(&long);
+        let Err(Missed::Fault(fault)) = missed else { panic!("long path") };
+        assert!(fault.hint.is_some_and(|h| h.contains("BRAIN_SOCKET")), "{}", fault.message);
+    }
+}

@@ -1,0 +1,114 @@
+//! What every command needs: the flags that all share, the home, the daemon, and the way to show an answer.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use brain_protocol::{Fault, FaultCode, Reply, Request, encode};
+use interprocess::local_socket::Stream;
+
+use crate::{
+    connect::{self, Missed, Session},
+    home::Home,
+    output::{self, Outcome, Show},
+    progress::Progress,
+    start,
+};
+
+/// How long the daemon may be silent over an ordinary question.
+const ORDINARY: Duration = Duration::from_secs(30);
+
+/// How long it may be silent over long work, during which it tells its progress.
+const LONG: Duration = Duration::from_secs(180);
+
+/// The flags that all commands share.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Context {
+    /// One JSON value on standard output.
+    pub(crate) json: bool,
+    /// Only the essential.
+    pub(crate) quiet: bool,
+    /// Never start a daemon.
+    pub(crate) no_start: bool,
+}
+
+impl Context {
+    /// Asks the daemon, which is started when none runs.
+    ///
+    /// # Errors
+    /// The daemon's own fault, or why there is no answer.
+    pub(crate) fn call(&self, request: &Request) -> Result<Reply, Fault> {
+        self.ask(request, !self.no_start)
+    }
+
+    /// Asks the daemon that runs; starts none.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; `unreachable` when none runs.
+    pub(crate) fn call_running(&self, request: &Request) -> Result<Reply, Fault> {
+        self.ask(request, false)
+    }
+
+    fn ask(&self, request: &Request, may_start: bool) -> Result<Reply, Fault> {
+        let question = encode(request).map_err(|e| {
+            Fault::new(FaultCode::TooLarge, format!("the question does not fit one message: {e}"))
+                .hint("send less at once")
+        })?;
+        let home = Home::find()?;
+        let patience = match request {
+            Request::Import(_) | Request::Doctor(_) => LONG,
+            _ => ORDINARY,
+        };
+        let begun = Instant::now();
+        let mut fresh: Option<Stream> = None;
+        loop {
+            let connected = match fresh.take() {
+                Some(stream) => Ok(stream),
+                None => connect::open(&home.socket()),
+            };
+            let missed = match connected.and_then(|stream| Session::begin(stream, &question)) {
+                Ok(session) => {
+                    let mut progress = Progress::new(self.quiet);
+                    match session.answer(patience, |event| progress.event(&event)) {
+                        // It is draining and has not done what we asked: wait for its end and start another.
+                        Err(fault) if fault.code == FaultCode::Stopping && may_start => Missed::Fault(fault),
+                        answer => return answer,
+                    }
+                }
+                Err(missed) => missed,
+            };
+            let over = begun.elapsed() > Duration::from_secs(10);
+            match missed {
+                Missed::Absent | Missed::Gone if may_start && !over => {
+                    if matches!(missed, Missed::Gone) {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    fresh = Some(start::ensure(&home, self.quiet)?);
+                }
+                Missed::Fault(fault) if fault.code == FaultCode::Stopping && may_start && !over => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Missed::Absent if !may_start => {
+                    let fault = Missed::Absent.into_fault(&home.socket());
+                    return Err(fault.hint(start_hint()));
+                }
+                missed => return Err(missed.into_fault(&home.socket())),
+            }
+        }
+    }
+
+    /// The outcome that shows `value` in the way that was asked for.
+    ///
+    /// # Errors
+    /// `internal`, when `value` cannot be put into JSON.
+    pub(crate) fn show(&self, value: &impl Show) -> Result<Outcome, Fault> {
+        output::show(value, self.json, self.quiet)
+    }
+}
+
+/// The command that starts a daemon.
+fn start_hint() -> String {
+    let program = start::program().unwrap_or_else(|| PathBuf::from("brain-daemon"));
+    format!("start it with: brain serve (it runs {})", program.display())
+}

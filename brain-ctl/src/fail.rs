@@ -1,0 +1,107 @@
+//! Faults of the client's own making: what the operating system said, in words with a way out.
+
+use std::{io, path::Path};
+
+use brain_protocol::{Fault, FaultCode, NameError, Slug, SourceId};
+
+/// The name that Unix people search for, where one is well known.
+pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
+    use io::ErrorKind as K;
+    Some(match error.kind() {
+        K::NotFound => "ENOENT",
+        K::PermissionDenied => "EACCES",
+        K::IsADirectory => "EISDIR",
+        K::NotADirectory => "ENOTDIR",
+        K::StorageFull => "ENOSPC",
+        K::ReadOnlyFilesystem => "EROFS",
+        _ => return None,
+    })
+}
+
+/// What went wrong, without Rust's `(os error 2)`.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let plain = match text.rfind(" (os error ") {
+        Some(at) => &text[..at],
+        None => &text,
+    };
+    match errno_name(error) {
+        Some(name) => format!("{name}: {}", lower_first(plain)),
+        None => plain.to_owned(),
+    }
+}
+
+/// A file or directory that would not do what `verb` says (`read`, `write`, `create`).
+pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
+    let code = match error.kind() {
+        io::ErrorKind::StorageFull => FaultCode::DiskFull,
+        io::ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        _ => FaultCode::Io,
+    };
+    Fault::new(code, format!("cannot {verb} {}: {}", path.display(), reason(error)))
+}
+
+/// A wrong command line, found after clap had no objection.
+pub(crate) fn usage(message: impl Into<String>) -> Fault {
+    Fault::new(FaultCode::Usage, message)
+}
+
+/// An answer that belongs to another question.
+pub(crate) fn unexpected(command: &str) -> Fault {
+    Fault::new(FaultCode::BadFrame, format!("the daemon's answer to `{command}` is of another kind"))
+        .hint("restart the daemon: brain stop")
+}
+
+/// The slug that was typed.
+///
+/// # Errors
+/// `invalid_slug`, with the nearest slug as the way out.
+pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
+    Slug::parse(text).map_err(|e| name(FaultCode::InvalidSlug, e))
+}
+
+/// The source that was typed.
+///
+/// # Errors
+/// `invalid_source`.
+pub(crate) fn source(text: Option<&str>) -> Result<Option<SourceId>, Fault> {
+    text.map(SourceId::parse).transpose().map_err(|e| name(FaultCode::InvalidSource, e))
+}
+
+fn name(code: FaultCode, error: NameError) -> Fault {
+    let fault = Fault::new(code, error.message);
+    match error.suggestion {
+        Some(s) => fault.hint(format!("did you mean \"{s}\"?")),
+        None => fault,
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(c) => c.to_lowercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_is_quoted_by_name_and_without_noise() {
+        let fault = file("read", Path::new("/no/such"), &io::Error::from_raw_os_error(2));
+        assert_eq!(fault.message, "cannot read /no/such: ENOENT: no such file or directory");
+        assert_eq!(fault.code, FaultCode::Io);
+        assert_eq!(
+            file("write", Path::new("x"), &io::Error::from_raw_os_error(28)).code,
+            FaultCode::DiskFull
+        );
+    }
+
+    #[test]
+    fn a_bad_slug_names_the_nearest() {
+        let fault = slug("Notes/My Page").map(|_| ()).map_err(|f| (f.code, f.hint));
+        assert_eq!(fault, Err((FaultCode::InvalidSlug, Some("did you mean \"notes/my-page\"?".into()))));
+    }
+}

@@ -1,0 +1,233 @@
+//! Where content comes from: words, a file, or standard input. `decisions.md` section 4.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, ErrorKind, IsTerminal, Read},
+    os::unix::ffi::OsStringExt,
+    path::{Component, Path, PathBuf},
+};
+
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin};
+
+use crate::{fail, output};
+
+/// Every way to give content, for messages.
+const WAYS: &str = "give the content as words, with --file PATH, or with --stdin";
+
+/// Content and the way it took.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Input {
+    /// The bytes as they came.
+    pub(crate) content: Vec<u8>,
+    /// Where they came from.
+    pub(crate) origin: Origin,
+}
+
+/// What `capture` shall keep.
+///
+/// # Errors
+/// `usage` for two ways at once, `empty_content` for none or nothing, `io` for a file that cannot be
+/// read, `too_large`.
+pub(crate) fn for_capture(words: Vec<OsString>, file: Option<&Path>, stdin: bool) -> Result<Input, Fault> {
+    let ways = usize::from(!words.is_empty()) + usize::from(file.is_some()) + usize::from(stdin);
+    if ways > 1 {
+        return Err(fail::usage("content comes from one place at a time: words, --file PATH, or --stdin")
+            .hint("leave all but one away"));
+    }
+    let input = match file {
+        _ if ways == 0 => {
+            return Err(Fault::new(FaultCode::EmptyContent, format!("nothing to capture: {WAYS}")));
+        }
+        Some(path) => from_file(path)?,
+        None if stdin => from_stdin()?,
+        None => from_words(words)?,
+    };
+    if is_blank(&input.content) {
+        let what = match &input.origin {
+            Origin::Argument => "the words are".to_owned(),
+            Origin::Stdin => "standard input is".to_owned(),
+            Origin::File(path) => format!("{path} is"),
+        };
+        return Err(Fault::new(FaultCode::EmptyContent, format!("{what} empty: {WAYS}")));
+    }
+    Ok(input)
+}
+
+/// The page that `put` shall store. Whether it may be empty is the daemon's to say.
+///
+/// # Errors
+/// `io` for a file that cannot be read, `too_large`.
+pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
+    match file {
+        Some(path) => from_file(path),
+        None => from_stdin(),
+    }
+}
+
+fn from_words(words: Vec<OsString>) -> Result<Input, Fault> {
+    let mut content = Vec::new();
+    for (i, word) in words.into_iter().enumerate() {
+        if i > 0 {
+            content.push(b' ');
+        }
+        content.extend_from_slice(&word.into_vec());
+    }
+    within_limit(content.len(), "the content")?;
+    Ok(Input { content, origin: Origin::Argument })
+}
+
+fn from_stdin() -> Result<Input, Fault> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        output::notice("reading the page from standard input; Ctrl-D on an empty line ends it");
+    }
+    let content = bounded(&mut stdin.lock(), "standard input").map_err(|e| match e {
+        Unread::Io(e) => {
+            Fault::new(FaultCode::Io, format!("cannot read standard input: {}", fail::reason(&e)))
+        }
+        Unread::Fault(f) => f,
+    })?;
+    Ok(Input { content, origin: Origin::Stdin })
+}
+
+fn from_file(path: &Path) -> Result<Input, Fault> {
+    let label = path.display().to_string();
+    let content = File::open(path)
+        .map_err(Unread::Io)
+        .and_then(|mut file| bounded(&mut file, &label))
+        .map_err(|e| match e {
+            Unread::Io(e) => unreadable(path, &e),
+            Unread::Fault(f) => f,
+        })?;
+    Ok(Input { content, origin: Origin::File(whole_path(path).to_string_lossy().into_owned()) })
+}
+
+/// `path` from the root; the real one when it goes up somewhere.
+fn whole_path(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if whole.components().any(|c| c == Component::ParentDir) {
+        return whole.canonicalize().unwrap_or(whole);
+    }
+    whole
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Fault {
+    let fault = fail::file("read", path, error);
+    match error.kind() {
+        ErrorKind::IsADirectory => {
+            fault.hint(format!("take a directory in with: brain import {}", path.display()))
+        }
+        ErrorKind::NotFound => fault.hint("check the path; a relative one starts at the current directory"),
+        _ => fault,
+    }
+}
+
+enum Unread {
+    Io(io::Error),
+    Fault(Fault),
+}
+
+/// Everything that `reader` has, as long as it is not more than a page may hold.
+fn bounded(reader: &mut impl Read, label: &str) -> Result<Vec<u8>, Unread> {
+    let mut content = Vec::new();
+    // One byte beyond tells "too much" from "just enough", and /dev/zero ends.
+    reader.take(MAX_CONTENT as u64 + 1).read_to_end(&mut content).map_err(Unread::Io)?;
+    within_limit(content.len(), label).map_err(Unread::Fault)?;
+    Ok(content)
+}
+
+fn within_limit(length: usize, label: &str) -> Result<(), Fault> {
+    if length <= MAX_CONTENT {
+        return Ok(());
+    }
+    Err(Fault::new(
+        FaultCode::TooLarge,
+        format!("{label} is over the limit of {} MB", MAX_CONTENT / 1_000_000),
+    )
+    .hint("split it into several pages"))
+}
+
+/// Nothing but white space and byte order marks.
+fn is_blank(content: &[u8]) -> bool {
+    std::str::from_utf8(content).is_ok_and(|text| text.chars().all(|c| c.is_whitespace() || c == '\u{FEFF}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    fn code(result: Result<Input, Fault>) -> Option<FaultCode> {
+        result.err().map(|f| f.code)
+    }
+
+    #[test]
+    fn words_are_joined_by_a_space_and_kept_byte_for_byte() {
+        let input = for_capture(words(&["buy", "☕", "now"]), None, false);
+        assert_eq!(input, Ok(Input { content: "buy ☕ now".into(), origin: Origin::Argument }));
+        let raw = for_capture(vec![OsString::from_vec(vec![0xff, b'a'])], None, false);
+        assert_eq!(raw.map(|i| i.content), Ok(vec![0xff, b'a']));
+    }
+
+    #[test]
+    fn two_ways_at_once_are_a_usage_error() {
+        let path = Path::new("x.md");
+        for result in [
+            for_capture(words(&["a"]), Some(path), false),
+            for_capture(words(&["a"]), None, true),
+            for_capture(Vec::new(), Some(path), true),
+            for_capture(words(&[""]), Some(path), false),
+        ] {
+            assert_eq!(code(result), Some(FaultCode::Usage));
+        }
+    }
+
+    #[test]
+    fn nothing_and_white_space_name_all_three_ways() {
+        for input in [words(&[]), words(&[""]), words(&["  ", "\n\t"]), words(&["\u{FEFF}\u{3000}"])] {
+            let Err(fault) = for_capture(input, None, false) else { panic!("taken") };
+            assert_eq!(fault.code, FaultCode::EmptyContent);
+            assert_eq!(fault.code.exit() as u8, 2);
+            for way in ["words", "--file PATH", "--stdin"] {
+                assert!(fault.message.contains(way), "{}", fault.message);
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_file_says_enoent_and_its_path() {
+        let Err(fault) = for_capture(Vec::new(), Some(Path::new("/no/such.md")), false) else {
+            panic!("taken")
+        };
+        assert_eq!(fault.code.exit() as u8, 1);
+        assert!(
+            fault.message.contains("ENOENT") && fault.message.contains("/no/such.md"),
+            "{}",
+            fault.message
+        );
+    }
+
+    #[test]
+    fn a_directory_is_pointed_to_import() {
+        let Err(fault) = for_put(Some(Path::new("/tmp"))) else { panic!("taken") };
+        assert_eq!(fault.code, FaultCode::Io);
+        assert!(fault.hint.is_some_and(|h| h.contains("brain import /tmp")));
+    }
+
+    #[test]
+    fn an_endless_file_is_refused_at_the_limit() {
+        assert_eq!(code(for_put(Some(Path::new("/dev/zero")))), Some(FaultCode::TooLarge));
+        assert!(within_limit(MAX_CONTENT, "x").is_ok());
+    }
+
+    #[test]
+    fn the_origin_of_a_file_is_absolute() {
+        let Ok(input) = for_put(Some(Path::new("./Cargo.toml"))) else { panic!("refused") };
+        let Origin::File(path) = input.origin else { panic!("no file") };
+        assert!(path.starts_with('/') && path.ends_with("/Cargo.toml") && !path.contains("/./"), "{path}");
+    }
+}

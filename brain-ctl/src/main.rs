@@ -1,0 +1,37 @@
+//! `brain`, the command-line client: arguments in, one question to the daemon, one answer out.
+//!
+//! It decides nothing about pages and opens no store. It is synchronous and has no runtime, because
+//! the whole of its life is shorter than a runtime's start. There is one way out: [`output::finish`].
+
+#![cfg_attr(test, allow(clippy::expect_used))]
+
+mod args;
+mod connect;
+mod context;
+mod fail;
+mod home;
+mod input;
+mod output;
+mod progress;
+mod start;
+mod verbs;
+
+use std::{ffi::OsString, process::ExitCode};
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // The version is asked for by scripts that time it: no command tree is built for it.
+    if let [_, flag] = args.as_slice()
+        && (flag == "--version" || flag == "-V")
+    {
+        return output::finish(&output::Outcome::text(args::version_line()), false);
+    }
+    match args::parse(&args) {
+        args::Parsed::Done(outcome) => output::finish(&outcome, false),
+        args::Parsed::Wrong { fault, json } => output::finish_fault(&fault, json),
+        args::Parsed::Run { context, run } => match run(&context) {
+            Ok(outcome) => output::finish(&outcome, context.quiet),
+            Err(fault) => output::finish_fault(&fault, context.json),
+        },
+    }
+}

@@ -1,0 +1,219 @@
+//! Tables that fit: columns give way, then go, and no row is ever wider than the terminal.
+
+use super::{
+    Text,
+    paint::{Paint, clean},
+    text::{fit, width},
+};
+
+/// Columns between columns.
+const GAP: usize = 2;
+
+/// How a column behaves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    head: &'static str,
+    /// It is never narrower than this, or than what it holds.
+    min: usize,
+    /// The highest goes first when there is no room; 0 stays.
+    gives_way: u8,
+    right: bool,
+    paint: fn(Paint, &str) -> String,
+}
+
+impl Column {
+    /// A column that stays whole.
+    pub(crate) const fn fixed(head: &'static str) -> Self {
+        Self { head, min: usize::MAX, gives_way: 0, right: false, paint: |_, text| text.to_owned() }
+    }
+
+    /// A column that can shrink to `min`.
+    pub(crate) const fn flexible(head: &'static str, min: usize) -> Self {
+        Self { min, ..Self::fixed(head) }
+    }
+
+    /// The same column, left out when there is no room; a higher `rank` goes first.
+    pub(crate) const fn optional(mut self, rank: u8) -> Self {
+        self.gives_way = rank;
+        self
+    }
+
+    /// The same column, for numbers.
+    pub(crate) const fn right(mut self) -> Self {
+        self.right = true;
+        self
+    }
+
+    /// The same column in colour.
+    pub(crate) const fn painted(mut self, paint: fn(Paint, &str) -> String) -> Self {
+        self.paint = paint;
+        self
+    }
+}
+
+/// Rows of cells under columns.
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// One more row; its cells are foreign text and are cleaned here.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
+        self.rows.push(cells.map(clean).to_vec());
+    }
+
+    /// Writes the table; nothing at all when there are no rows.
+    pub(crate) fn write(self, t: &mut Text) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let natural: Vec<usize> = (0..self.columns.len())
+            .map(|i| {
+                let cells = self.rows.iter().map(|row| row.get(i).map_or(0, |cell| width(cell)));
+                cells.max().unwrap_or(0).max(width(self.columns[i].head))
+            })
+            .collect();
+        let widths = layout(&self.columns, &natural, t.width);
+        let heads: Vec<String> = self.columns.iter().map(|c| c.head.to_owned()).collect();
+        let paint = t.paint;
+        let head = self.line(&heads, &widths, |_, text| paint.dim(text));
+        t.raw(&head);
+        for row in &self.rows {
+            let line = self.line(row, &widths, |column, text| (column.paint)(paint, text));
+            t.raw(&line);
+        }
+    }
+
+    fn line(
+        &self,
+        cells: &[String],
+        widths: &[Option<usize>],
+        style: impl Fn(&Column, &str) -> String,
+    ) -> String {
+        let last = widths.iter().rposition(Option::is_some);
+        let mut line = String::new();
+        for (i, column) in self.columns.iter().enumerate() {
+            let (Some(room), Some(cell)) = (widths[i], cells.get(i)) else { continue };
+            let cell = fit(cell, Some(room));
+            let fill = " ".repeat(room - width(&cell));
+            if !line.is_empty() {
+                line.push_str(&" ".repeat(GAP));
+            }
+            if column.right {
+                line.push_str(&fill);
+            }
+            line.push_str(&style(column, &cell));
+            if !column.right && Some(i) != last {
+                line.push_str(&fill);
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// The width of each column, or `None` for one that is left out.
+fn layout(columns: &[Column], natural: &[usize], room: Option<usize>) -> Vec<Option<usize>> {
+    let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
+    let Some(room) = room else { return widths };
+    let taken = |widths: &[Option<usize>]| {
+        let shown = widths.iter().flatten().count();
+        widths.iter().flatten().sum::<usize>() + GAP * shown.saturating_sub(1)
+    };
+    for (width, column) in widths.iter_mut().zip(columns) {
+        *width = width.map(|w| w.min(column.min));
+    }
+    while taken(&widths) > room {
+        let shown = (0..columns.len()).filter(|&i| widths[i].is_some());
+        match shown.filter(|&i| columns[i].gives_way > 0).max_by_key(|&i| columns[i].gives_way) {
+            Some(i) => widths[i] = None,
+            // Nothing may go any more: the widest gets narrower than it would like.
+            None => match widths.iter_mut().flatten().max() {
+                Some(widest) if *widest > 1 => *widest -= 1,
+                _ => break,
+            },
+        }
+    }
+    let mut spare = room.saturating_sub(taken(&widths));
+    while spare > 0 {
+        let mut grew = false;
+        for (width, &natural) in widths.iter_mut().zip(natural) {
+            if let Some(w) = width
+                && *w < natural
+                && spare > 0
+            {
+                *w += 1;
+                spare -= 1;
+                grew = true;
+            }
+        }
+        if !grew {
+            break;
+        }
+    }
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        Column::flexible("SLUG", 12),
+        Column::fixed("UPDATED").optional(1),
+        Column::fixed("TYPE").optional(2),
+        Column::flexible("TITLE", 8),
+    ];
+
+    fn shown(room: Option<usize>) -> String {
+        let mut table = Table::new(COLUMNS);
+        table.row([
+            "people/ada-lovelace",
+            "2026-11-21",
+            "person",
+            "Ada Lovelace 👩‍🔬 and the Analytical Engine",
+        ]);
+        table.row(["日本語/とても長い名前のページ", "2026-11-20", "note", "題\u{1b}[2J名"]);
+        let mut t = Text::plain(room);
+        table.write(&mut t);
+        t.as_str().to_owned()
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_terminal() {
+        for room in 1..140 {
+            for line in shown(Some(room)).lines() {
+                // Four columns cannot be narrower than one each with their gaps; two stay at the least.
+                assert!(width(line) <= room.max(4), "{room}: {line:?} has {}", width(line));
+            }
+        }
+    }
+
+    #[test]
+    fn columns_go_before_the_slug_does() {
+        let narrow = shown(Some(40));
+        assert!(narrow.contains("SLUG") && narrow.contains("TITLE") && !narrow.contains("TYPE"), "{narrow}");
+        assert!(shown(Some(100)).contains("person"));
+    }
+
+    #[test]
+    fn a_pipe_gets_everything_and_nothing_that_a_terminal_obeys() {
+        let all = shown(None);
+        assert!(all.contains("Ada Lovelace 👩‍🔬 and the Analytical Engine"));
+        assert!(!all.contains('\u{1b}') && !all.contains('…'));
+        assert!(all.lines().all(|line| line.trim_end() == line));
+    }
+
+    #[test]
+    fn an_empty_table_is_nothing() {
+        let mut t = Text::plain(Some(40));
+        Table::new(COLUMNS).write(&mut t);
+        assert_eq!(t.as_str(), "");
+    }
+}

@@ -1,0 +1,330 @@
+//! Text for people: lines that fit the terminal, by the width that is seen rather than by bytes.
+
+use std::io::{self, IsTerminal};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::paint::{Paint, clean, clean_char, clean_page};
+
+/// Width of a terminal that does not tell.
+const DEFAULT_WIDTH: usize = 80;
+
+/// Columns of the terminal at standard output; nothing for a file or a pipe, which have room for all.
+pub(crate) fn stdout_width() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let width = terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(w, _)| usize::from(w.0));
+    Some(if width == 0 { DEFAULT_WIDTH } else { width })
+}
+
+/// Text on its way to standard output.
+pub(crate) struct Text {
+    out: String,
+    terminal: bool,
+    /// Colour, or none.
+    pub(crate) paint: Paint,
+    /// Columns to fit into; `None` for no limit.
+    pub(crate) width: Option<usize>,
+}
+
+impl Text {
+    /// Text for standard output as it is.
+    pub(crate) fn for_stdout() -> Self {
+        let width = stdout_width();
+        Self { out: String::new(), terminal: width.is_some(), paint: Paint::new(width.is_some()), width }
+    }
+
+    /// Text for tests.
+    #[cfg(test)]
+    pub(crate) fn plain(width: Option<usize>) -> Self {
+        Self { out: String::new(), terminal: width.is_some(), paint: Paint::forced(false), width }
+    }
+
+    /// What has been written.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.out.into_bytes()
+    }
+
+    /// What has been written, for tests.
+    #[cfg(test)]
+    pub(crate) fn as_str(&self) -> &str {
+        &self.out
+    }
+
+    /// A line that is already clean, fits, and may have colour.
+    pub(crate) fn raw(&mut self, line: &str) {
+        self.out.push_str(line);
+        self.out.push('\n');
+    }
+
+    /// A line of foreign text: cleaned, and whole however long it is. For names and commands that people copy.
+    pub(crate) fn line(&mut self, text: &str) {
+        let line = clean(text);
+        self.raw(&line);
+    }
+
+    /// Prose after a `lead` that takes `indent` columns: cleaned, and broken between words under its own beginning.
+    pub(crate) fn prose(&mut self, lead: &str, indent: usize, text: &str) {
+        let room = self.width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(16));
+        let mut line = lead.to_owned();
+        let mut used = 0;
+        for word in clean(text).split_whitespace() {
+            let columns = width(word);
+            if used > 0 && used + 1 + columns > room {
+                self.raw(line.trim_end());
+                line = " ".repeat(indent);
+                used = 0;
+            } else if used > 0 {
+                line.push(' ');
+                used += 1;
+            }
+            line.push_str(word);
+            used += columns;
+        }
+        self.raw(line.trim_end());
+    }
+
+    /// `text`, cleaned and cut to what is left of the width after `taken` columns.
+    pub(crate) fn rest(&self, text: &str, taken: usize) -> String {
+        fit(&clean(text), self.width.map(|w| w.saturating_sub(taken)))
+    }
+
+    /// `label` and its value in a column of its own.
+    pub(crate) fn field(&mut self, label: &str, value: &str) {
+        let line = format!("{} {}", self.paint.dim(&pad(label, 9)), clean(value));
+        self.raw(&line);
+    }
+
+    /// A whole page: verbatim, except that a terminal gets nothing that it would obey.
+    pub(crate) fn page(&mut self, content: &str) {
+        if !self.terminal {
+            self.out.push_str(content);
+            return;
+        }
+        self.out.push_str(&clean_page(content));
+        if !self.out.ends_with('\n') {
+            self.out.push('\n');
+        }
+    }
+
+    /// A passage on one line after `indent` columns, with the byte ranges `matches` set off. When it is too
+    /// long, the part around the first match is shown.
+    pub(crate) fn passage(&mut self, indent: usize, passage: &str, matches: &[(u32, u32)]) {
+        let room = self.width.map(|w| w.saturating_sub(indent));
+        let mut line = " ".repeat(indent);
+        for (part, matched) in window(passage, matches, room) {
+            line.push_str(&if matched { self.paint.yellow(&part) } else { part });
+        }
+        self.raw(&line);
+    }
+}
+
+/// How many columns `text` takes.
+pub(crate) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// `text`, cut with `…` when it is wider than `room`.
+pub(crate) fn fit(text: &str, room: Option<usize>) -> String {
+    let Some(room) = room else { return text.to_owned() };
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let Some(room) = room.checked_sub(1) else { return String::new() };
+    format!("{}…", prefix(text, room).trim_end())
+}
+
+/// The longest beginning of `text` that takes at most `room` columns and cuts no character from its marks.
+fn prefix(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let mut end = text.len();
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > room {
+            end = at;
+            break;
+        }
+    }
+    // A sequence can be wider than its characters (emoji presentation), and must not end on a joiner.
+    while width(&text[..end]) > room || text[..end].ends_with('\u{200D}') {
+        end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+    }
+    &text[..end]
+}
+
+/// `text` and as many spaces as make it `columns` wide.
+pub(crate) fn pad(text: &str, columns: usize) -> String {
+    let mut padded = text.to_owned();
+    padded.extend(std::iter::repeat_n(' ', columns.saturating_sub(width(text))));
+    padded
+}
+
+/// The parts of `passage`, each with whether it matches, that fit `room` and show the first match.
+fn window(passage: &str, matches: &[(u32, u32)], room: Option<usize>) -> Vec<(String, bool)> {
+    let matched = |at: usize| matches.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
+    let chars: Vec<(char, bool)> =
+        passage.char_indices().map(|(at, c)| (clean_char(c), matched(at))).collect();
+    let columns = |part: &[(char, bool)]| width(&part.iter().map(|&(c, _)| c).collect::<String>());
+
+    let Some(room) = room else { return join(&chars) };
+    if columns(&chars) <= room {
+        return join(&chars);
+    }
+    let first = chars.iter().position(|&(_, m)| m).unwrap_or(0);
+    let length = chars[first..].iter().take_while(|&&(_, m)| m).count();
+    let mut start = 0;
+    if columns(&chars[..first + length]) + 1 > room {
+        // A third of the room goes to what stands before the match.
+        start = first;
+        while start > 0 && columns(&chars[start - 1..first]) <= room / 3 {
+            start -= 1;
+        }
+    }
+    let before = usize::from(start > 0);
+    let mut end = chars.len();
+    let mut after = 0;
+    if columns(&chars[start..]) + before > room {
+        after = 1;
+        end = start;
+        let mut used = 0;
+        while end < chars.len() {
+            used += chars[end].0.width().unwrap_or(0);
+            if used + before + after > room {
+                break;
+            }
+            end += 1;
+        }
+        while end > start && columns(&chars[start..end]) + before + after > room {
+            end -= 1;
+        }
+    }
+    let mut parts = join(&chars[start..end]);
+    if before == 1 {
+        parts.insert(0, ("…".into(), false));
+    }
+    if after == 1 && room > before {
+        parts.push(("…".into(), false));
+    }
+    parts
+}
+
+fn join(chars: &[(char, bool)]) -> Vec<(String, bool)> {
+    let mut parts: Vec<(String, bool)> = Vec::new();
+    for &(c, matched) in chars {
+        match parts.last_mut() {
+            Some((part, m)) if *m == matched => part.push(c),
+            _ => parts.push((c.to_string(), matched)),
+        }
+    }
+    parts
+}
+
+/// The day of an RFC 3339 time.
+pub(crate) fn day(time: &str) -> &str {
+    time.get(..10).unwrap_or(time)
+}
+
+/// Day and minute of an RFC 3339 time (UTC).
+pub(crate) fn minute(time: &str) -> String {
+    match (time.get(..10), time.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute}"),
+        _ => time.to_owned(),
+    }
+}
+
+/// `1 page`, `2 pages`.
+pub(crate) fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A size in decimal units.
+pub(crate) fn bytes(n: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if n < 1000 {
+        return format!("{n} B");
+    }
+    let mut value = n as f64 / 1000.0;
+    let mut unit = 0;
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_by_the_width_that_is_seen() {
+        assert_eq!(fit("hello", Some(5)), "hello");
+        assert_eq!(fit("hello!", Some(5)), "hell…");
+        assert_eq!(fit("日本語の本", Some(10)), "日本語の本");
+        assert_eq!(fit("日本語の本", Some(9)), "日本語の…");
+        assert_eq!(fit("日本語の本", Some(8)), "日本語…");
+        assert_eq!(fit("x", Some(0)), "");
+        for text in [
+            "👩‍👩‍👧‍👦 family and friends",
+            "❤️❤️❤️❤️ hearts",
+            "e\u{301}e\u{301}e\u{301}e\u{301}",
+            "🇩🇪🇫🇷🇯🇵 flags",
+            "กำลังเดินทาง",
+        ] {
+            for room in 0..20 {
+                let cut = fit(text, Some(room));
+                assert!(width(&cut) <= room, "{cut:?} is wider than {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_passage_is_whole_and_its_matches_are_set_off() {
+        let mut t = Text::plain(Some(40));
+        t.paint = Paint::forced(true);
+        t.passage(2, "low latency wins", &[(4, 11)]);
+        assert_eq!(t.as_str(), "  low \u{1b}[1;33mlatency\u{1b}[0m wins\n");
+        let mut t = Text::plain(Some(40));
+        t.passage(2, "low latency\u{1b}[2J wins", &[(4, 11)]);
+        assert_eq!(t.as_str(), "  low latency\u{FFFD}[2J wins\n");
+    }
+
+    #[test]
+    fn a_long_passage_shows_its_first_match() {
+        let text = format!("{}needle{}", "word ".repeat(30), " tail".repeat(30));
+        for room in [12, 20, 40, 80] {
+            let mut t = Text::plain(Some(room));
+            t.passage(2, &text, &[(150, 156)]);
+            let line = t.as_str().trim_end_matches('\n');
+            assert!(line.contains("needle") || room < 14, "{room}: {line}");
+            assert!(width(line) <= room, "{room}: {line}");
+        }
+    }
+
+    #[test]
+    fn prose_is_broken_between_words() {
+        let mut t = Text::plain(Some(24));
+        t.prose("ok  ", 4, "the quick brown fox jumps over\u{7} the dog");
+        assert_eq!(t.as_str(), "ok  the quick brown fox\n    jumps over\u{FFFD} the dog\n");
+    }
+
+    #[test]
+    fn odd_ranges_do_no_harm() {
+        for ranges in [vec![(5, 2)], vec![(0, 9999)], vec![(1, 2)], vec![(u32::MAX, u32::MAX)]] {
+            let mut t = Text::plain(Some(10));
+            t.passage(0, "日本語の本です", &ranges);
+            assert!(width(t.as_str().trim_end()) <= 10);
+        }
+    }
+
+    #[test]
+    fn sizes_and_counts_read_well() {
+        assert_eq!(
+            (bytes(999), bytes(1000), bytes(999_999)),
+            ("999 B".into(), "1.0 kB".into(), "1.0 MB".into())
+        );
+        assert_eq!((count(1, "page"), count(2, "page")), ("1 page".into(), "2 pages".into()));
+        assert_eq!(minute("2026-11-21T04:51:43.123Z"), "2026-11-21 04:51");
+    }
+}

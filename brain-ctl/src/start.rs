@@ -1,0 +1,240 @@
+//! Starting a daemon when none answers. `decisions.md` section 2.
+//!
+//! Clients that find no daemon at the same moment take turns through a lock on `run/start.lock`, so that
+//! only one of them starts one and all of them find it.
+
+use std::{
+    env,
+    fs::{self, File, OpenOptions},
+    io::{Read, Seek, SeekFrom},
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use brain_protocol::{Fault, FaultCode};
+use interprocess::local_socket::Stream;
+
+use crate::{
+    connect::{self, Missed},
+    fail,
+    home::Home,
+    output,
+};
+
+/// The daemon's program.
+const PROGRAM: &str = "brain-daemon";
+
+/// After this long, the user hears that we still wait.
+const NOTICE: Duration = Duration::from_secs(10);
+
+/// After this long without an answer, we give up (and leave the daemon to its work).
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+/// How long to go on trying while another process still holds the store: a daemon drains for 5 s at the most.
+const LOCKED: Duration = Duration::from_secs(7);
+
+/// A log larger than this begins anew; the old one is kept as `daemon.log.1`.
+const LOG_LIMIT: u64 = 1024 * 1024;
+
+/// The daemon's program: beside this one, else on `PATH`.
+pub(crate) fn program() -> Option<PathBuf> {
+    let beside = env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.join(PROGRAM)));
+    let on_path = || {
+        let path = env::var_os("PATH")?;
+        env::split_paths(&path).map(|dir| dir.join(PROGRAM)).find(|file| file.is_file())
+    };
+    beside.filter(|file| file.is_file()).or_else(on_path)
+}
+
+/// The fault of an installation without its daemon.
+pub(crate) fn no_program() -> Fault {
+    Fault::new(
+        FaultCode::Unreachable,
+        format!("no daemon is running, and {PROGRAM} is neither beside brain nor on PATH"),
+    )
+    .hint("build both programs: cargo build --release; or set PATH")
+}
+
+/// A connection to a daemon that is started for it, by us or by somebody else.
+///
+/// # Errors
+/// `unreachable` with the daemon's own last words when it ends instead of answering.
+pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
+    let program = program().ok_or_else(no_program)?;
+    home.prepare()?;
+    let lock_path = home.run_dir().join("start.lock");
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&lock_path)
+        .map_err(|e| fail::file("open", &lock_path, &e))?;
+
+    let begun = Instant::now();
+    let mut turn = false;
+    let mut noticed = false;
+    let mut daemon: Option<Started> = None;
+    loop {
+        match connect::open(&home.socket()) {
+            Ok(stream) => {
+                if let Some(daemon) = &daemon
+                    && !quiet
+                {
+                    output::notice(&format!("started {PROGRAM} (pid {})", daemon.child.id()));
+                }
+                return Ok(stream);
+            }
+            Err(Missed::Absent | Missed::Gone) => {}
+            Err(missed) => return Err(missed.into_fault(&home.socket())),
+        }
+        match &mut daemon {
+            // Whoever had the lock may have succeeded since we last knocked: knock once more with it in hand.
+            None if !turn => turn = lock.try_lock().is_ok(),
+            None => daemon = Some(Started::new(&program, home)?),
+            Some(started) => {
+                if let Some(end) = started.ended(home) {
+                    if !(end.store_was_locked && begun.elapsed() < LOCKED) {
+                        return Err(end.fault);
+                    }
+                    // The former daemon is still on its way out.
+                    daemon = None;
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
+        }
+        if begun.elapsed() > NOTICE && !noticed {
+            noticed = true;
+            output::notice(&format!("still waiting for {PROGRAM}; its log is {}", home.log().display()));
+        }
+        if begun.elapsed() > GIVE_UP {
+            return Err(Fault::new(
+                FaultCode::Unreachable,
+                format!("{PROGRAM} did not answer within {} s", GIVE_UP.as_secs()),
+            )
+            .hint(format!("see {}", home.log().display())));
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}
+
+/// A daemon that we started and that does not answer yet.
+struct Started {
+    child: Child,
+    log_from: u64,
+}
+
+/// How it ended.
+struct End {
+    fault: Fault,
+    store_was_locked: bool,
+}
+
+impl Started {
+    fn new(program: &Path, home: &Home) -> Result<Self, Fault> {
+        let log_path = home.log();
+        let log = open_log(&log_path).map_err(|e| fail::file("write", &log_path, &e))?;
+        let log_from = log.metadata().map_or(0, |m| m.len());
+        let mut command = Command::new(program);
+        // Its own process group: Ctrl-C at our terminal is not meant for it. The root as its directory: it must not
+        // keep a file system busy.
+        command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        if let Some(socket) = home.socket_override() {
+            command.env("BRAIN_SOCKET", socket);
+        }
+        let child = command.spawn().map_err(|e| {
+            Fault::new(
+                FaultCode::Unreachable,
+                format!("cannot start {}: {}", program.display(), fail::reason(&e)),
+            )
+            .hint("install the daemon beside brain, or on PATH")
+        })?;
+        Ok(Self { child, log_from })
+    }
+
+    /// Why it ended, when it did.
+    fn ended(&mut self, home: &Home) -> Option<End> {
+        let how = match self.child.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status.to_string(),
+            Err(e) => fail::reason(&e),
+        };
+        let words = last_words(&home.log(), self.log_from);
+        let store_was_locked = words.contains(LOCKED_WORDS);
+        let log = format!("the whole log is {}", home.log().display());
+        let (message, hint) = match reason_and_hint(&words) {
+            (reason, _) if reason.is_empty() => {
+                (format!("{PROGRAM} ended at once ({how}) and said nothing"), log)
+            }
+            (reason, None) => (format!("{PROGRAM} could not start: {reason}"), log),
+            (reason, Some(hint)) => {
+                (format!("{PROGRAM} could not start: {reason}"), format!("{hint}; {log}"))
+            }
+        };
+        Some(End { fault: Fault::new(FaultCode::Unreachable, message).hint(hint), store_was_locked })
+    }
+}
+
+fn open_log(path: &Path) -> std::io::Result<File> {
+    if fs::metadata(path).is_ok_and(|m| m.len() > LOG_LIMIT) {
+        fs::rename(path, path.with_extension("log.1"))?;
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+/// What a daemon says when another one has the store (`brain_daemon`'s `StoreError::Locked`).
+const LOCKED_WORDS: &str = "in use by another brain-daemon";
+
+/// What the daemon gave as its reason, and the way out that it named; else its last lines as they are.
+fn reason_and_hint(words: &str) -> (String, Option<String>) {
+    let said = format!("{PROGRAM}: error: ");
+    let Some(at) = words.rfind(&said) else { return (words.lines().collect::<Vec<_>>().join("; "), None) };
+    let mut lines = words[at + said.len()..].lines();
+    let reason = lines.next().unwrap_or_default().to_owned();
+    (reason, lines.find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned))
+}
+
+/// The last lines that were written to `log` from `from` on.
+fn last_words(log: &Path, from: u64) -> String {
+    const LINES: usize = 3;
+    const BYTES: u64 = 8 * 1024;
+    let mut bytes = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(from.max(length.saturating_sub(BYTES))))?;
+        file.take(BYTES).read_to_end(&mut bytes)
+    });
+    if read.is_err() {
+        return String::new();
+    }
+    let text = output::clean_lines(&String::from_utf8_lossy(&bytes));
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_those_of_this_start() {
+        let log = env::temp_dir().join(format!("brain-words-{}.log", std::process::id()));
+        let old = "old noise\n";
+        assert!(fs::write(&log, format!("{old}one\n\ntwo\nthree\n\u{1b}[31mfour\n")).is_ok());
+        let words = last_words(&log, old.len() as u64);
+        assert!(words.starts_with("two\nthree\n") && words.ends_with("four"), "{words}");
+        assert!(!words.contains('\u{1b}'));
+        let _ = fs::remove_file(&log);
+        assert_eq!(last_words(&log, 0), "");
+    }
+
+    #[test]
+    fn a_daemons_reason_and_hint_are_its_own() {
+        let words = "noise\nbrain-daemon: error: the store is damaged\nhint: restore a backup";
+        assert_eq!(reason_and_hint(words), ("the store is damaged".into(), Some("restore a backup".into())));
+        assert_eq!(reason_and_hint("one\ntwo"), ("one; two".into(), None));
+    }
+}

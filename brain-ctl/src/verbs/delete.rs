@@ -1,0 +1,100 @@
+//! `brain delete` and `brain restore`.
+
+use brain_protocol::{Deleted, Fault, Reply, Request, Restored};
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, minute},
+};
+
+/// Arguments of `delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// The page's source [default: default]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Delete {
+    const NAME: &'static str = "delete";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Delete a page; restore works for 72 hours";
+    const EXAMPLES: &'static str = "Examples:
+  brain delete inbox/2026-11-21-1a2b3c4d
+  brain delete people/ada --source work --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        match context.call(&Request::Delete(page(&self.slug, self.source.as_deref())?))? {
+            Reply::Deleted(deleted) => context.show(&deleted),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Show for Deleted {
+    fn text(&self, t: &mut Text) {
+        let line = format!("deleted {}", t.paint.cyan(self.slug.as_str()));
+        t.raw(&line);
+        t.line(&format!(
+            "  restore it until {} UTC: brain restore {}",
+            minute(&self.recoverable_until),
+            self.slug
+        ));
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// The page's source [default: default]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Restore {
+    const NAME: &'static str = "restore";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Bring a deleted page back";
+    const EXAMPLES: &'static str = "Examples:
+  brain restore inbox/2026-11-21-1a2b3c4d
+  brain restore people/ada --source work";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        match context.call(&Request::Restore(page(&self.slug, self.source.as_deref())?))? {
+            Reply::Restored(restored) => context.show(&restored),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Show for Restored {
+    fn text(&self, t: &mut Text) {
+        let line = format!("restored {}", t.paint.cyan(self.slug.as_str()));
+        t.raw(&line);
+        t.line(&format!("  {}", self.path));
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,55 @@
+//! `brain get`: read a page.
+
+use brain_protocol::{Fault, Page, Reply, Request};
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text},
+};
+
+/// Arguments of `get`.
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// A former version, by its number (see `brain history`)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    version: Option<u32>,
+
+    /// The page's source [default: default]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Get {
+    const NAME: &'static str = "get";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "Print a page";
+    const EXAMPLES: &'static str = "Examples:
+  brain get people/ada
+  brain get people/ada --version 2 > former.md";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.slug, self.source.as_deref())?;
+        match context.call(&Request::Get(brain_protocol::Get { page, version: self.version }))? {
+            Reply::Page(page) => context.show(&page),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Show for Page {
+    fn text(&self, t: &mut Text) {
+        t.page(&self.content);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.page(&self.content);
+    }
+}

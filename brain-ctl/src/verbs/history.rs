@@ -1,0 +1,99 @@
+//! `brain history` and `brain revert`.
+
+use brain_protocol::{Fault, Reply, Request};
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Show, Table, Text, bytes, minute},
+};
+
+/// Arguments of `history`.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// The page's source [default: default]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for History {
+    const NAME: &'static str = "history";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "List the versions of a page";
+    const EXAMPLES: &'static str = "Examples:
+  brain history people/ada
+  brain history people/ada --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        match context.call(&Request::History(page(&self.slug, self.source.as_deref())?))? {
+            Reply::History(history) => context.show(&history),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("VERSION").right(),
+    Column::fixed("WRITTEN (UTC)"),
+    Column::fixed("SIZE").right().optional(2),
+    Column::flexible("TYPE", 6).optional(3),
+    Column::flexible("TITLE", 8).optional(1),
+];
+
+impl Show for brain_protocol::History {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for version in &self.versions {
+            let number = format!("{}{}", if version.current { "*" } else { "" }, version.version);
+            let written = minute(&version.written_at);
+            table.row([&number, &written, &bytes(version.bytes), &version.page_type, &version.title]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for version in &self.versions {
+            t.raw(&version.version.to_string());
+        }
+    }
+}
+
+/// Arguments of `revert`.
+#[derive(Debug, Args)]
+pub(crate) struct Revert {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// The version to go back to (see `brain history`)
+    #[arg(value_name = "VERSION", value_parser = clap::value_parser!(u32).range(1..))]
+    version: u32,
+
+    /// The page's source [default: default]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Revert {
+    const NAME: &'static str = "revert";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Make a former version the present one";
+    const EXAMPLES: &'static str = "Examples:
+  brain revert people/ada 2
+  brain revert meetings/kickoff 1 --source work";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.slug, self.source.as_deref())?;
+        match context.call(&Request::Revert(brain_protocol::Revert { page, version: self.version }))? {
+            Reply::Written(written) => context.show(&written),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}

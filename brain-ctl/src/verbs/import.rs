@@ -1,0 +1,106 @@
+//! `brain import`: take in a directory of markdown once.
+
+use std::path::PathBuf;
+
+use brain_protocol::{Exit, Fault, FaultCode, ImportReply, Reply, Request};
+use clap::Args;
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, clean, count},
+};
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The directory of markdown files
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+
+    /// The source that gets the pages [default: default]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+
+    /// Say what would happen, write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Verb for Import {
+    const NAME: &'static str = "import";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Take in a directory of markdown";
+    const EXAMPLES: &'static str = "Examples:
+  brain import ~/notes
+  brain import ~/notes --dry-run --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let source = fail::source(self.source.as_deref())?;
+        // Looked at here, because a relative path is relative to us.
+        let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
+        if !dir.is_dir() {
+            return Err(Fault::new(FaultCode::Io, format!("{} is not a directory", dir.display()))
+                .hint(format!("take a single file in with: brain capture --file {}", dir.display())));
+        }
+        let Some(path) = dir.to_str().map(str::to_owned) else {
+            return Err(Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", dir.display()))
+                .hint("rename the directory, or reach it through a symbolic link in a named one"));
+        };
+        match context.call(&Request::Import(brain_protocol::Import {
+            path,
+            source,
+            dry_run: self.dry_run,
+        }))? {
+            Reply::Import(import) => context.show(&import),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+/// Failures shown one by one; the rest are counted.
+const SHOWN: usize = 20;
+
+impl Show for ImportReply {
+    fn text(&self, t: &mut Text) {
+        let lead = if self.dry_run { "would take in" } else { "took in" };
+        t.line(&format!("{lead} {} in {:.1} s", count(self.files, "file"), self.took_ms as f64 / 1000.0));
+        let failed = self.failed_total;
+        for (n, what) in [
+            (self.created, "created"),
+            (self.updated, "updated"),
+            (self.unchanged, "unchanged"),
+            (self.skipped, "skipped: not markdown"),
+            (failed, "failed"),
+        ] {
+            if n > 0 {
+                t.line(&format!("  {n:>8} {what}"));
+            }
+        }
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn exit(&self) -> Exit {
+        if self.status == "partial" || self.failed_total > 0 { Exit::Failed } else { Exit::Done }
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .failed
+            .iter()
+            .take(SHOWN)
+            .map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason)))
+            .collect();
+        let more = self.failed_total.saturating_sub(lines.len() as u64);
+        if more > 0 {
+            lines.push(format!("and {} more; all with --json", count(more, "failure")));
+        }
+        lines
+    }
+}

@@ -1,0 +1,166 @@
+//! `brain list`: list pages.
+
+use brain_protocol::{Fault, Pages, Reply, Request, Sort, SourceId};
+use clap::{Args, ValueEnum};
+
+use super::capture::page_type;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text, day},
+};
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only pages of this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+
+    /// Only slugs that begin so, for example people/
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+
+    /// Only pages of this type
+    #[arg(long = "type", value_name = "TYPE", value_parser = page_type)]
+    page_type: Option<String>,
+
+    /// Only pages with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+
+    /// Deleted pages that can be restored, instead of active ones
+    #[arg(long)]
+    deleted: bool,
+
+    /// Newest change first, or by slug
+    #[arg(long, value_enum, default_value_t = Order::Updated)]
+    sort: Order,
+
+    /// How many pages, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+
+    /// Go on after the former answer (its `next`)
+    #[arg(long, value_name = "NEXT")]
+    after: Option<String>,
+
+    /// All of them, however many
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+}
+
+/// The order of a listing.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Order {
+    /// Newest change first
+    Updated,
+    /// By source and slug
+    Slug,
+}
+
+/// How many pages to ask for at once when all are wanted.
+const BATCH: u32 = 1000;
+
+impl Verb for List {
+    const NAME: &'static str = "list";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "List pages";
+    const EXAMPLES: &'static str = "Examples:
+  brain list --prefix people/ --sort slug
+  brain list --deleted --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let mut question = brain_protocol::List {
+            source: fail::source(self.source.as_deref())?,
+            prefix: self.prefix,
+            page_type: self.page_type,
+            tag: self.tag,
+            deleted: self.deleted,
+            sort: match self.sort {
+                Order::Updated => Sort::Updated,
+                Order::Slug => Sort::Slug,
+            },
+            limit: if self.all { BATCH } else { self.limit },
+            after: self.after,
+        };
+        let mut all = Pages { pages: Vec::new(), truncated: false, next: None };
+        loop {
+            let Reply::Pages(mut pages) = context.call(&Request::List(question.clone()))? else {
+                return Err(fail::unexpected(Self::NAME));
+            };
+            all.pages.append(&mut pages.pages);
+            all.truncated = pages.truncated;
+            all.next = pages.next;
+            let further = self.all && all.truncated && all.next.is_some() && all.next != question.after;
+            if !further {
+                return context.show(&all);
+            }
+            question.after.clone_from(&all.next);
+        }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::fixed("UPDATED").optional(2),
+    Column::flexible("TYPE", 8).optional(3),
+    Column::flexible("TITLE", 12).optional(1),
+];
+
+const WITH_SOURCE: &[Column] = &[
+    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::flexible("SOURCE", 8),
+    Column::fixed("UPDATED").optional(2),
+    Column::flexible("TYPE", 8).optional(3),
+    Column::flexible("TITLE", 12).optional(1),
+];
+
+const DELETED: &[Column] = &[
+    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::fixed("UNTIL"),
+    Column::flexible("TITLE", 12).optional(1),
+];
+
+impl Show for Pages {
+    fn text(&self, t: &mut Text) {
+        if self.pages.iter().any(|page| page.deleted_at.is_some()) {
+            let mut table = Table::new(DELETED);
+            for page in &self.pages {
+                let until = page.recoverable_until.as_deref().map(crate::output::minute).unwrap_or_default();
+                table.row([page.slug.as_str(), &until, &page.title]);
+            }
+            return table.write(t);
+        }
+        // Most people have one source, and no use for a column that says so.
+        let several = self.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
+        let mut table = Table::new(if several { WITH_SOURCE } else { COLUMNS });
+        for page in &self.pages {
+            let (slug, updated) = (page.slug.as_str(), day(&page.updated_at));
+            if several {
+                table.row([slug, page.source_id.as_str(), updated, &page.page_type, &page.title]);
+            } else {
+                table.row([slug, updated, &page.page_type, &page.title]);
+            }
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for page in &self.pages {
+            t.raw(page.slug.as_str());
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.pages.is_empty() {
+            return vec!["no pages".into()];
+        }
+        match (self.truncated, &self.next) {
+            (true, Some(next)) => vec![format!("there are more: --all, or --after {next}")],
+            (true, None) => vec!["there are more: --all".into()],
+            (false, _) => Vec::new(),
+        }
+    }
+}

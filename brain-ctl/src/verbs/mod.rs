@@ -1,0 +1,55 @@
+//! The commands, one file each or for a small family: arguments, the question, the words of the answer.
+
+mod capture;
+mod completions;
+mod delete;
+mod doctor;
+mod get;
+mod graph;
+mod history;
+mod import;
+mod link;
+mod list;
+mod put;
+mod search;
+mod serve;
+mod status;
+mod tags;
+mod timeline;
+mod written;
+
+use brain_protocol::{Fault, PageRef};
+
+use crate::{args::Row, fail};
+
+/// Every command, in the order of the help.
+pub(crate) static ALL: &[Row] = &[
+    Row::of::<capture::Capture>(),
+    Row::of::<put::Put>(),
+    Row::of::<delete::Delete>(),
+    Row::of::<delete::Restore>(),
+    Row::of::<history::Revert>(),
+    Row::of::<import::Import>(),
+    Row::of::<get::Get>(),
+    Row::of::<search::Search>(),
+    Row::of::<list::List>(),
+    Row::of::<history::History>(),
+    Row::of::<timeline::Timeline>(),
+    Row::of::<tags::Tags>(),
+    Row::of::<link::Link>(),
+    Row::of::<link::Links>(),
+    Row::of::<link::Backlinks>(),
+    Row::of::<graph::Graph>(),
+    Row::of::<status::Status>(),
+    Row::of::<status::Stop>(),
+    Row::of::<serve::Serve>(),
+    Row::of::<doctor::Doctor>(),
+    Row::of::<serve::Config>(),
+    Row::of::<completions::Completions>(),
+    Row::of::<completions::Man>(),
+];
+
+/// The page that was typed.
+fn page(slug: &str, source: Option<&str>) -> Result<PageRef, Fault> {
+    Ok(PageRef { source: fail::source(source)?, slug: fail::slug(slug)? })
+}

@@ -1,0 +1,58 @@
+//! `brain put`: store a page.
+
+use std::path::PathBuf;
+
+use brain_protocol::{Fault, Reply, Request};
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail, input,
+    output::Outcome,
+};
+
+/// Arguments of `put`.
+#[derive(Debug, Args)]
+pub(crate) struct Put {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// Read the page from a file instead of standard input
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+
+    /// Let empty content replace a page
+    #[arg(long)]
+    allow_empty: bool,
+
+    /// The page's source [default: default]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Put {
+    const NAME: &'static str = "put";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Store a page under a slug";
+    const EXAMPLES: &'static str = "Examples:
+  brain put people/ada --file ada.md
+  brain get people/ada | sed s/Byron/Lovelace/ | brain put people/ada";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.slug, self.source.as_deref())?;
+        let input = input::for_put(self.file.as_deref())?;
+        let request = Request::Put(brain_protocol::Put {
+            page,
+            content: input.content,
+            origin: input.origin,
+            allow_empty: self.allow_empty,
+        });
+        match context.call(&request)? {
+            Reply::Written(written) => context.show(&written),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}

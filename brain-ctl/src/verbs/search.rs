@@ -1,0 +1,179 @@
+//! `brain search`: find pages.
+
+use brain_protocol::{Fault, Hit, Hits, Reply, Request, SourceId};
+use clap::Args;
+
+use super::capture::page_type;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, clean, day},
+};
+
+/// Arguments of `search`.
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// Words, "phrases", -word, prefix*, title: tag: type: source:
+    #[arg(value_name = "QUERY", required = true, allow_negative_numbers = true)]
+    query: Vec<String>,
+
+    /// How many pages, 1 to 200
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+
+    /// Only pages of this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+
+    /// Only pages of this type
+    #[arg(long = "type", value_name = "TYPE", value_parser = page_type)]
+    page_type: Option<String>,
+
+    /// Only pages with this tag; repeated, with all of them
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+
+    /// Only pages changed since this day (YYYY-MM-DD) or instant
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+
+    /// Only pages changed until this day (YYYY-MM-DD) or instant
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+
+    /// Tell what each score is made of
+    #[arg(long)]
+    explain: bool,
+}
+
+impl Verb for Search {
+    const NAME: &'static str = "search";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "Find pages";
+    const EXAMPLES: &'static str = "Examples:
+  brain search \"who invested in acme?\" --limit 5
+  brain search '\"analytical engine\" -steam type:person' --since 2026-01-01";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let request = Request::Search(brain_protocol::Search {
+            query: self.query.join(" "),
+            limit: self.limit,
+            source: fail::source(self.source.as_deref())?,
+            page_type: self.page_type,
+            tags: self.tags,
+            since: self.since,
+            until: self.until,
+            explain: self.explain,
+        });
+        match context.call(&request)? {
+            Reply::Hits(hits) => {
+                let mut outcome = context.show(&hits)?;
+                if !context.json {
+                    outcome.warnings.extend(hits.degraded.iter().cloned());
+                }
+                Ok(outcome)
+            }
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Show for Hits {
+    fn text(&self, t: &mut Text) {
+        let digits = self.hits.len().to_string().len().max(2);
+        for (i, hit) in self.hits.iter().enumerate() {
+            show_hit(hit, i + 1, digits, t);
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for hit in &self.hits {
+            t.raw(hit.slug.as_str());
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.hits.is_empty() {
+            return vec![format!("no page found for \"{}\"", clean(&self.query))];
+        }
+        let more = self.truncated.then(|| "there are more matches; --limit shows more".to_owned());
+        more.into_iter().collect()
+    }
+}
+
+/// A hit is a block of lines, none wider than the terminal: rank and title; slug, type, day; the passage.
+fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
+    let indent = digits + 2;
+    let title = t.rest(&hit.title, indent);
+    let line = format!("{rank:>digits$}  {}", t.paint.bold(&title));
+    t.raw(&line);
+
+    let mut facts = format!("{} · {}", hit.page_type, day(&hit.updated_at));
+    if hit.source_id.as_str() != SourceId::DEFAULT {
+        facts.push_str(&format!(" · {}", hit.source_id));
+    }
+    let slug = t.rest(hit.slug.as_str(), indent);
+    let taken = indent + crate::output::width(&slug) + 3;
+    let mut line = format!("{}{}", " ".repeat(indent), t.paint.cyan(&slug));
+    let facts = t.rest(&facts, taken);
+    if crate::output::width(&facts) > 3 {
+        line.push_str(&t.paint.dim(&format!(" · {facts}")));
+    }
+    t.raw(&line);
+
+    if !hit.snippet.is_empty() {
+        t.passage(indent, &hit.snippet, &hit.highlights);
+    }
+    for part in &hit.explain {
+        let reason = t.rest(&part.reason, indent + 10);
+        let line = format!("{}{:>8.3}  {reason}", " ".repeat(indent), part.score);
+        t.raw(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::width;
+    use brain_protocol::{ScorePart, Slug};
+
+    fn hits() -> Hits {
+        let hit = Hit {
+            slug: Slug::parse("people/ada-lovelace-countess-of-something-very-long").expect("slug"),
+            source_id: SourceId::default(),
+            title: "Ada 👩‍🔬 Lovelace\u{1b}[2J, 解析機関の最初のプログラマー and more of a title".into(),
+            page_type: "person".into(),
+            score: 3.5,
+            snippet: "wrote the first program for the analytical engine of Charles Babbage, in a note".into(),
+            highlights: vec![(32, 49)],
+            chunk: 0,
+            matched: vec!["text".into()],
+            updated_at: "2026-11-21T04:51:43.123Z".into(),
+            explain: vec![ScorePart { reason: "text: engine".into(), score: 1.25 }],
+        };
+        Hits { query: "engine".into(), hits: vec![hit], truncated: false, degraded: None, took_us: 1 }
+    }
+
+    #[test]
+    fn no_line_of_a_hit_is_wider_than_the_terminal() {
+        for room in [20, 40, 60, 80, 200] {
+            let mut t = Text::plain(Some(room));
+            hits().text(&mut t);
+            for line in t.as_str().lines() {
+                assert!(width(line) <= room, "{room}: {line}");
+                assert!(!line.contains('\u{1b}'));
+            }
+        }
+        let mut t = Text::plain(Some(40));
+        hits().text(&mut t);
+        assert!(t.as_str().contains("analytical engine"), "{}", t.as_str());
+    }
+
+    #[test]
+    fn quiet_is_slugs() {
+        let mut t = Text::plain(Some(20));
+        hits().quiet(&mut t);
+        assert_eq!(t.as_str(), "people/ada-lovelace-countess-of-something-very-long\n");
+    }
+}

@@ -1,0 +1,214 @@
+//! `brain status` and `brain stop`: neither starts a daemon.
+
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use brain_protocol::{Fault, FaultCode, Hello, Reply, Request, StatusReply, encode};
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+
+use crate::{
+    args::{Group, Verb},
+    connect::{self, Missed, Session},
+    context::Context,
+    fail,
+    home::Home,
+    output::{Outcome, Show, Text, bytes, count},
+};
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {}
+
+impl Verb for Status {
+    const NAME: &'static str = "status";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Show how the daemon is";
+    const EXAMPLES: &'static str = "Examples:
+  brain status
+  brain status --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        match context.call_running(&Request::Status)? {
+            Reply::Status(status) => {
+                let mut outcome = context.show(&status)?;
+                if !context.json {
+                    outcome.warnings.extend(status.degraded.iter().cloned());
+                }
+                Ok(outcome)
+            }
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Show for StatusReply {
+    fn text(&self, t: &mut Text) {
+        let up = duration(self.uptime_seconds);
+        t.line(&format!("brain-daemon {} is running (pid {}, up {up})", self.version, self.pid));
+        t.field("home", &self.home);
+        t.field("socket", &self.socket);
+        let deleted = if self.deleted > 0 { format!(", {} deleted", self.deleted) } else { String::new() };
+        t.field("pages", &format!("{}{deleted}, in {}", self.pages, count(self.sources, "source")));
+        t.field("store", &format!("{}, schema {}", bytes(self.store_bytes), self.schema));
+        t.field(
+            "index",
+            &match self.index_behind {
+                0 => "up to date".to_owned(),
+                n => format!("{} in memory only", count(n, "change")),
+            },
+        );
+        t.field(
+            "files",
+            &match self.outbox {
+                0 => "all written".to_owned(),
+                n => format!("{n} still to be written"),
+            },
+        );
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+}
+
+/// `seconds` in the two largest units.
+fn duration(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, m) => format!("{m} min {} s", seconds % 60),
+        (0, h, m) => format!("{h} h {m} min"),
+        (d, h, _) => format!("{d} d {h} h"),
+    }
+}
+
+/// Arguments of `stop`.
+#[derive(Debug, Args)]
+pub(crate) struct Stop {}
+
+/// How long a daemon may take for its end: it drains for 5 s at the most.
+const DRAIN: Duration = Duration::from_secs(6);
+
+/// What `stop` did.
+#[derive(Debug, Serialize)]
+struct Stopped {
+    /// `stopped` or `not_running`.
+    status: &'static str,
+    /// The process that ended.
+    pid: Option<u32>,
+}
+
+impl Verb for Stop {
+    const NAME: &'static str = "stop";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Stop the daemon";
+    const EXAMPLES: &'static str = "Examples:
+  brain stop
+  brain stop && brain serve";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let home = Home::find()?;
+        let socket = home.socket();
+        let pid = match ask_to_stop(&socket) {
+            Ok(hello) => hello.pid,
+            Err(Missed::Absent) => return context.show(&Stopped { status: "not_running", pid: None }),
+            Err(Missed::Gone) => 0,
+            // It does not understand our question, but every process understands a signal.
+            Err(Missed::Mismatch(hello)) => {
+                terminate(hello.pid)?;
+                hello.pid
+            }
+            Err(missed) => return Err(missed.into_fault(&socket)),
+        };
+        let begun = Instant::now();
+        while !is_over(&socket, pid) {
+            if begun.elapsed() > DRAIN {
+                let whom = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
+                return Err(Fault::new(
+                    FaultCode::Timeout,
+                    format!("the daemon{whom} has not ended within {} s", DRAIN.as_secs()),
+                )
+                .hint("it may still be writing; look again with: brain status"));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        context.show(&Stopped { status: "stopped", pid: (pid != 0).then_some(pid) })
+    }
+}
+
+fn ask_to_stop(socket: &Path) -> Result<Hello, Missed> {
+    let question = encode(&Request::Stop)
+        .map_err(|e| Missed::Fault(Fault::new(FaultCode::Internal, format!("cannot ask to stop: {e}"))))?;
+    let session = Session::begin(connect::open(socket)?, &question)?;
+    let hello = session.hello;
+    match session.answer(DRAIN, |_| {}) {
+        Ok(Reply::Stopping) => Ok(hello),
+        Ok(_) => Err(Missed::Fault(fail::unexpected(Stop::NAME))),
+        // Somebody else asked first; or it was quicker than its answer.
+        Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => Ok(hello),
+        Err(fault) => Err(Missed::Fault(fault)),
+    }
+}
+
+fn terminate(pid: u32) -> Result<(), Fault> {
+    let target = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let sent = target.map(|target| kill_process(target, Signal::TERM));
+    match sent {
+        Some(Ok(())) => Ok(()),
+        Some(Err(e)) => {
+            Err(Fault::new(FaultCode::Forbidden, format!("cannot signal the daemon (pid {pid}): {e}"))
+                .hint(format!("end it yourself: kill {pid}")))
+        }
+        None => Err(Fault::new(FaultCode::BadFrame, format!("the daemon's process id {pid} is none"))),
+    }
+}
+
+/// Whether the daemon is gone, from its socket and from the machine: until then it holds the store.
+fn is_over(socket: &Path, pid: u32) -> bool {
+    let absent = || matches!(connect::open(socket), Err(Missed::Absent));
+    if pid == 0 || !Path::new("/proc/self/stat").exists() {
+        return absent();
+    }
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Err(_) => true,
+        // The state follows the name in parentheses; a zombie waits for nobody but its parent.
+        Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+    }
+}
+
+impl Show for Stopped {
+    fn text(&self, t: &mut Text) {
+        match self.pid {
+            Some(pid) => t.line(&format!("stopped brain-daemon (pid {pid})")),
+            None if self.status == "stopped" => t.line("stopped brain-daemon"),
+            None => t.line("brain-daemon is not running"),
+        }
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_well() {
+        assert_eq!(duration(7), "7 s");
+        assert_eq!(duration(67), "1 min 7 s");
+        assert_eq!(duration(3600 * 3 + 120), "3 h 2 min");
+        assert_eq!(duration(86_400 * 2 + 3600), "2 d 1 h");
+    }
+
+    #[test]
+    fn a_dead_process_is_over_and_a_living_one_is_not() {
+        let nowhere = Path::new("/no/such.sock");
+        assert!(is_over(nowhere, u32::MAX - 1));
+        assert!(!is_over(nowhere, std::process::id()));
+        assert!(is_over(nowhere, 0));
+    }
+}

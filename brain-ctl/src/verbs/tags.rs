@@ -1,0 +1,96 @@
+//! `brain tags`: all tags, or one page's.
+
+use brain_protocol::{Fault, PageTags, Reply, Request, TagCounts};
+use clap::Args;
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Show, Table, Text},
+};
+
+/// Arguments of `tags`.
+#[derive(Debug, Args)]
+pub(crate) struct Tags {
+    /// One page's tags instead of all with their counts
+    #[arg(value_name = "SLUG")]
+    slug: Option<String>,
+
+    /// Add a tag to the page; may be repeated
+    #[arg(long, value_name = "TAG", requires = "slug")]
+    add: Vec<String>,
+
+    /// Take a tag from the page; may be repeated
+    #[arg(long, value_name = "TAG", requires = "slug")]
+    remove: Vec<String>,
+
+    /// The source to look in
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Tags {
+    const NAME: &'static str = "tags";
+    const GROUP: Group = Group::Organising;
+    const ABOUT: &'static str = "List tags; add to and take from a page";
+    const EXAMPLES: &'static str = "Examples:
+  brain tags
+  brain tags people/ada --add mathematician --remove draft";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let request = Request::Tags(brain_protocol::Tags {
+            source: fail::source(self.source.as_deref())?,
+            slug: self.slug.as_deref().map(fail::slug).transpose()?,
+            add: self.add,
+            remove: self.remove,
+        });
+        match context.call(&request)? {
+            Reply::TagCounts(tags) => context.show(&tags),
+            Reply::PageTags(tags) => context.show(&tags),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+const COLUMNS: &[Column] = &[Column::fixed("PAGES").right(), Column::flexible("TAG", 8)];
+
+impl Show for TagCounts {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for tag in &self.tags {
+            table.row([&tag.pages.to_string(), &tag.tag]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for tag in &self.tags {
+            t.line(&tag.tag);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.tags.is_empty() { vec!["no tags".into()] } else { Vec::new() }
+    }
+}
+
+impl Show for PageTags {
+    fn text(&self, t: &mut Text) {
+        self.quiet(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for tag in &self.tags {
+            t.line(tag);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.tags.is_empty() { vec![format!("{} has no tags", self.slug)] } else { Vec::new() }
+    }
+}

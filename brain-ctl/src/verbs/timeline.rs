@@ -1,0 +1,92 @@
+//! `brain timeline`: dated lines of one page or of all.
+
+use brain_protocol::{Fault, Reply, Request, TimelineReply};
+use clap::Args;
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text},
+};
+
+/// Arguments of `timeline`.
+#[derive(Debug, Args)]
+pub(crate) struct Timeline {
+    /// One page's timeline instead of all
+    #[arg(value_name = "SLUG")]
+    slug: Option<String>,
+
+    /// First day, YYYY-MM-DD
+    #[arg(long, value_name = "DAY")]
+    since: Option<String>,
+
+    /// Last day, YYYY-MM-DD
+    #[arg(long, value_name = "DAY")]
+    until: Option<String>,
+
+    /// How many entries, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+
+    /// The source to look in
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Timeline {
+    const NAME: &'static str = "timeline";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "Show dated lines, newest first";
+    const EXAMPLES: &'static str = "Examples:
+  brain timeline companies/acme
+  brain timeline --since 2026-01-01 --until 2026-03-31";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let request = Request::Timeline(brain_protocol::Timeline {
+            source: fail::source(self.source.as_deref())?,
+            slug: self.slug.as_deref().map(fail::slug).transpose()?,
+            since: self.since,
+            until: self.until,
+            limit: self.limit,
+        });
+        match context.call(&request)? {
+            Reply::Timeline(timeline) => context.show(&timeline),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("DATE"),
+    Column::flexible("PAGE", 12).optional(1).painted(Paint::cyan),
+    Column::flexible("WHAT", 20),
+];
+
+impl Show for TimelineReply {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for entry in &self.entries {
+            let what = match &entry.source {
+                Some(source) => format!("{} [{source}]", entry.text),
+                None => entry.text.clone(),
+            };
+            table.row([&entry.date, entry.slug.as_str(), &what]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for entry in &self.entries {
+            t.line(&format!("{} {}", entry.date, entry.text));
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.entries.is_empty() {
+            return vec!["no dated lines".into()];
+        }
+        let more = self.truncated.then(|| "there are more; --limit or --until shows them".to_owned());
+        more.into_iter().collect()
+    }
+}

@@ -1,0 +1,31 @@
+//! How a write is shown: `capture`, `put`, `revert`.
+
+use brain_protocol::{WriteStatus, Written};
+
+use crate::output::{Show, Text, clean};
+
+impl Show for Written {
+    fn text(&self, t: &mut Text) {
+        let status = match self.status {
+            WriteStatus::Created => t.paint.green("created"),
+            WriteStatus::Updated => t.paint.green("updated"),
+            WriteStatus::Unchanged => t.paint.dim("unchanged"),
+            WriteStatus::Restored => t.paint.green("restored"),
+        };
+        // The slug is what the next command needs: it is never cut.
+        let line = format!("{status} {}", t.paint.cyan(self.slug.as_str()));
+        t.raw(&line);
+        if self.written {
+            let line = format!("  {}", t.paint.dim(&clean(&self.path)));
+            t.raw(&line);
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.raw(self.slug.as_str());
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,77 @@
+//! Length-delimited frames over blocking streams: a big-endian `u32` length, then that many bytes.
+//!
+//! The daemon reads the same frames on its async side, with a deadline on each.
+
+use std::io::{self, Read, Write};
+
+/// The largest payload of one frame, in bytes: room for a page of [`crate::MAX_CONTENT`] with its
+/// frontmatter, or for the largest answer.
+pub const MAX_FRAME: usize = 16 * 1024 * 1024;
+
+/// Why a frame could not be read or written.
+#[derive(Debug)]
+pub enum FrameError {
+    /// The stream ended where a frame should begin.
+    Closed,
+    /// The announced length is over [`MAX_FRAME`].
+    TooLarge(usize),
+    /// The stream failed or ended inside a frame.
+    Io(io::Error),
+}
+
+impl std::fmt::Display for FrameError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the other side closed the connection"),
+            Self::TooLarge(n) => write!(f, "a frame of {n} bytes is over the limit of {MAX_FRAME}"),
+            Self::Io(e) => write!(f, "{e}"),
+        }
+    }
+}
+
+impl std::error::Error for FrameError {}
+
+impl From<io::Error> for FrameError {
+    fn from(e: io::Error) -> Self {
+        Self::Io(e)
+    }
+}
+
+/// Writes one frame in a single call to the stream.
+///
+/// # Errors
+/// [`FrameError::TooLarge`] before anything is written; [`FrameError::Io`] when the stream fails.
+pub fn write_frame(stream: &mut impl Write, payload: &[u8]) -> Result<(), FrameError> {
+    if payload.len() > MAX_FRAME {
+        return Err(FrameError::TooLarge(payload.len()));
+    }
+    let mut frame = Vec::with_capacity(4 + payload.len());
+    frame.extend_from_slice(&(payload.len() as u32).to_be_bytes());
+    frame.extend_from_slice(payload);
+    stream.write_all(&frame)?;
+    Ok(stream.flush()?)
+}
+
+/// Reads one frame's payload.
+///
+/// # Errors
+/// [`FrameError::Closed`] when the stream ends before the first byte; [`FrameError::TooLarge`]
+/// without reading further; [`FrameError::Io`] for everything else, a truncated frame included.
+pub fn read_frame(stream: &mut impl Read) -> Result<Vec<u8>, FrameError> {
+    let mut head = [0_u8; 4];
+    if stream.read(&mut head[..1])? == 0 {
+        return Err(FrameError::Closed);
+    }
+    stream.read_exact(&mut head[1..])?;
+    let length = u32::from_be_bytes(head) as usize;
+    if length > MAX_FRAME {
+        return Err(FrameError::TooLarge(length));
+    }
+    // The length is a claim until the bytes are here: grow with what arrives.
+    let mut payload = Vec::with_capacity(length.min(64 * 1024));
+    let got = stream.take(length as u64).read_to_end(&mut payload)?;
+    if got < length {
+        return Err(FrameError::Io(io::ErrorKind::UnexpectedEof.into()));
+    }
+    Ok(payload)
+}

@@ -1,0 +1,103 @@
+//! The greeting: 20 bytes each way, the same in every version for ever, so that a client and a
+//! daemon of different protocols can still say so to each other.
+//!
+//! `b"brain\0"`, protocol `u16`, version 4 × `u16`, process id `u32`; all big endian. The client sends
+//! its greeting and its first request together; the daemon answers with its own greeting first, and
+//! closes after it when the protocols differ.
+
+use crate::{PROTOCOL, VERSION};
+
+/// Length of a greeting in bytes.
+pub const HELLO_LEN: usize = 20;
+
+const MAGIC: &[u8; 6] = b"brain\0";
+
+/// One side's greeting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hello {
+    /// The wire format spoken; see [`PROTOCOL`].
+    pub protocol: u16,
+    /// The program's version in four parts.
+    pub version: [u16; 4],
+    /// The sender's process id.
+    pub pid: u32,
+}
+
+/// The bytes are no greeting: somebody else is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HelloError;
+
+impl std::fmt::Display for HelloError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the other side does not speak brain's protocol")
+    }
+}
+
+impl std::error::Error for HelloError {}
+
+impl Hello {
+    /// This build's greeting, sent by the process `pid`.
+    #[must_use]
+    pub fn ours(pid: u32) -> Self {
+        let mut version = [0_u16; 4];
+        for (slot, part) in version.iter_mut().zip(VERSION.split('.')) {
+            *slot = part.parse().unwrap_or(0);
+        }
+        Self { protocol: PROTOCOL, version, pid }
+    }
+
+    /// Whether both sides read the same bytes the same way.
+    #[must_use]
+    pub fn speaks_ours(&self) -> bool {
+        self.protocol == PROTOCOL
+    }
+
+    /// The version as people write it.
+    #[must_use]
+    pub fn version_text(&self) -> String {
+        let [a, b, c, d] = self.version;
+        format!("{a}.{b}.{c}.{d}")
+    }
+
+    /// The greeting on the wire.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; HELLO_LEN] {
+        let mut out = [0_u8; HELLO_LEN];
+        out[..6].copy_from_slice(MAGIC);
+        out[6..8].copy_from_slice(&self.protocol.to_be_bytes());
+        for (i, part) in self.version.iter().enumerate() {
+            out[8 + 2 * i..10 + 2 * i].copy_from_slice(&part.to_be_bytes());
+        }
+        out[16..].copy_from_slice(&self.pid.to_be_bytes());
+        out
+    }
+
+    /// The greeting that `bytes` hold.
+    ///
+    /// # Errors
+    /// When the magic is not ours.
+    pub fn from_bytes(bytes: &[u8; HELLO_LEN]) -> Result<Self, HelloError> {
+        if &bytes[..6] != MAGIC {
+            return Err(HelloError);
+        }
+        let u16_at = |i: usize| u16::from_be_bytes([bytes[i], bytes[i + 1]]);
+        Ok(Self {
+            protocol: u16_at(6),
+            version: [u16_at(8), u16_at(10), u16_at(12), u16_at(14)],
+            pid: u32::from_be_bytes([bytes[16], bytes[17], bytes[18], bytes[19]]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_greeting_survives_the_wire_and_a_stranger_is_refused() {
+        let hello = Hello::ours(4242);
+        assert_eq!(Hello::from_bytes(&hello.to_bytes()), Ok(hello));
+        assert_eq!(hello.version_text(), VERSION);
+        assert_eq!(Hello::from_bytes(b"GET / HTTP/1.1\r\nHost"), Err(HelloError));
+    }
+}

@@ -1,0 +1,32 @@
+//! What crosses brain's control socket, and the value types that both ends name.
+//!
+//! This crate is pure: it knows bytes and values. It must not know sockets, clocks, files, tokio or
+//! redb, so that the client stays small and every rule about the wire stands in one place. The wire
+//! format itself is described in `docs/protocol.md`.
+
+mod codec;
+mod fault;
+mod frame;
+mod hello;
+mod name;
+mod reply;
+mod request;
+
+pub use codec::{CodecError, decode, encode};
+pub use fault::{Exit, Fault, FaultCode};
+pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
+pub use hello::{HELLO_LEN, Hello, HelloError};
+pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
+pub use reply::*;
+pub use request::*;
+
+/// The service's version, in four numeric parts. Every surface that tells a version takes it from
+/// here.
+pub const VERSION: &str = "0.1.0.0";
+
+/// The number of the wire format. It grows whenever a byte of [`Request`], [`Reply`] or [`Event`]
+/// would be read differently; bincode has no evolution of its own.
+pub const PROTOCOL: u16 = 1;
+
+/// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
+pub const MAX_CONTENT: usize = 5_000_000;

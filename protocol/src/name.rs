@@ -1,0 +1,268 @@
+//! Names of pages and sources. A [`Slug`] or a [`SourceId`] that exists obeys its grammar; everything
+//! that arrives as text is parsed once, at the door.
+
+use serde::{Deserialize, Serialize};
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark, is_nfc};
+
+/// The longest slug, in bytes of UTF-8.
+pub const MAX_SLUG_BYTES: usize = 512;
+
+/// Why a text is no name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameError {
+    /// What is wrong, for people.
+    pub message: String,
+    /// The nearest valid name, when there is one.
+    pub suggestion: Option<String>,
+}
+
+impl std::fmt::Display for NameError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.suggestion {
+            Some(s) => write!(f, "; did you mean \"{s}\"?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for NameError {}
+
+/// The name of a page within its source: segments joined by `/`.
+///
+/// A segment has letters, digits and marks of any script in NFC and lower case, and `.`, `_`, `-`. No segment
+/// is empty or made of dots only; the whole is at most [`MAX_SLUG_BYTES`] long. So a slug is safe as a relative path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Slug(String);
+
+impl Slug {
+    /// The slug that `text` is.
+    ///
+    /// # Errors
+    /// When `text` breaks the grammar; the error names the first offence and the nearest slug.
+    pub fn parse(text: impl Into<String>) -> Result<Self, NameError> {
+        let text = text.into();
+        match offence(&text) {
+            None => Ok(Self(text)),
+            Some(what) => {
+                let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+                Err(NameError {
+                    message: format!("\"{shown}\" is not a slug: {what}"),
+                    suggestion: Self::from_path(&text).ok().map(|s| s.0),
+                })
+            }
+        }
+    }
+
+    /// The slug of the file at `path`: without a leading `./` and the markdown ending, in NFC and lower case,
+    /// white space as `-`, and whatever else a slug refuses left out.
+    ///
+    /// # Errors
+    /// When nothing is left, or too much is.
+    pub fn from_path(path: &str) -> Result<Self, NameError> {
+        let path = path.trim_start_matches("./");
+        let stem = match path.rsplit_once('.') {
+            Some((stem, ending)) if is_markdown_ending(ending) => stem,
+            _ => path,
+        };
+        let mut segments = Vec::new();
+        // A path of another system keeps its structure.
+        for part in stem.split(['/', '\\']) {
+            let mut segment = String::with_capacity(part.len());
+            // NFC again: lower-casing can leave a decomposed letter (İ).
+            for c in part.trim().nfc().flat_map(char::to_lowercase).nfc() {
+                if c.is_whitespace() {
+                    segment.push('-');
+                } else if is_slug_char(c) {
+                    segment.push(c);
+                }
+            }
+            if !segment.bytes().all(|b| b == b'.') {
+                segments.push(segment);
+            }
+        }
+        let text = segments.join("/");
+        match offence(&text) {
+            None => Ok(Self(text)),
+            Some(what) => Err(NameError {
+                message: format!("\"{}\" gives no slug: {what}", path.escape_debug()),
+                suggestion: None,
+            }),
+        }
+    }
+
+    /// The slug as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The part after the last `/`: what a bare `[[name]]` calls the page.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+}
+
+/// Whether `ending` (without its dot) is one of a markdown file: `md`, `markdown`, `mdx`, in any case.
+fn is_markdown_ending(ending: &str) -> bool {
+    ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e))
+}
+
+fn is_slug_char(c: char) -> bool {
+    match c {
+        '.' | '_' | '-' => true,
+        _ if c.is_ascii() => c.is_ascii_lowercase() || c.is_ascii_digit(),
+        _ => (c.is_alphanumeric() || is_combining_mark(c)) && !is_invisible(c),
+    }
+}
+
+/// Marks and letters that cannot be seen: variation selectors, the combining grapheme joiner, Hangul and Khmer
+/// fillers, tag characters. Two slugs that look alike must be alike.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{3164}'
+        | '\u{FE00}'..='\u{FE0F}' | '\u{FFA0}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// The first rule that `text` breaks.
+fn offence(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some("it is empty".into());
+    }
+    if text.len() > MAX_SLUG_BYTES {
+        return Some(format!("it has {} bytes, more than {MAX_SLUG_BYTES}", text.len()));
+    }
+    for segment in text.split('/') {
+        if segment.is_empty() {
+            return Some("it has an empty segment".into());
+        }
+        if segment.bytes().all(|b| b == b'.') {
+            return Some(format!("\"{segment}\" is not a segment"));
+        }
+        if let Some(c) = segment.chars().find(|&c| !is_slug_char(c)) {
+            return Some(if c.is_uppercase() {
+                "it has upper-case letters".into()
+            } else {
+                format!("it has {}", describe(c))
+            });
+        }
+    }
+    if !text.is_ascii() && (!is_nfc(text) || text.chars().any(|c| !c.to_lowercase().eq([c]))) {
+        return Some("it is not in lower case and Unicode NFC".into());
+    }
+    None
+}
+
+fn describe(c: char) -> String {
+    match c {
+        ' ' => "a space".into(),
+        '\\' => "a backslash".into(),
+        '%' => "a percent sign".into(),
+        _ if c.is_control() || is_invisible(c) || !c.is_ascii() => format!("the character U+{:04X}", c as u32),
+        _ => format!("the character \"{c}\""),
+    }
+}
+
+impl TryFrom<String> for Slug {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        Self::parse(text)
+    }
+}
+
+impl From<Slug> for String {
+    fn from(slug: Slug) -> Self {
+        slug.0
+    }
+}
+
+impl std::str::FromStr for Slug {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        Self::parse(text)
+    }
+}
+
+impl std::fmt::Display for Slug {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a source: `^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SourceId(String);
+
+impl SourceId {
+    /// The source that every brain has.
+    pub const DEFAULT: &str = "default";
+
+    /// The source id that `text` is.
+    ///
+    /// # Errors
+    /// When `text` breaks the grammar.
+    pub fn parse(text: impl Into<String>) -> Result<Self, NameError> {
+        let text = text.into();
+        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let bytes = text.as_bytes();
+        let valid = (1..=32).contains(&bytes.len())
+            && bytes.iter().all(|&b| inner(b) || b == b'-')
+            && inner(bytes[0])
+            && inner(bytes[bytes.len() - 1]);
+        if valid {
+            return Ok(Self(text));
+        }
+        let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+        Err(NameError {
+            message: format!(
+                "\"{shown}\" is not a source id: 1 to 32 of a-z, 0-9 and -, not beginning or ending with -"
+            ),
+            suggestion: None,
+        })
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for SourceId {
+    fn default() -> Self {
+        Self(Self::DEFAULT.into())
+    }
+}
+
+impl TryFrom<String> for SourceId {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        Self::parse(text)
+    }
+}
+
+impl From<SourceId> for String {
+    fn from(id: SourceId) -> Self {
+        id.0
+    }
+}
+
+impl std::str::FromStr for SourceId {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        Self::parse(text)
+    }
+}
+
+impl std::fmt::Display for SourceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}

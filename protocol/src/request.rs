@@ -1,0 +1,271 @@
+//! What a caller may ask. Variants and fields are positional on the wire: append only, and raise
+//! [`crate::PROTOCOL`] with every change.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Slug, SourceId};
+
+/// One question to the daemon. A `None` source means the default one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Request {
+    /// How the daemon is.
+    Status,
+    /// End after what is under way.
+    Stop,
+    /// Keep a thought.
+    Capture(Capture),
+    /// Store a page under a slug.
+    Put(Put),
+    /// Read a page.
+    Get(Get),
+    /// Find pages.
+    Search(Search),
+    /// List pages.
+    List(List),
+    /// Soft-delete a page.
+    Delete(PageRef),
+    /// Undo a soft delete.
+    Restore(PageRef),
+    /// The former versions of a page.
+    History(PageRef),
+    /// Make a former version the present one.
+    Revert(Revert),
+    /// All tags with their counts, or one page's tags, changed on request.
+    Tags(Tags),
+    /// Add a typed link from one page to another.
+    Link(Link),
+    /// The links of a page.
+    Links(PageRef),
+    /// The links to a page.
+    Backlinks(PageRef),
+    /// The neighbourhood of a page.
+    Graph(Graph),
+    /// Dated lines of one page or of all.
+    Timeline(Timeline),
+    /// Take in a directory of markdown once.
+    Import(Import),
+    /// Check the installation.
+    Doctor(Doctor),
+}
+
+impl Request {
+    /// The name of the operation, for logs.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Stop => "stop",
+            Self::Capture(_) => "capture",
+            Self::Put(_) => "put",
+            Self::Get(_) => "get",
+            Self::Search(_) => "search",
+            Self::List(_) => "list",
+            Self::Delete(_) => "delete",
+            Self::Restore(_) => "restore",
+            Self::History(_) => "history",
+            Self::Revert(_) => "revert",
+            Self::Tags(_) => "tags",
+            Self::Link(_) => "link",
+            Self::Links(_) => "links",
+            Self::Backlinks(_) => "backlinks",
+            Self::Graph(_) => "graph",
+            Self::Timeline(_) => "timeline",
+            Self::Import(_) => "import",
+            Self::Doctor(_) => "doctor",
+        }
+    }
+}
+
+/// Names a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRef {
+    /// The page's source; the default one when absent.
+    pub source: Option<SourceId>,
+    /// The page's slug.
+    pub slug: Slug,
+}
+
+/// `brain capture`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// The content as it came, frontmatter included. Bytes, because the daemon decides what is text.
+    pub content: Vec<u8>,
+    /// Where the content came from.
+    pub origin: Origin,
+    /// Where the page goes.
+    pub source: Option<SourceId>,
+    /// The slug to use instead of `inbox/<date>-<hash>`.
+    pub slug: Option<Slug>,
+    /// The page's type; overrides the file's.
+    pub page_type: Option<String>,
+    /// The page's title; overrides the file's.
+    pub title: Option<String>,
+    /// Tags to add to the file's.
+    pub tags: Vec<String>,
+}
+
+/// The way a content took to the command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// Words of the command line.
+    Argument,
+    /// Standard input.
+    Stdin,
+    /// A file, by absolute path.
+    File(String),
+}
+
+/// `brain put`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Put {
+    /// The page to write.
+    pub page: PageRef,
+    /// The whole page in markdown, frontmatter included.
+    pub content: Vec<u8>,
+    /// Where the content came from.
+    pub origin: Origin,
+    /// Whether empty content may replace an existing page.
+    pub allow_empty: bool,
+}
+
+/// `brain get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Get {
+    /// The page to read.
+    pub page: PageRef,
+    /// A former version, by its number, instead of the present one.
+    pub version: Option<u32>,
+}
+
+/// `brain search`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Search {
+    /// The question as it was typed: words, `"phrases"`, `-word`, `prefix*`, `title:`, `tag:`,
+    /// `type:`, `source:`.
+    pub query: String,
+    /// How many pages to answer with, 1 to 200.
+    pub limit: u32,
+    /// Only this source.
+    pub source: Option<SourceId>,
+    /// Only this type.
+    pub page_type: Option<String>,
+    /// Only pages with all of these tags.
+    pub tags: Vec<String>,
+    /// Only pages updated at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
+    pub since: Option<String>,
+    /// Only pages updated at or before this day or instant.
+    pub until: Option<String>,
+    /// Whether to explain each score.
+    pub explain: bool,
+}
+
+/// `brain list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct List {
+    /// Only this source.
+    pub source: Option<SourceId>,
+    /// Only slugs that begin so.
+    pub prefix: Option<String>,
+    /// Only this type.
+    pub page_type: Option<String>,
+    /// Only this tag.
+    pub tag: Option<String>,
+    /// Deleted pages instead of active ones.
+    pub deleted: bool,
+    /// How the pages are ordered.
+    pub sort: Sort,
+    /// How many pages, 1 to 1000.
+    pub limit: u32,
+    /// The `next` of the previous answer.
+    pub after: Option<String>,
+}
+
+/// The order of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// Newest change first.
+    #[default]
+    Updated,
+    /// By source and slug.
+    Slug,
+}
+
+/// `brain revert`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revert {
+    /// The page to change.
+    pub page: PageRef,
+    /// The version that becomes the present one.
+    pub version: u32,
+}
+
+/// `brain tags`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tags {
+    /// Where to look.
+    pub source: Option<SourceId>,
+    /// The page; all tags of the brain when absent.
+    pub slug: Option<Slug>,
+    /// Tags to add to the page.
+    pub add: Vec<String>,
+    /// Tags to take from the page.
+    pub remove: Vec<String>,
+}
+
+/// `brain link`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The page that gets the link.
+    pub from: PageRef,
+    /// The page it leads to.
+    pub to: Slug,
+    /// The frontmatter key that carries it, for example `related` or `company`.
+    pub kind: String,
+    /// Whether to take the link away instead.
+    pub remove: bool,
+}
+
+/// `brain graph`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graph {
+    /// The page in the middle.
+    pub page: PageRef,
+    /// How many steps away, 1 to 5.
+    pub depth: u32,
+    /// How many pages at the most, 1 to 1000.
+    pub limit: u32,
+}
+
+/// `brain timeline`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Timeline {
+    /// Where to look.
+    pub source: Option<SourceId>,
+    /// One page; all when absent.
+    pub slug: Option<Slug>,
+    /// First day, `YYYY-MM-DD`.
+    pub since: Option<String>,
+    /// Last day, `YYYY-MM-DD`.
+    pub until: Option<String>,
+    /// How many entries, 1 to 1000.
+    pub limit: u32,
+}
+
+/// `brain import`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// The directory, by absolute path.
+    pub path: String,
+    /// Where the pages go.
+    pub source: Option<SourceId>,
+    /// Say what would happen, write nothing.
+    pub dry_run: bool,
+}
+
+/// `brain doctor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doctor {
+    /// Mend what can be mended safely.
+    pub fix: bool,
+}
