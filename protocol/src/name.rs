@@ -160,7 +160,9 @@ fn describe(c: char) -> String {
         ' ' => "a space".into(),
         '\\' => "a backslash".into(),
         '%' => "a percent sign".into(),
-        _ if c.is_control() || is_invisible(c) || !c.is_ascii() => format!("the character U+{:04X}", c as u32),
+        _ if c.is_control() || is_invisible(c) || !c.is_ascii() => {
+            format!("the character U+{:04X}", c as u32)
+        }
         _ => format!("the character \"{c}\""),
     }
 }
@@ -264,5 +266,107 @@ impl std::str::FromStr for SourceId {
 impl std::fmt::Display for SourceId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_breaks_the_grammar_is_refused_and_named() {
+        for (text, what) in [
+            ("", "empty"),
+            ("a//b", "empty segment"),
+            ("/a", "empty segment"),
+            ("a/", "empty segment"),
+            ("a/../b", "\"..\" is not a segment"),
+            (".", "is not a segment"),
+            ("A", "upper-case"),
+            ("a b", "a space"),
+            ("a\\b", "a backslash"),
+            ("a%2fb", "a percent sign"),
+            ("a\u{202E}b", "U+202E"),
+            ("a\u{0}b", "U+0000"),
+            ("a\u{200B}b", "U+200B"),
+            ("a\u{FE0F}", "U+FE0F"),
+            ("cafe\u{301}", "NFC"),
+            ("a:b", "\":\""),
+            ("😀", "U+1F600"),
+        ] {
+            let error = Slug::parse(text).unwrap_err();
+            assert!(error.message.contains(what), "{text:?}: {}", error.message);
+        }
+        assert!(Slug::parse("a".repeat(MAX_SLUG_BYTES)).is_ok());
+        assert!(Slug::parse("a".repeat(MAX_SLUG_BYTES + 1)).is_err());
+    }
+
+    #[test]
+    fn letters_of_every_script_are_fine() {
+        for text in [
+            "people/ann-lee",
+            "読書/日本語",
+            "बातें/हिन्दी",
+            "v1.2_x",
+            "страница",
+            "ไทย/บันทึก",
+            ".obsidian/x",
+            "tiếng-việt",
+        ] {
+            assert_eq!(Slug::parse(text).unwrap().as_str(), text);
+        }
+        assert_eq!(Slug::parse("a/b/c").unwrap().name(), "c");
+    }
+
+    #[test]
+    fn a_path_becomes_the_slug_that_people_expect() {
+        for (path, slug) in [
+            ("./People/Ann Lee.md", "people/ann-lee"),
+            ("notes.MARKDOWN", "notes"),
+            ("a/b.mdx", "a/b"),
+            ("a\\b\\C.md", "a/b/c"),
+            ("x.md.md", "x.md"),
+            ("100% sure?.md", "100-sure"),
+            ("../../etc/passwd", "etc/passwd"),
+            ("CAFE\u{301}.md", "café"),
+            ("İstanbul.md", "i̇stanbul"),
+            ("日本語 メモ.md", "日本語-メモ"),
+        ] {
+            assert_eq!(Slug::from_path(path).unwrap().as_str(), slug, "{path}");
+        }
+        assert!(Slug::from_path("???.md").is_err());
+        let error = Slug::parse("My Page").unwrap_err();
+        assert_eq!(error.suggestion.as_deref(), Some("my-page"));
+    }
+
+    #[test]
+    fn source_ids_obey_their_pattern() {
+        for good in ["default", "a", "a-b", "0", &"a".repeat(32)] {
+            assert!(SourceId::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "a-", "A", "a_b", "é", &"a".repeat(33)] {
+            assert!(SourceId::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_slug_from_any_path_obeys_the_grammar_and_stays(path in "\\PC{0,40}|[a-zA-Z./ \\\\%-]{0,40}|.{0,60}") {
+            if let Ok(slug) = Slug::from_path(&path) {
+                prop_assert_eq!(&Slug::parse(slug.as_str()).unwrap(), &slug);
+                prop_assert_eq!(&Slug::from_path(&format!("{slug}.md")).unwrap(), &slug);
+                prop_assert!(!slug.as_str().split('/').any(|s| s.is_empty() || s == "." || s == ".."));
+                prop_assert!(!slug.as_str().starts_with('/') && !slug.as_str().contains(['\\', '%', '\0']));
+            }
+        }
+
+        #[test]
+        fn parsing_never_changes_what_it_accepts(text in "\\PC{0,30}") {
+            if let Ok(slug) = Slug::parse(text.clone()) {
+                prop_assert_eq!(slug.as_str(), text.as_str());
+            }
+        }
     }
 }

@@ -1,0 +1,266 @@
+//! `capture`: a thought becomes a page under `inbox/`, once.
+
+use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteStatus, Written};
+
+use super::intake::{
+    CAPTURE_CLI, DEFAULT_TYPE, STAMPS, check_type, clean_tags, inbox_slug, new_page, origin_label,
+    origin_uri, read_document, stored_document, title_of, type_of,
+};
+use super::{Brain, Caller};
+use crate::clock::{day, rfc3339};
+use crate::page::{Document, Frontmatter, content_digest, hex};
+use crate::store::{Applied, Draft, Hash, PageRecord, Provenance, StoreError};
+
+/// Types that people are expected to use; others are taken with a warning.
+const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
+
+/// How many groups of eight hex digits a hash has.
+const SLUG_TRIES: usize = 8;
+
+/// A capture, worked out as far as it can be without the store.
+#[derive(Clone)]
+struct Prepared {
+    source: SourceId,
+    slug: Option<Slug>,
+    /// Where the same content went within the last 24 hours.
+    known: Option<Slug>,
+    /// What the input says, flags merged into its frontmatter, without stamps.
+    document: Document,
+    hash: Hash,
+    provenance: Provenance,
+    now: i64,
+}
+
+/// What became of a capture.
+pub(super) struct Outcome {
+    pub(super) slug: Slug,
+    pub(super) applied: Applied,
+    pub(super) captured_at: Option<String>,
+}
+
+impl Brain {
+    pub(super) fn capture(&self, caller: &Caller, request: Capture) -> Result<Written, Fault> {
+        let now = self.clock.now();
+        let label = origin_label(&request.origin);
+        let mut warnings = Vec::new();
+        if let Some(page_type) = &request.page_type {
+            check_type(page_type)?;
+            if !USUAL_TYPES.contains(&page_type.as_str()) {
+                warnings.push(format!(
+                    "\"{page_type}\" is an unusual type; note, idea and observation are the usual ones"
+                ));
+            }
+        }
+        let mut document = read_document(&request.content, &label)?;
+        if document.body.trim().is_empty() {
+            return Err(empty(&document));
+        }
+        merge_flags(&mut document, &request)?;
+        let reader = self.store.read(caller.view())?;
+        let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
+        let hash = content_digest(&document.body);
+        let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
+        let provenance = CAPTURE_CLI.provenance(origin_uri(&request.origin), now);
+        let prepared = Prepared { source, slug: request.slug, known, document, hash, provenance, now };
+
+        // A duplicate costs no write.
+        let settled = match &prepared.known {
+            Some(slug) => match reader.page(&prepared.source, slug)? {
+                Some(record) if record.content_hash == hash => {
+                    let content = reader.content(record.id)?;
+                    match merged(&prepared, &record, stored_document(&content)?) {
+                        Some(_) => None,
+                        None => {
+                            Some(unchanged(slug.clone(), record, &stored_document(&content)?.frontmatter))
+                        }
+                    }
+                }
+                _ => None,
+            },
+            None => None,
+        };
+        drop(reader);
+        let source = prepared.source.clone();
+        let automatic = prepared.slug.is_none();
+        let outcome = match settled {
+            Some(outcome) => outcome,
+            None => self.store.write(move |draft| apply(draft, &prepared))?,
+        };
+        let record = &outcome.applied.record;
+        if automatic {
+            self.dedup.remember(source.clone(), hash, outcome.slug.clone(), record.content_at);
+        }
+        Ok(self.written(source, outcome, warnings))
+    }
+
+    /// The reply to a write, after the file was brought in line.
+    pub(super) fn written(&self, source: SourceId, outcome: Outcome, mut warnings: Vec<String>) -> Written {
+        let Outcome { slug, applied: Applied { status, record }, captured_at } = outcome;
+        let (written, path) = if status == WriteStatus::Unchanged {
+            let place = self.file_place(&source, &record);
+            (place.exists(), place)
+        } else {
+            let report = self.agree(&source, &record);
+            warnings.extend(report.warnings());
+            (report.written, report.path)
+        };
+        Written {
+            slug,
+            status,
+            duplicate: status == WriteStatus::Unchanged,
+            chunks: record.chunks,
+            content_hash: hex(&record.content_hash),
+            written,
+            path: path.display().to_string(),
+            source_id: source,
+            source_kind: record.provenance.source_kind,
+            source_uri: record.provenance.source_uri,
+            captured_at,
+            warnings,
+        }
+    }
+}
+
+/// Flags win over the file; a type and a title are always there.
+fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> {
+    let Document { frontmatter, body } = document;
+    if let Some(page_type) = &request.page_type {
+        frontmatter.set("type", page_type);
+    } else if frontmatter.page_type().is_none() {
+        frontmatter.set("type", DEFAULT_TYPE);
+    }
+    match &request.title {
+        Some(title) if title.trim().is_empty() => {
+            return Err(Fault::new(FaultCode::Usage, "the title is empty")
+                .hint("leave --title away to take the first line"));
+        }
+        Some(title) => frontmatter.set("title", title.trim()),
+        None if frontmatter.title().is_none_or(|t| t.trim().is_empty()) => {
+            let title = title_of(frontmatter, body);
+            frontmatter.set("title", &title);
+        }
+        None => {}
+    }
+    if !request.tags.is_empty() {
+        let mut tags = frontmatter.tags();
+        for tag in clean_tags(&request.tags)? {
+            if !tags.contains(&tag) {
+                tags.push(tag);
+            }
+        }
+        frontmatter.set_list("tags", &tags);
+    }
+    Ok(())
+}
+
+/// The existing page with what this capture adds to it, or `None` when it adds nothing. The title of a recapture
+/// counts only when it was given: the page may have got a better one since.
+fn merged(prepared: &Prepared, existing: &PageRecord, mut page: Document) -> Option<Document> {
+    let input = &prepared.document.frontmatter;
+    let mut changed = false;
+    let derived_title = title_of(&Frontmatter::empty(), &prepared.document.body);
+    let mut except = vec!["tags"];
+    except.extend(STAMPS);
+    if input.title().is_none_or(|title| title == derived_title) {
+        except.push("title");
+    }
+    if type_of(input) == existing.page_type {
+        except.push("type");
+    }
+    changed |= page.frontmatter.adopt(input, &except);
+    let mut tags = page.frontmatter.tags();
+    let before = tags.len();
+    for tag in input.tags() {
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    if tags.len() > before {
+        page.frontmatter.set_list("tags", &tags);
+        changed = true;
+    }
+    changed.then_some(page)
+}
+
+/// In the writer: finds the capture's place and does what is to do there.
+fn apply(draft: &mut Draft<'_>, prepared: &Prepared) -> Result<Outcome, StoreError> {
+    let (slug, existing) = place(draft, prepared)?;
+    if let Some(record) = existing.filter(|r| r.deleted_at.is_none() && r.content_hash == prepared.hash) {
+        let page = stored_document(&draft.content(record.id)?)?;
+        let frontmatter = page.frontmatter.clone();
+        let Some(mut page) = merged(prepared, &record, page) else {
+            return Ok(unchanged(slug, record, &frontmatter));
+        };
+        stamp_capture(&mut page.frontmatter, prepared.now);
+        return write(draft, prepared, slug, page);
+    }
+    let mut document = prepared.document.clone();
+    stamp_capture(&mut document.frontmatter, prepared.now);
+    write(draft, prepared, slug, document)
+}
+
+fn write(
+    draft: &mut Draft<'_>,
+    prepared: &Prepared,
+    slug: Slug,
+    document: Document,
+) -> Result<Outcome, StoreError> {
+    let captured_at = document.frontmatter.get("captured_at");
+    let page = new_page(&slug, document, prepared.provenance.clone(), prepared.slug.is_none())?;
+    let applied = draft.write_page(&prepared.source, &slug, page, prepared.now)?;
+    Ok(Outcome { slug, applied, captured_at })
+}
+
+fn unchanged(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> Outcome {
+    let applied = Applied { status: WriteStatus::Unchanged, record };
+    Outcome { slug, applied, captured_at: frontmatter.get("captured_at") }
+}
+
+/// The slug: the one given, the one that this content has already, or the first free one of its day. Other content
+/// with the same digits is never overwritten.
+fn place(draft: &Draft<'_>, prepared: &Prepared) -> Result<(Slug, Option<PageRecord>), StoreError> {
+    let source = &prepared.source;
+    if let Some(slug) = &prepared.slug {
+        return Ok((slug.clone(), draft.page(source, slug)?));
+    }
+    if let Some(slug) = &prepared.known
+        && let Some(record) = draft.page(source, slug)?
+        && record.content_hash == prepared.hash
+    {
+        return Ok((slug.clone(), Some(record)));
+    }
+    let today = day(prepared.now);
+    for n in 0..SLUG_TRIES {
+        let slug = inbox_slug(&today, &prepared.hash, n)?;
+        match draft.page(source, &slug)? {
+            None => return Ok((slug, None)),
+            Some(record) if record.content_hash == prepared.hash => return Ok((slug, Some(record))),
+            Some(_) => {}
+        }
+    }
+    Err(Fault::new(
+        FaultCode::Conflict,
+        "every slug that this content could have today belongs to other content",
+    )
+    .hint("give it a slug: `--slug inbox/<name>`")
+    .into())
+}
+
+fn stamp_capture(frontmatter: &mut Frontmatter, now: i64) {
+    if frontmatter.get("captured_at").is_none() {
+        frontmatter.set("captured_at", &rfc3339(now));
+    }
+    if frontmatter.get("captured_via").is_none() {
+        frontmatter.set("captured_via", CAPTURE_CLI.kind);
+    }
+}
+
+fn empty(document: &Document) -> Fault {
+    let message = if document.frontmatter.is_empty() {
+        "there is nothing to capture"
+    } else {
+        "there is frontmatter but no content below it; nothing was stored"
+    };
+    Fault::new(FaultCode::EmptyContent, message)
+        .hint("give the content as words, with `--file PATH`, or with `--stdin`")
+}

@@ -1,0 +1,50 @@
+//! The 24-hour memory of captured content: the same text again is no new page.
+//!
+//! A bounded LRU in front of the store, refilled from it at start. It only points: what is a duplicate is decided
+//! by the page itself, so that a forgotten or stale entry can cost a second page, never a lost one.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+use brain_protocol::{Fault, Slug, SourceId};
+use lru::LruCache;
+
+use crate::store::{Hash, Store, Visibility};
+
+/// How long the same content is a duplicate, in milliseconds: 24 hours.
+pub(super) const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Where content was captured to, and when.
+type Entry = (Slug, i64);
+
+/// The memory. Only durable captures are in it.
+pub(super) struct Dedup {
+    seen: Mutex<LruCache<(SourceId, Hash), Entry>>,
+}
+
+impl Dedup {
+    pub(super) fn new(entries: usize) -> Self {
+        let entries = NonZeroUsize::new(entries).unwrap_or(NonZeroUsize::MIN);
+        Self { seen: Mutex::new(LruCache::new(entries)) }
+    }
+
+    /// Takes in what was captured in the last 24 hours.
+    pub(super) fn refill(&self, store: &Store, now: i64) -> Result<(), Fault> {
+        for (source, slug, record) in store.read(Visibility::All)?.captured(now - WINDOW_MS)? {
+            self.remember(source, record.content_hash, slug, record.content_at);
+        }
+        Ok(())
+    }
+
+    /// The slug that this content was captured to within the last 24 hours.
+    pub(super) fn find(&self, source: &SourceId, hash: Hash, now: i64) -> Option<Slug> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (slug, at) = seen.get(&(source.clone(), hash))?;
+        (now - at < WINDOW_MS).then(|| slug.clone())
+    }
+
+    /// Notes a durable capture.
+    pub(super) fn remember(&self, source: SourceId, hash: Hash, slug: Slug, at: i64) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).put((source, hash), (slug, at));
+    }
+}

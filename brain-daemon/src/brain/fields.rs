@@ -1,0 +1,129 @@
+//! Changes to a page's frontmatter: tags and typed links.
+
+use brain_protocol::{
+    Fault, FaultCode, Link, Linked, PageRef, PageTags, Reply, Slug, SourceId, TagCount, TagCounts, Tags,
+};
+
+use super::intake::{clean_tags, new_page, stored_document};
+use super::{Brain, Caller, no_page};
+use crate::page::Document;
+use crate::store::{Applied, PageRecord, StoreError};
+
+impl Brain {
+    pub(super) fn tags(&self, caller: &Caller, request: Tags) -> Result<Reply, Fault> {
+        let Some(slug) = request.slug else {
+            if !request.add.is_empty() || !request.remove.is_empty() {
+                return Err(Fault::new(FaultCode::Usage, "tags are added to and taken from one page")
+                    .hint("name it: `brain tags <slug> --add work`"));
+            }
+            let reader = self.store.read(caller.view())?;
+            let source = match &request.source {
+                Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
+                None => None,
+            };
+            let counts = reader.tag_counts(source.as_ref())?;
+            let mut tags: Vec<TagCount> =
+                counts.into_iter().map(|(tag, pages)| TagCount { tag, pages }).collect();
+            tags.sort_by(|a, b| b.pages.cmp(&a.pages).then_with(|| a.tag.cmp(&b.tag)));
+            return Ok(Reply::TagCounts(TagCounts { tags }));
+        };
+        let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
+        let page = PageRef { source: request.source, slug: slug.clone() };
+        let (source, changed) = self.edit(caller, &page, move |document| {
+            let before = document.frontmatter.tags();
+            let mut tags: Vec<String> = before.iter().filter(|t| !remove.contains(t)).cloned().collect();
+            for tag in &add {
+                if !tags.contains(tag) {
+                    tags.push(tag.clone());
+                }
+            }
+            if tags != before {
+                document.frontmatter.set_list("tags", &tags);
+            }
+        })?;
+        let warnings = match &changed {
+            Some(applied) => self.agree(&source, &applied.record).warnings(),
+            None => Vec::new(),
+        };
+        let tags = match &changed {
+            Some(applied) => applied.record.tags.clone(),
+            None => self.active(caller, &self.store.read(caller.view())?, &page)?.1.tags,
+        };
+        Ok(Reply::PageTags(PageTags { slug, source_id: source, tags, changed: changed.is_some(), warnings }))
+    }
+
+    pub(super) fn link(&self, caller: &Caller, request: Link) -> Result<Linked, Fault> {
+        check_kind(&request.kind)?;
+        let Link { from, to, kind, remove } = request;
+        let (target, key) = (to.clone(), kind.clone());
+        let (source, changed) = self.edit(caller, &from, move |document| {
+            let before = document.frontmatter.list(&key);
+            let mut values: Vec<String> = before.iter().filter(|v| !names(v, &target)).cloned().collect();
+            if !remove {
+                if values.len() < before.len() {
+                    return;
+                }
+                values.push(format!("[[{target}]]"));
+            }
+            if values != before {
+                document.frontmatter.set_list(&key, &values);
+            }
+        })?;
+        let warnings = match &changed {
+            Some(applied) => self.agree(&source, &applied.record).warnings(),
+            None => Vec::new(),
+        };
+        let status = match (&changed, remove) {
+            (None, _) => "unchanged",
+            (Some(_), true) => "removed",
+            (Some(_), false) => "added",
+        };
+        let live = self.store.read(caller.view())?.page(&source, &to)?.is_some();
+        Ok(Linked { from: from.slug, to, kind, status: status.into(), live, warnings })
+    }
+
+    /// Changes an active page through `change`; `None` when that changed nothing.
+    fn edit(
+        &self,
+        caller: &Caller,
+        page: &PageRef,
+        change: impl Fn(&mut Document) + Send + 'static,
+    ) -> Result<(SourceId, Option<Applied>), Fault> {
+        let now = self.clock.now();
+        let (source, _) = self.active(caller, &self.store.read(caller.view())?, page)?;
+        let (place, slug) = (source.clone(), page.slug.clone());
+        let applied = self.store.write(move |draft| {
+            let record = draft.page(&place, &slug)?.filter(|r| r.deleted_at.is_none());
+            let record: PageRecord = record.ok_or_else(|| StoreError::from(no_page(&place, &slug)))?;
+            let content = draft.content(record.id)?;
+            let mut document = stored_document(&content)?;
+            change(&mut document);
+            if document.frontmatter.raw() == content.frontmatter && document.body == content.body {
+                return Ok(None);
+            }
+            let page = new_page(&slug, document, record.provenance, false)?;
+            draft.write_page(&place, &slug, page, now).map(Some)
+        })?;
+        Ok((source, applied))
+    }
+}
+
+/// Whether a value of a typed link means `slug`.
+fn names(value: &str, slug: &Slug) -> bool {
+    let inner = value.trim().trim_start_matches("[[").trim_end_matches("]]");
+    inner.split('|').next().unwrap_or(inner).trim() == slug.as_str()
+}
+
+/// Keys that mean something else are not links.
+fn check_kind(kind: &str) -> Result<(), Fault> {
+    const TAKEN: [&str; 8] =
+        ["type", "title", "tags", "aliases", "date", "captured_at", "captured_via", "url"];
+    let word = !kind.is_empty()
+        && kind.len() <= 64
+        && kind.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
+    if word && !TAKEN.contains(&kind) {
+        return Ok(());
+    }
+    Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a kind of link", kind.escape_debug()))
+        .hint("use one lower-case word, for example related, company or attendees"))
+}

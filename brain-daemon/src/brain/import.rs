@@ -1,0 +1,283 @@
+//! `import`: a directory of markdown, once.
+//!
+//! Files are read and worked out on all cores, stored in batches of one commit each, and written below `pages/` after their
+//! commit. A file that fails is reported and the rest goes on. What was stored stays when the import ends early, and
+//! importing again goes on from there, because a page that is there just so is left alone.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use brain_protocol::{
+    Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
+};
+
+use super::intake::{IMPORT, new_page, read_document};
+use super::put::same_page;
+use super::{Brain, Caller, Progress};
+use crate::files;
+use crate::page::Document;
+use crate::store::{Applied, NewPage, PageRecord};
+
+/// Files that share a commit.
+const BATCH: usize = 500;
+/// How many failures a reply names.
+const MAX_NAMED: usize = 1000;
+
+/// A file that can be stored.
+#[derive(Clone)]
+struct Ready {
+    slug: Slug,
+    document: Document,
+    page: NewPage,
+}
+
+/// Counts of what happened, and the failures.
+#[derive(Default)]
+struct Tally {
+    created: u64,
+    updated: u64,
+    unchanged: u64,
+    failed: Vec<ImportFailure>,
+    failed_total: u64,
+    warnings: Vec<String>,
+}
+
+impl Tally {
+    fn fail(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+        self.failed_total += 1;
+        if self.failed.len() < MAX_NAMED {
+            self.failed.push(ImportFailure { path: path.into(), reason: reason.into() });
+        }
+    }
+
+    fn count(&mut self, status: WriteStatus) {
+        match status {
+            WriteStatus::Created => self.created += 1,
+            WriteStatus::Updated | WriteStatus::Restored => self.updated += 1,
+            WriteStatus::Unchanged => self.unchanged += 1,
+        }
+    }
+}
+
+impl Brain {
+    pub(super) fn import(
+        &self,
+        caller: &Caller,
+        request: &Import,
+        progress: &dyn Progress,
+    ) -> Result<ImportReply, Fault> {
+        let began = Instant::now();
+        let dir = self.directory(&request.path)?;
+        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+        let found = files::markdown_files(&dir);
+        let mut tally = Tally::default();
+        for (path, reason) in found.unreadable {
+            tally.fail(path, reason);
+        }
+        let all = found.files.len();
+        let total = all as u64;
+        let files = one_slug_each(found.files, &mut tally);
+        let mut done = total - files.len() as u64;
+        for batch in files.chunks(BATCH) {
+            if !progress.at(done, total) || self.is_stopping() {
+                let message = format!("the import ended early, after {done} of {total} files");
+                return Err(Fault::new(FaultCode::Cancelled, message)
+                    .hint("what was imported stays; import the directory again to go on"));
+            }
+            let ready = self.work_out(batch, &mut tally);
+            self.store_batch(&source, ready, request.dry_run, &mut tally)?;
+            done += batch.len() as u64;
+        }
+        progress.at(total, total);
+        if !request.dry_run && tally.created + tally.updated > 0 {
+            self.flush_outbox()?;
+        }
+        Ok(ImportReply {
+            status: if tally.failed_total == 0 { "done" } else { "partial" }.into(),
+            dry_run: request.dry_run,
+            files: total,
+            created: tally.created,
+            updated: tally.updated,
+            unchanged: tally.unchanged,
+            skipped: found.skipped,
+            failed: tally.failed,
+            failed_total: tally.failed_total,
+            warnings: tally.warnings,
+            took_ms: began.elapsed().as_millis() as u64,
+        })
+    }
+
+    /// The directory to import: there, readable, and not brain's own.
+    fn directory(&self, path: &str) -> Result<PathBuf, Fault> {
+        let shown = Path::new(path);
+        let dir = shown.canonicalize().map_err(|e| {
+            let code =
+                if e.kind() == std::io::ErrorKind::NotFound { FaultCode::NotFound } else { FaultCode::Io };
+            Fault::new(code, format!("cannot import {path}: {e}"))
+                .hint("give a directory that the daemon can read")
+        })?;
+        if !dir.is_dir() {
+            let message = format!("{path} is not a directory");
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint(format!("for one file: `brain capture --file {path}`")));
+        }
+        let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
+        if dir.starts_with(&own) || own.starts_with(&dir) && own != dir && dir.join("brain.redb").exists() {
+            let message = format!("{path} is inside brain's own home");
+            return Err(
+                Fault::new(FaultCode::Usage, message).hint("import the directory that your notes came from")
+            );
+        }
+        Ok(dir)
+    }
+
+    /// Reads and parses files on all cores.
+    fn work_out(&self, batch: &[(String, PathBuf, Slug)], tally: &mut Tally) -> Vec<Ready> {
+        let now = self.clock.now();
+        let next = AtomicUsize::new(0);
+        let results: Mutex<Vec<(usize, Result<Ready, String>)>> = Mutex::new(Vec::with_capacity(batch.len()));
+        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let mut mine = Vec::new();
+                    loop {
+                        let i = next.fetch_add(1, Ordering::Relaxed);
+                        let Some((path, place, slug)) = batch.get(i) else { break };
+                        mine.push((i, ready(path, place, slug, now)));
+                    }
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(mine);
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        results.sort_by_key(|(i, _)| *i);
+        let mut out = Vec::with_capacity(results.len());
+        for (i, result) in results {
+            match result {
+                Ok(ready) => out.push(ready),
+                Err(reason) => tally.fail(batch[i].0.clone(), reason),
+            }
+        }
+        out
+    }
+
+    /// Stores a batch in one commit and writes its files.
+    fn store_batch(
+        &self,
+        source: &SourceId,
+        ready: Vec<Ready>,
+        dry_run: bool,
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        let now = self.clock.now();
+        let place = source.clone();
+        let mut ready = Some(ready);
+        if dry_run {
+            return self.compare(source, &ready.take().unwrap_or_default(), tally);
+        }
+        let applied = self.store.write(move |draft| {
+            let mut out: Vec<Applied> = Vec::new();
+            for Ready { slug, document, page } in ready.iter().flatten() {
+                if let Some(record) = draft.page(&place, slug)?.filter(|r| r.deleted_at.is_none())
+                    && same_page(draft, record.id, document)?
+                {
+                    out.push(Applied { status: WriteStatus::Unchanged, record });
+                    continue;
+                }
+                out.push(draft.write_page(&place, slug, page.clone(), now)?);
+            }
+            Ok(out)
+        })?;
+        let mut changed: Vec<PageRecord> = Vec::with_capacity(applied.len());
+        for Applied { status, record } in applied {
+            tally.count(status);
+            if status != WriteStatus::Unchanged {
+                changed.push(record);
+            }
+        }
+        self.write_files(source, &changed, tally);
+        self.index.wait();
+        Ok(())
+    }
+
+    /// What a dry run says: the same decisions, from a snapshot.
+    fn compare(&self, source: &SourceId, ready: &[Ready], tally: &mut Tally) -> Result<(), Fault> {
+        let reader = self.store.read(crate::store::Visibility::All)?;
+        for Ready { slug, document, .. } in ready {
+            let status = match reader.page(source, slug)? {
+                None => WriteStatus::Created,
+                Some(record) => {
+                    let stored = super::intake::stored_document(&reader.content(record.id)?)?;
+                    let same = stored.body == document.body
+                        && stored.frontmatter.same_content(&document.frontmatter, super::intake::STAMPS);
+                    if same { WriteStatus::Unchanged } else { WriteStatus::Updated }
+                }
+            };
+            tally.count(status);
+        }
+        Ok(())
+    }
+
+    fn write_files(&self, source: &SourceId, changed: &[PageRecord], tally: &mut Tally) {
+        let next = AtomicUsize::new(0);
+        let problems: Mutex<Vec<String>> = Mutex::default();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some(record) = changed.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if let Some(problem) = self.agree(source, record).problem {
+                            problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(problem);
+                        }
+                    }
+                });
+            }
+        });
+        let problems = problems.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let room = 20_usize.saturating_sub(tally.warnings.len());
+        tally
+            .warnings
+            .extend(problems.into_iter().take(room).map(|p| format!("stored, but its file is not: {p}")));
+    }
+}
+
+/// One file as a page.
+fn ready(path: &str, place: &Path, slug: &Slug, now: i64) -> Result<Ready, String> {
+    let size = std::fs::metadata(place).map_err(|e| e.to_string())?.len();
+    if size > MAX_CONTENT as u64 {
+        return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
+    }
+    let bytes = std::fs::read(place).map_err(|e| e.to_string())?;
+    let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
+    let provenance = IMPORT.provenance(format!("file://{}", place.display()), now);
+    let page = new_page(slug, document.clone(), provenance, false).map_err(|fault| fault.message)?;
+    Ok(Ready { slug: slug.clone(), document, page })
+}
+
+/// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is taken.
+fn one_slug_each(files: Vec<(String, PathBuf)>, tally: &mut Tally) -> Vec<(String, PathBuf, Slug)> {
+    let mut by_slug: HashMap<Slug, Vec<String>> = HashMap::new();
+    let mut named = Vec::with_capacity(files.len());
+    for (path, place) in files {
+        match Slug::from_path(&path) {
+            Ok(slug) => {
+                by_slug.entry(slug.clone()).or_default().push(path.clone());
+                named.push((path, place, slug));
+            }
+            Err(e) => tally.fail(path, e.to_string()),
+        }
+    }
+    named.retain(|(path, _, slug)| {
+        let Some(paths) = by_slug.get(slug).filter(|paths| paths.len() > 1) else { return true };
+        let others: Vec<&str> = paths.iter().filter(|p| *p != path).map(String::as_str).collect();
+        tally.fail(
+            path.clone(),
+            format!("it would have the slug \"{slug}\", and so would {}", others.join(", ")),
+        );
+        false
+    });
+    named
+}

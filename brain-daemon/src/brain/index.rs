@@ -1,0 +1,211 @@
+//! Keeping the full-text index in step with the store.
+//!
+//! The index is derived: it knows up to which change it has seen the store. At start it catches up from there, in the
+//! background when that takes long; from then on every commit is pushed to it before anybody is told that the
+//! commit happened. So a search that starts after an acknowledged write sees it.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use brain_protocol::{Fault, FaultCode};
+
+use crate::config::Config;
+use crate::search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
+use crate::store::{Change, CommitHook, Reader, Store, StoreError, Visibility};
+
+/// Changes that are caught up with before the daemon is ready; more than these go on behind it.
+const CATCH_UP_AT_START: u64 = 1000;
+/// Pages read from the store at once.
+const BATCH: usize = 500;
+/// How far the index may be behind while pages are fed to it in bulk.
+const BACKLOG: usize = 1000;
+
+/// The index and what feeds it.
+pub(super) struct Follower {
+    shared: Arc<Shared>,
+    feeder: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    index: OnceLock<Index>,
+    /// Commits are pushed as they happen. Before that the feeder finds them in the store.
+    live: AtomicBool,
+    stop: AtomicBool,
+    fed: AtomicU64,
+    to_feed: AtomicU64,
+    /// Why the feeder gave up.
+    problem: Mutex<Option<String>>,
+    rebuilt: Mutex<Option<String>>,
+}
+
+impl Follower {
+    pub(super) fn new() -> Self {
+        Self { shared: Arc::default(), feeder: Mutex::default() }
+    }
+
+    /// What the store calls after each commit.
+    pub(super) fn hook(&self) -> CommitHook {
+        let shared = Arc::clone(&self.shared);
+        Box::new(move |changes| {
+            if shared.live.load(Ordering::Acquire)
+                && let Some(index) = shared.index.get()
+            {
+                index.push(changes.iter().map(index_change).collect());
+            }
+        })
+    }
+
+    /// Opens the index and catches up with the store.
+    pub(super) fn start(&self, store: &Arc<Store>, dir: &Path, config: &Config) -> Result<(), Fault> {
+        let reader = store.read(Visibility::All)?;
+        let counts = reader.counts()?;
+        let options = Options { default_language: config.search_language(), ..Options::default() };
+        let (index, opened) =
+            Index::open(dir, &format!("{:016x}", store.id()), counts.seq, options).map_err(|e| index_fault(&e))?;
+        if let Some(reason) = &opened.rebuilt
+            && counts.seq > 0
+        {
+            tracing::warn!(reason, "the index is built anew");
+            *self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.clone());
+        }
+        let _ = self.shared.index.set(index);
+        let behind = reader.changes_after_count(opened.seq)?;
+        drop(reader);
+        self.shared.to_feed.store(behind, Ordering::Relaxed);
+        if behind <= CATCH_UP_AT_START {
+            self.shared.feed(store, opened.seq)?;
+            return Ok(());
+        }
+        let (shared, store) = (Arc::clone(&self.shared), Arc::clone(store));
+        let work = move || {
+            if let Err(error) = shared.feed(&store, opened.seq) {
+                tracing::error!(%error, "the index cannot follow the store");
+                *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            }
+        };
+        let feeder = std::thread::Builder::new().name("index-feeder".into()).spawn(work).map_err(|e| {
+            Fault::new(FaultCode::Internal, format!("no thread for the index: {e}"))
+        })?;
+        *self.feeder.lock().unwrap_or_else(PoisonError::into_inner) = Some(feeder);
+        Ok(())
+    }
+
+    pub(super) fn get(&self) -> Option<&Index> {
+        self.shared.index.get()
+    }
+
+    /// Why search may show less than there is, if it may.
+    pub(super) fn degraded(&self) -> Option<String> {
+        if let Some(problem) = self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            return Some(format!("the index does not follow the store: {problem}"));
+        }
+        if !self.shared.live.load(Ordering::Acquire) {
+            let (fed, all) =
+                (self.shared.fed.load(Ordering::Relaxed), self.shared.to_feed.load(Ordering::Relaxed));
+            return Some(format!("the index is being built: {fed} of {all} pages are in it"));
+        }
+        self.get().and_then(Index::problem).map(|p| format!("the index on disk is not kept up: {p}"))
+    }
+
+    /// Why the index was built anew at this start, if it was.
+    pub(super) fn rebuilt(&self) -> Option<String> {
+        self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn behind(&self) -> u64 {
+        self.get().map_or(0, Index::behind)
+    }
+
+    /// Lets the index come closer before more is pushed in bulk.
+    pub(super) fn wait(&self) {
+        if let Some(index) = self.get() {
+            index.wait_below(BACKLOG);
+        }
+    }
+
+    /// Puts on disk what is only in memory.
+    pub(super) fn flush(&self) {
+        if let Some(Err(error)) = self.get().map(Index::flush) {
+            tracing::warn!(%error, "index not written");
+        }
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(feeder) = self.feeder.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = feeder.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Pushes every change after `seq`, then goes live.
+    fn feed(self: &Arc<Self>, store: &Store, mut seq: u64) -> Result<(), StoreError> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let last = self.push_after(&store.read(Visibility::All)?, seq)?;
+            if last == seq {
+                break;
+            }
+            seq = last;
+            if let Some(index) = self.index.get() {
+                index.wait_below(BACKLOG);
+            }
+        }
+        // The last step is taken on the writer's thread, where no commit can come between.
+        let (shared, reader) = (Arc::clone(self), store.reader_maker());
+        store.write(move |_| {
+            let mut seq = seq;
+            loop {
+                let last = shared.push_after(&reader.read(Visibility::All)?, seq)?;
+                if last == seq {
+                    break;
+                }
+                seq = last;
+            }
+            shared.live.store(true, Ordering::Release);
+            Ok(())
+        })
+    }
+
+    /// Pushes a batch of changes after `seq`; the sequence number of the last one.
+    fn push_after(&self, reader: &Reader, seq: u64) -> Result<u64, StoreError> {
+        let changes = reader.changes_after(seq, BATCH)?;
+        let Some(last) = changes.last().map(|change| change.seq) else { return Ok(seq) };
+        if let Some(index) = self.index.get() {
+            index.push(changes.iter().map(index_change).collect());
+        }
+        self.fed.fetch_add(changes.len() as u64, Ordering::Relaxed);
+        Ok(last)
+    }
+}
+
+/// A failure of the index. The pages themselves are safe in the store.
+pub(super) fn index_fault(error: &IndexError) -> Fault {
+    Fault::new(FaultCode::Io, error.to_string()).hint("`brain stop`; the next command starts anew and rebuilds what is damaged")
+}
+
+fn index_change(change: &Change) -> IndexChange {
+    match &change.page {
+        None => IndexChange::Remove { id: change.id, seq: change.seq },
+        Some(page) => IndexChange::Put(Arc::new(IndexPage {
+            id: change.id,
+            seq: change.seq,
+            source: page.source.clone(),
+            slug: page.slug.clone(),
+            title: page.record.title.clone(),
+            aliases: page.record.aliases.clone(),
+            tags: page.record.tags.clone(),
+            page_type: page.record.page_type.clone(),
+            body: page.content.body.as_str().into(),
+            updated_at: page.record.updated_at,
+        })),
+    }
+}

@@ -1,0 +1,203 @@
+//! From text to a page: what every way in shares, so that one text gives one page whichever door it takes.
+
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Slug};
+
+use crate::clock::rfc3339;
+use crate::page::{self, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
+use crate::store::{Content, Hash, LinkRecord, NewPage, Provenance, TimelineRecord};
+
+/// Frontmatter keys that say how and when a page came in. They never make two pages differ.
+pub(super) const STAMPS: &[&str] =
+    &["captured_at", "captured_via", "ingested_at", "ingested_via", "source_kind", "source_uri"];
+
+/// The type of a page that names none.
+pub(super) const DEFAULT_TYPE: &str = "note";
+
+/// Which door a page came through.
+pub(super) struct Door {
+    /// `source_kind`.
+    pub(super) kind: &'static str,
+    /// `ingested_via`.
+    pub(super) via: &'static str,
+}
+
+pub(super) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" };
+pub(super) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
+pub(super) const IMPORT: Door = Door { kind: "import", via: "import" };
+
+impl Door {
+    pub(super) fn provenance(&self, uri: String, now: i64) -> Provenance {
+        Provenance {
+            source_kind: Some(self.kind.into()),
+            source_uri: Some(uri),
+            ingested_via: Some(self.via.into()),
+            ingested_at: Some(now),
+        }
+    }
+}
+
+/// `source_uri` of what came over the command line.
+pub(super) fn origin_uri(origin: &Origin) -> String {
+    match origin {
+        Origin::Argument => "cli:argument".into(),
+        Origin::Stdin => "cli:stdin".into(),
+        Origin::File(path) => format!("file://{path}"),
+    }
+}
+
+/// The input as people would call it.
+pub(super) fn origin_label(origin: &Origin) -> String {
+    match origin {
+        Origin::Argument => "the argument".into(),
+        Origin::Stdin => "standard input".into(),
+        Origin::File(path) => path.clone(),
+    }
+}
+
+/// Bytes that came in, as a document.
+///
+/// # Errors
+/// `too_large`, `binary_content` with the offset, `invalid_frontmatter` with line and column.
+pub(super) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault> {
+    if bytes.len() > MAX_CONTENT {
+        let message = format!("{label} has {} bytes, more than the limit of {MAX_CONTENT}", bytes.len());
+        return Err(Fault::new(FaultCode::TooLarge, message).hint("split it into several pages"));
+    }
+    let text = page::decode_text(bytes).map_err(|e| {
+        Fault::new(FaultCode::BinaryContent, format!("{label} is not text: {e}"))
+            .hint("brain keeps UTF-8 text; convert the file first")
+    })?;
+    Document::parse(text).map_err(|e| frontmatter_fault(label, &e))
+}
+
+fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
+    Fault::new(FaultCode::InvalidFrontmatter, format!("{label}: {error}; nothing was stored"))
+        .hint("mend the YAML between the `---` lines, or remove the first `---` to keep it as text")
+}
+
+/// Everything the store wants to know about a page, from its text.
+///
+/// # Errors
+/// When flags and stamps made the frontmatter longer than it may be.
+pub(super) fn new_page(
+    slug: &Slug,
+    document: Document,
+    provenance: Provenance,
+    captured: bool,
+) -> Result<NewPage, Fault> {
+    let Document { frontmatter, body } = document;
+    if frontmatter.raw().len() > MAX_FRONTMATTER {
+        let message =
+            format!("{} bytes of frontmatter, more than {MAX_FRONTMATTER}", frontmatter.raw().len());
+        return Err(Fault::new(FaultCode::TooLarge, message)
+            .hint("shorten the title, the tags, or what else stands there"));
+    }
+    let aliases = frontmatter.aliases();
+    let mut names = vec![page::normal_name(slug.name())];
+    names.extend(aliases.iter().map(|alias| page::normal_name(alias)));
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !name.is_empty());
+    let links = page::links(slug, &body, &frontmatter).into_iter().map(link_record).collect();
+    let timeline = page::timeline(&body)
+        .into_iter()
+        .map(|entry| TimelineRecord { date: entry.date, text: entry.text, source: entry.source })
+        .collect();
+    Ok(NewPage {
+        page_type: type_of(&frontmatter),
+        title: title_of(&frontmatter, &body),
+        tags: frontmatter.tags(),
+        aliases,
+        content_hash: page::content_digest(&body),
+        chunks: page::chunks(&body).len() as u32,
+        links,
+        names,
+        timeline,
+        provenance,
+        captured,
+        content: Content { frontmatter: frontmatter.raw().to_owned(), body },
+    })
+}
+
+fn link_record(link: page::Link) -> LinkRecord {
+    let (source, slugs, name) = match link.target {
+        Target::Slug { source, slug, also } => {
+            // `[[a:b]]` may also be a name with a colon in it.
+            let name = source.as_ref().map(|_| page::normal_name(&link.raw)).filter(|name| !name.is_empty());
+            let slugs = std::iter::once(slug).chain(also).map(String::from).collect();
+            (source.map(String::from), slugs, name)
+        }
+        Target::Name(name) => (None, Vec::new(), Some(name)),
+    };
+    LinkRecord { source, slugs, name, kind: link.kind, raw: link.raw }
+}
+
+/// The page's type: the frontmatter's, else `note`.
+pub(super) fn type_of(frontmatter: &Frontmatter) -> String {
+    frontmatter
+        .page_type()
+        .map(|t| t.trim().to_lowercase())
+        .filter(|t| !t.is_empty())
+        .unwrap_or_else(|| DEFAULT_TYPE.into())
+}
+
+/// The page's title: the frontmatter's, else its first usable line.
+pub(super) fn title_of(frontmatter: &Frontmatter, body: &str) -> String {
+    frontmatter.title().filter(|t| !t.trim().is_empty()).unwrap_or_else(|| page::derive_title(body))
+}
+
+/// Writes the stamps of a put into a page's frontmatter.
+pub(super) fn stamp(frontmatter: &mut Frontmatter, door: &Door, now: i64) {
+    frontmatter.set("ingested_via", door.via);
+    frontmatter.set("ingested_at", &rfc3339(now));
+    frontmatter.set("source_kind", door.kind);
+}
+
+/// A stored page as a document. What was stored was parsed before, so a failure is damage.
+pub(super) fn stored_document(content: &Content) -> Result<Document, Fault> {
+    let frontmatter = Frontmatter::parse(&content.frontmatter).map_err(|e| {
+        Fault::new(
+            FaultCode::StoreDamaged,
+            format!("the stored frontmatter of this page cannot be read: {e}"),
+        )
+        .hint("`brain history` has its former versions")
+    })?;
+    Ok(Document { frontmatter, body: content.body.clone() })
+}
+
+/// A page type that was typed: a lower-case word.
+pub(super) fn check_type(page_type: &str) -> Result<(), Fault> {
+    let mut chars = page_type.chars();
+    let good = chars.next().is_some_and(|c| c.is_ascii_lowercase())
+        && page_type.len() <= 64
+        && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
+    if good {
+        return Ok(());
+    }
+    Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a page type", page_type.escape_debug()))
+        .hint("use one lower-case word, for example note, idea or observation"))
+}
+
+/// Tags as they are stored: trimmed, without `#`, lower case, each once.
+pub(super) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
+    let mut out: Vec<String> = Vec::new();
+    for tag in tags {
+        let tag = page::normal_tag(tag);
+        if tag.is_empty() {
+            return Err(
+                Fault::new(FaultCode::Usage, "a tag is empty").hint("give each tag a name: `--tag work`")
+            );
+        }
+        if !out.contains(&tag) {
+            out.push(tag);
+        }
+    }
+    Ok(out)
+}
+
+/// The slug of captured content: its day and eight digits of its hash, the `n`th eight when others have the first.
+pub(super) fn inbox_slug(day: &str, hash: &Hash, n: usize) -> Result<Slug, Fault> {
+    let digits = page::hex(hash);
+    let part = digits.get(8 * n..8 * n + 8).unwrap_or(&digits);
+    Slug::parse(format!("inbox/{day}-{part}")).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
+}

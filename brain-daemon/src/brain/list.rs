@@ -1,0 +1,159 @@
+//! Listing pages.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
+
+use super::{Brain, Caller};
+use crate::clock::rfc3339;
+use crate::page::normal_tag;
+use crate::store::{PageRecord, RECOVERY_MS, Reader};
+
+/// The longest listing in one answer.
+const MAX_LIMIT: u32 = 1000;
+
+type Found = (SourceId, Slug, PageRecord);
+
+impl Brain {
+    pub(super) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let source = match &request.source {
+            Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
+            None => None,
+        };
+        let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let tag = request.tag.as_deref().map(normal_tag);
+        let wanted = |(of, slug, record): &Found| {
+            source.as_ref().is_none_or(|s| s == of)
+                && request.prefix.as_ref().is_none_or(|p| slug.as_str().starts_with(p.as_str()))
+                && request.page_type.as_ref().is_none_or(|t| record.page_type == *t)
+                && tag.as_ref().is_none_or(|t| record.tags.contains(t))
+        };
+        let filtered =
+            source.is_some() || request.prefix.is_some() || request.page_type.is_some() || tag.is_some();
+        let mut found = if request.deleted {
+            deleted(&reader, request, limit, wanted)?
+        } else if request.sort == Sort::Slug {
+            by_slug(&reader, request, limit, wanted)?
+        } else if filtered {
+            newest_of_some(&reader, request, limit, wanted)?
+        } else {
+            newest(&reader, request, limit)?
+        };
+        let truncated = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| truncated).map(|last| cursor(request, last));
+        Ok(Pages { pages: found.into_iter().map(row).collect(), truncated, next })
+    }
+}
+
+/// Without filters the newest pages stand at the end of the sequence.
+fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<Found>, Fault> {
+    let mut out = Vec::new();
+    reader.newest(after_seq(request)?, |found| {
+        out.push(found);
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+/// With filters all pages are looked at once, and the newest that pass are kept.
+fn newest_of_some(
+    reader: &Reader,
+    request: &List,
+    limit: usize,
+    wanted: impl Fn(&Found) -> bool,
+) -> Result<Vec<Found>, Fault> {
+    let below = after_seq(request)?;
+    let mut kept: BinaryHeap<Reverse<(u64, String, String)>> = BinaryHeap::new();
+    let first = request.source.as_ref().map_or("", SourceId::as_str);
+    reader.in_order((first, ""), |found| {
+        if wanted(&found) && found.2.seq < below {
+            kept.push(Reverse((found.2.seq, found.0.into(), found.1.into())));
+            if kept.len() > limit + 1 {
+                kept.pop();
+            }
+        }
+        Ok(true)
+    })?;
+    let mut out = Vec::with_capacity(kept.len());
+    for Reverse((_, source, slug)) in kept.into_sorted_vec() {
+        let (Ok(source), Ok(slug)) = (SourceId::parse(source), Slug::parse(slug)) else { continue };
+        if let Some(record) = reader.page(&source, &slug)? {
+            out.push((source, slug, record));
+        }
+    }
+    Ok(out)
+}
+
+fn by_slug(
+    reader: &Reader,
+    request: &List,
+    limit: usize,
+    wanted: impl Fn(&Found) -> bool,
+) -> Result<Vec<Found>, Fault> {
+    let after = match &request.after {
+        None => ("", ""),
+        Some(cursor) => cursor.split_once(':').ok_or_else(|| bad_cursor(cursor))?,
+    };
+    let mut out = Vec::new();
+    reader.in_order(after, |found| {
+        if wanted(&found) {
+            out.push(found);
+        }
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+fn deleted(
+    reader: &Reader,
+    request: &List,
+    limit: usize,
+    wanted: impl Fn(&Found) -> bool,
+) -> Result<Vec<Found>, Fault> {
+    let below = after_seq(request)?;
+    let mut out = Vec::new();
+    reader.deleted(|found| {
+        if wanted(&found) && found.2.seq < below {
+            out.push(found);
+        }
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+fn after_seq(request: &List) -> Result<u64, Fault> {
+    match &request.after {
+        None => Ok(u64::MAX),
+        Some(cursor) => cursor.parse().map_err(|_| bad_cursor(cursor)),
+    }
+}
+
+fn cursor(request: &List, (source, slug, record): &Found) -> String {
+    if request.sort == Sort::Slug && !request.deleted {
+        format!("{source}:{slug}")
+    } else {
+        record.seq.to_string()
+    }
+}
+
+fn bad_cursor(cursor: &str) -> Fault {
+    Fault::new(FaultCode::Usage, format!("\"{}\" does not continue this listing", cursor.escape_debug()))
+        .hint("give `--after` the `next` of the answer before, with the same order")
+}
+
+fn row((source, slug, record): Found) -> PageRow {
+    PageRow {
+        slug,
+        source_id: source,
+        title: record.title,
+        page_type: record.page_type,
+        tags: record.tags,
+        created_at: rfc3339(record.created_at),
+        updated_at: rfc3339(record.updated_at),
+        deleted_at: record.deleted_at.map(rfc3339),
+        recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
+    }
+}

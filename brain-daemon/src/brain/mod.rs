@@ -1,0 +1,261 @@
+//! The brain: answers every [`Request`], whichever door it came through.
+//!
+//! This room decides who may do what, what a capture becomes, and what an answer says. It must not know sockets,
+//! HTTP, or how the store and the index keep their bytes. Everything here blocks; doors call it off their async
+//! threads.
+
+mod capture;
+mod dedup;
+mod doctor;
+mod fields;
+mod import;
+mod index;
+mod intake;
+mod links;
+mod list;
+mod outbox;
+mod pages;
+mod put;
+mod remove;
+mod search;
+mod status;
+mod timeline;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use brain_protocol::{Fault, FaultCode, Reply, Request, Slug, SourceId};
+
+use crate::caller::{Caller, Scope};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::home::Home;
+use crate::store::{Reader, SourceRecord, Store, StoreOptions};
+
+use dedup::Dedup;
+use index::Follower;
+use outbox::Outbox;
+
+/// Hears how far long work is, and says whether to go on.
+pub trait Progress: Sync {
+    /// `done` of `total` units are through. `false` means that nobody waits any more: stop at the next safe place.
+    fn at(&self, done: u64, total: u64) -> bool;
+}
+
+/// For callers that do not care.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn at(&self, _done: u64, _total: u64) -> bool {
+        true
+    }
+}
+
+/// One brain: the store, what is derived from it, and the operations.
+pub struct Brain {
+    home: Home,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    store: Arc<Store>,
+    index: Follower,
+    outbox: Outbox,
+    dedup: Dedup,
+    started: Instant,
+    stopping: AtomicBool,
+}
+
+impl Brain {
+    /// Opens the brain at `home`: store, migration, index, and whatever a crash left undone.
+    ///
+    /// # Errors
+    /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
+    pub fn open(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Result<Self, Fault> {
+        home.prepare().map_err(|e| home_fault(&home, &e))?;
+        let now = clock.now();
+        let options = StoreOptions {
+            cache_bytes: config.store_cache_mb() * 1_000_000,
+            min_free_bytes: config.store_min_free_mb() * 1_000_000,
+            now,
+            fresh_id,
+        };
+        let index = Follower::new();
+        let store = Arc::new(Store::open(&home.store(), &options, index.hook())?);
+        index.start(&store, &home.index(), &config)?;
+        let brain = Self {
+            dedup: Dedup::new(config.dedup_entries()),
+            outbox: Outbox::default(),
+            started: Instant::now(),
+            stopping: AtomicBool::new(false),
+            home,
+            config,
+            clock,
+            store,
+            index,
+        };
+        brain.dedup.refill(&brain.store, now)?;
+        brain.replay_outbox();
+        if let Err(fault) = brain.purge_due() {
+            tracing::warn!(%fault, "purge at start");
+        }
+        Ok(brain)
+    }
+
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// Every failure, with a stable code and the way out.
+    pub fn answer(
+        self: &Arc<Self>,
+        caller: &Caller,
+        request: Request,
+        progress: &dyn Progress,
+    ) -> Result<Reply, Fault> {
+        let name = request.name();
+        caller.require(needs(&request), name)?;
+        let began = Instant::now();
+        let result = self.dispatch(caller, request, progress);
+        let took_us = began.elapsed().as_micros() as u64;
+        match &result {
+            Ok(_) => tracing::debug!(caller = caller.name, request = name, took_us, "answered"),
+            Err(fault) => tracing::debug!(
+                caller = caller.name,
+                request = name,
+                took_us,
+                code = fault.code.as_str(),
+                "refused"
+            ),
+        }
+        result
+    }
+
+    fn dispatch(
+        self: &Arc<Self>,
+        caller: &Caller,
+        request: Request,
+        progress: &dyn Progress,
+    ) -> Result<Reply, Fault> {
+        match request {
+            Request::Status => self.status(caller).map(Reply::Status),
+            Request::Stop => Ok(Reply::Stopping),
+            Request::Capture(r) => self.capture(caller, r).map(Reply::Written),
+            Request::Put(r) => self.put(caller, r).map(Reply::Written),
+            Request::Get(r) => self.get(caller, &r).map(Reply::Page),
+            Request::Search(r) => self.search(caller, r).map(Reply::Hits),
+            Request::List(r) => self.list(caller, &r).map(Reply::Pages),
+            Request::Delete(r) => self.delete(caller, &r).map(Reply::Deleted),
+            Request::Restore(r) => self.restore(caller, &r).map(Reply::Restored),
+            Request::History(r) => self.history(caller, &r).map(Reply::History),
+            Request::Revert(r) => self.revert(caller, r).map(Reply::Written),
+            Request::Tags(r) => self.tags(caller, r),
+            Request::Link(r) => self.link(caller, r).map(Reply::Linked),
+            Request::Links(r) => self.links(caller, &r).map(Reply::Links),
+            Request::Backlinks(r) => self.backlinks(caller, &r).map(Reply::Links),
+            Request::Graph(r) => self.graph(caller, &r).map(Reply::Graph),
+            Request::Timeline(r) => self.timeline(caller, &r).map(Reply::Timeline),
+            Request::Import(r) => self.import(caller, &r, progress).map(Reply::Import),
+            Request::Doctor(r) => self.doctor(caller, &r).map(Reply::Doctor),
+        }
+    }
+
+    /// The configuration in force.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The places of this brain.
+    #[must_use]
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Asks long work to stop at its next safe place.
+    pub fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
+    /// for safety.
+    pub fn settle(&self) {
+        if let Err(error) = self.store.flush_done_files() {
+            tracing::warn!(%error, "outbox rows stay for the next start");
+        }
+        self.index.flush();
+    }
+
+    /// The source that a request means, registered and visible to the caller.
+    fn source(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        named: Option<&SourceId>,
+    ) -> Result<(SourceId, SourceRecord), Fault> {
+        let wanted = named.cloned().unwrap_or_default();
+        let sources = reader.sources()?;
+        if let Some(found) = sources.iter().find(|(id, _)| *id == wanted) {
+            return Ok(found.clone());
+        }
+        let known: Vec<&str> = sources.iter().map(|(id, _)| id.as_str()).collect();
+        tracing::debug!(caller = caller.name, source = wanted.as_str(), "unknown source");
+        Err(Fault::new(FaultCode::UnknownSource, format!("source \"{wanted}\" is not registered")).hint(
+            format!(
+                "register it first: `brain sources add {wanted} --path <path>`; registered: {}",
+                known.join(", ")
+            ),
+        ))
+    }
+}
+
+/// What a request needs.
+fn needs(request: &Request) -> Scope {
+    match request {
+        Request::Status
+        | Request::Get(_)
+        | Request::Search(_)
+        | Request::List(_)
+        | Request::History(_)
+        | Request::Links(_)
+        | Request::Backlinks(_)
+        | Request::Graph(_)
+        | Request::Timeline(_) => Scope::Read,
+        Request::Tags(r) if r.add.is_empty() && r.remove.is_empty() => Scope::Read,
+        Request::Tags(_)
+        | Request::Capture(_)
+        | Request::Put(_)
+        | Request::Delete(_)
+        | Request::Restore(_)
+        | Request::Revert(_)
+        | Request::Link(_) => Scope::Write,
+        Request::Stop | Request::Import(_) | Request::Doctor(_) => Scope::Admin,
+    }
+}
+
+/// "No such page", with the way to find it.
+fn no_page(source: &SourceId, slug: &Slug) -> Fault {
+    let place =
+        if source.as_str() == SourceId::DEFAULT { String::new() } else { format!(" in source \"{source}\"") };
+    Fault::new(FaultCode::NotFound, format!("there is no page \"{slug}\"{place}")).hint(format!(
+        "look for it: `brain search \"{}\"` or `brain list --prefix {}`",
+        slug.name().replace(['-', '_'], " "),
+        first_part(slug)
+    ))
+}
+
+fn first_part(slug: &Slug) -> &str {
+    slug.as_str().split('/').next().unwrap_or_default()
+}
+
+fn home_fault(home: &Home, error: &std::io::Error) -> Fault {
+    let message = format!("cannot use {} as home: {error}", home.root().display());
+    let code = match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        std::io::ErrorKind::StorageFull => FaultCode::DiskFull,
+        _ => FaultCode::Io,
+    };
+    Fault::new(code, message).hint("make that directory writable, or set BRAIN_HOME to another one")
+}

@@ -1,0 +1,135 @@
+//! Reading a page and its former versions, and going back to one.
+
+use brain_protocol::{
+    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, Written,
+};
+
+use super::capture::Outcome;
+use super::intake::{new_page, stored_document};
+use super::{Brain, Caller, no_page};
+use crate::clock::rfc3339;
+use crate::page::{self, hex};
+use crate::store::{Content, PageRecord, Reader, VersionRecord};
+
+impl Brain {
+    pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let (source, record) = self.active(caller, &reader, &request.page)?;
+        let slug = request.page.slug.clone();
+        match request.version {
+            Some(number) if number != record.version => {
+                let kept = version(&reader, &record, &slug, number)?;
+                Ok(page_reply(source, slug, kept.record, kept.content))
+            }
+            _ => {
+                let content = reader.content(record.id)?;
+                Ok(page_reply(source, slug, record, content))
+            }
+        }
+    }
+
+    pub(super) fn history(&self, caller: &Caller, request: &PageRef) -> Result<History, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let (source, record) = self.active(caller, &reader, request)?;
+        let mut versions = vec![version_row(&record, true)];
+        versions.extend(reader.versions(record.id)?.iter().map(|kept| version_row(&kept.record, false)));
+        Ok(History { slug: request.slug.clone(), source_id: source, versions })
+    }
+
+    pub(super) fn revert(&self, caller: &Caller, request: Revert) -> Result<Written, Fault> {
+        let now = self.clock.now();
+        let reader = self.store.read(caller.view())?;
+        let (source, record) = self.active(caller, &reader, &request.page)?;
+        let slug = request.page.slug;
+        if record.version == request.version {
+            let message = format!("version {} of \"{slug}\" is the present one", request.version);
+            return Err(Fault::new(FaultCode::Conflict, message).hint(format!("see `brain history {slug}`")));
+        }
+        // Checked here for the reply; the writer looks again.
+        version(&reader, &record, &slug, request.version)?;
+        drop(reader);
+        let (place, number) = (source.clone(), request.version);
+        let outcome = self.store.write(move |draft| {
+            let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
+            let record = record.ok_or_else(|| no_page(&source, &slug))?;
+            let kept = draft.version(record.id, number)?.ok_or_else(|| no_version(&record, &slug, number))?;
+            let document = stored_document(&kept.content)?;
+            let captured_at = document.frontmatter.get("captured_at");
+            let page = new_page(&slug, document, kept.record.provenance, false)?;
+            let applied = draft.write_page(&source, &slug, page, now)?;
+            Ok(Outcome { slug: slug.clone(), applied, captured_at })
+        })?;
+        Ok(self.written(place, outcome, Vec::new()))
+    }
+
+    /// The active page that a request names.
+    pub(super) fn active(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        named: &PageRef,
+    ) -> Result<(SourceId, PageRecord), Fault> {
+        let (source, _) = self.source(caller, reader, named.source.as_ref())?;
+        if let Some(record) = reader.page(&source, &named.slug)? {
+            return Ok((source, record));
+        }
+        let deleted = reader.page_even_deleted(&source, &named.slug)?.and_then(|record| record.deleted_at);
+        Err(match deleted {
+            Some(at) => {
+                Fault::new(FaultCode::NotFound, format!("the page \"{}\" is soft-deleted", named.slug)).hint(
+                    format!(
+                        "`brain restore {}` brings it back until {}",
+                        named.slug,
+                        rfc3339(at + crate::store::RECOVERY_MS)
+                    ),
+                )
+            }
+            None => no_page(&source, &named.slug),
+        })
+    }
+}
+
+fn version(reader: &Reader, record: &PageRecord, slug: &Slug, number: u32) -> Result<VersionRecord, Fault> {
+    reader.version(record.id, number)?.ok_or_else(|| no_version(record, slug, number))
+}
+
+fn no_version(record: &PageRecord, slug: &Slug, number: u32) -> Fault {
+    let message = format!("\"{slug}\" has no version {number}; its versions are 1 to {}", record.version);
+    Fault::new(FaultCode::UnknownVersion, message).hint(format!("see `brain history {slug}`"))
+}
+
+fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
+    Page {
+        slug,
+        source_id: source,
+        page_type: record.page_type,
+        title: record.title,
+        tags: record.tags,
+        aliases: record.aliases,
+        content: page::file_text(&content.frontmatter, &content.body),
+        frontmatter: content.frontmatter,
+        body: content.body,
+        content_hash: hex(&record.content_hash),
+        chunks: record.chunks,
+        created_at: rfc3339(record.created_at),
+        updated_at: rfc3339(record.updated_at),
+        source_path: Some(record.source_path),
+        source_kind: record.provenance.source_kind,
+        source_uri: record.provenance.source_uri,
+        ingested_via: record.provenance.ingested_via,
+        ingested_at: record.provenance.ingested_at.map(rfc3339),
+        version: record.version,
+    }
+}
+
+fn version_row(record: &PageRecord, current: bool) -> VersionRow {
+    VersionRow {
+        version: record.version,
+        current,
+        written_at: rfc3339(record.updated_at),
+        title: record.title.clone(),
+        page_type: record.page_type.clone(),
+        content_hash: hex(&record.content_hash),
+        bytes: record.bytes,
+    }
+}

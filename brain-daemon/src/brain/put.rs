@@ -1,0 +1,71 @@
+//! `put`: a whole page under a slug that the author chose.
+
+use brain_protocol::{Fault, FaultCode, Put, WriteStatus, Written};
+
+use super::capture::Outcome;
+use super::intake::{
+    PUT_PAGE, STAMPS, new_page, origin_label, origin_uri, read_document, stamp, stored_document,
+};
+use super::{Brain, Caller};
+use crate::page::Document;
+use crate::store::{Applied, Draft, StoreError};
+
+impl Brain {
+    pub(super) fn put(&self, caller: &Caller, request: Put) -> Result<Written, Fault> {
+        let now = self.clock.now();
+        let document = read_document(&request.content, &origin_label(&request.origin))?;
+        let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
+        let (source, _) =
+            self.source(caller, &self.store.read(caller.view())?, request.page.source.as_ref())?;
+        let slug = request.page.slug.clone();
+        let provenance = PUT_PAGE.provenance(origin_uri(&request.origin), now);
+        let place = source.clone();
+        let allow_empty = request.allow_empty;
+        let outcome = self.store.write(move |draft| {
+            let existing = draft.page(&source, &slug)?;
+            if empty && !allow_empty {
+                return Err(refuse_empty(slug.as_str(), existing.is_some()).into());
+            }
+            if let Some(record) = &existing
+                && record.deleted_at.is_none()
+                && same_page(draft, record.id, &document)?
+            {
+                let stored = stored_document(&draft.content(record.id)?)?;
+                let captured_at = stored.frontmatter.get("captured_at");
+                let applied = Applied { status: WriteStatus::Unchanged, record: record.clone() };
+                return Ok(Outcome { slug: slug.clone(), applied, captured_at });
+            }
+            let mut document = document.clone();
+            stamp(&mut document.frontmatter, &PUT_PAGE, now);
+            let captured_at = document.frontmatter.get("captured_at");
+            let page = new_page(&slug, document, provenance.clone(), false)?;
+            let applied = draft.write_page(&source, &slug, page, now)?;
+            Ok(Outcome { slug: slug.clone(), applied, captured_at })
+        })?;
+        Ok(self.written(place, outcome, Vec::new()))
+    }
+}
+
+/// Whether the stored page says the same: body to the letter, frontmatter but for its stamps.
+pub(super) fn same_page(draft: &Draft<'_>, id: u64, document: &Document) -> Result<bool, StoreError> {
+    let stored = draft.content(id)?;
+    if stored.body != document.body {
+        return Ok(false);
+    }
+    Ok(stored_document(&stored)?.frontmatter.same_content(&document.frontmatter, STAMPS))
+}
+
+fn refuse_empty(slug: &str, exists: bool) -> Fault {
+    let (message, hint) = if exists {
+        (
+            format!("empty content would blank the page \"{slug}\"; it was left as it is"),
+            "`--allow-empty` does it (the present version is kept); `brain delete` removes the page",
+        )
+    } else {
+        (
+            format!("there is nothing to put under \"{slug}\""),
+            "give the page on standard input or with `--file PATH`",
+        )
+    };
+    Fault::new(FaultCode::EmptyContent, message).hint(hint)
+}

@@ -1,0 +1,88 @@
+//! Soft delete, restore, and the purge after 72 hours.
+
+use brain_protocol::{Deleted, Fault, FaultCode, PageRef, Restored};
+
+use super::dedup::WINDOW_MS;
+use super::{Brain, Caller, no_page};
+use crate::clock::rfc3339;
+use crate::store::RECOVERY_MS;
+
+/// How many pages one transaction purges: keeps other writers from waiting.
+const PURGE_BATCH: usize = 200;
+
+impl Brain {
+    pub(super) fn delete(&self, caller: &Caller, request: &PageRef) -> Result<Deleted, Fault> {
+        let now = self.clock.now();
+        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+        let (place, slug) = (source.clone(), request.slug.clone());
+        let record = self.store.write(move |draft| {
+            let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
+            if let Some(at) = record.deleted_at {
+                let message = format!("\"{slug}\" is soft-deleted already");
+                let hint =
+                    format!("`brain restore {slug}` brings it back until {}", rfc3339(at + RECOVERY_MS));
+                return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
+            }
+            draft.soft_delete(&place, &slug, record, now)
+        })?;
+        let report = self.agree(&source, &record);
+        Ok(Deleted {
+            status: "soft_deleted".into(),
+            slug: request.slug.clone(),
+            source_id: source,
+            recoverable_until: rfc3339(now + RECOVERY_MS),
+            warnings: report.warnings(),
+        })
+    }
+
+    pub(super) fn restore(&self, caller: &Caller, request: &PageRef) -> Result<Restored, Fault> {
+        let now = self.clock.now();
+        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+        let (place, slug) = (source.clone(), request.slug.clone());
+        let record = self.store.write(move |draft| {
+            let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
+            match record.deleted_at {
+                None => Err(Fault::new(FaultCode::AlreadyActive, format!("\"{slug}\" is not deleted"))
+                    .hint(format!("read it: `brain get {slug}`"))
+                    .into()),
+                Some(at) if at + RECOVERY_MS <= now => Err(no_page(&place, &slug).into()),
+                Some(_) => draft.restore(&place, &slug, record),
+            }
+        })?;
+        let report = self.agree(&source, &record);
+        Ok(Restored {
+            status: "restored".into(),
+            slug: request.slug.clone(),
+            source_id: source,
+            path: report.path.display().to_string(),
+            warnings: report.warnings(),
+        })
+    }
+
+    /// Purges what was deleted more than 72 hours ago, and forgets captures that are no duplicates any more.
+    /// Returns how many pages are gone.
+    ///
+    /// # Errors
+    /// When the store fails; what was purged before stays purged.
+    pub fn purge_due(&self) -> Result<usize, Fault> {
+        let now = self.clock.now();
+        let mut total = 0;
+        loop {
+            let erased = self.store.write(move |draft| {
+                draft.forget_captures(now - WINDOW_MS)?;
+                draft.purge(now, PURGE_BATCH)
+            })?;
+            for page in &erased {
+                tracing::info!(page = page.id, "purged");
+            }
+            total += erased.len();
+            if erased.len() < PURGE_BATCH {
+                break;
+            }
+        }
+        if total > 0 {
+            self.replay_outbox();
+        }
+        Ok(total)
+    }
+}

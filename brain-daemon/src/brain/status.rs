@@ -1,0 +1,36 @@
+//! How the daemon is.
+
+use brain_protocol::{Fault, StatusReply, VERSION};
+
+use super::{Brain, Caller};
+
+impl Brain {
+    pub(super) fn status(&self, caller: &Caller) -> Result<StatusReply, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let counts = reader.counts()?;
+        drop(reader);
+        let mut degraded = Vec::new();
+        degraded.extend(self.index.degraded());
+        degraded.extend(self.failing_files());
+        Ok(StatusReply {
+            version: VERSION.into(),
+            pid: std::process::id(),
+            home: self.home.root().display().to_string(),
+            socket: self.config.socket(&self.home).display().to_string(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            schema: counts.schema as u32,
+            pages: counts.active,
+            deleted: counts.deleted,
+            sources: counts.sources,
+            store_bytes: std::fs::metadata(self.store.path()).map_or(0, |m| m.len()),
+            index_behind: self.index.behind(),
+            outbox: self.waiting_files(counts.outbox),
+            degraded,
+        })
+    }
+
+    /// Outbox rows that stand for work, without those that go with the next commit.
+    pub(super) fn waiting_files(&self, rows: u64) -> u64 {
+        rows.saturating_sub(self.store.done_files() as u64)
+    }
+}

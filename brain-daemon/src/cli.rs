@@ -1,0 +1,154 @@
+//! The command line of `brain-daemon`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use brain_protocol::{Fault, FaultCode, VERSION};
+use clap::{Parser, Subcommand};
+
+use crate::config::Config;
+use crate::home::Home;
+
+/// The resident part of brain. Started by `brain`, by systemd, or by hand.
+#[derive(Parser)]
+#[command(name = "brain-daemon", version = VERSION, after_help = "Examples:\n  brain-daemon\n  brain-daemon config show")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Sub>,
+}
+
+#[derive(Subcommand)]
+enum Sub {
+    /// Show or check the configuration, without starting anything
+    Config {
+        /// Print JSON
+        #[arg(long, global = true)]
+        json: bool,
+        #[command(subcommand)]
+        action: Action,
+    },
+}
+
+/// What to do with the configuration.
+#[derive(Subcommand)]
+pub enum Action {
+    /// Print every key, its value and where the value comes from
+    Show,
+    /// Read a file and say what is wrong with it
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+    /// Print the path of the configuration file
+    Path,
+}
+
+/// What the program was asked for.
+pub enum Command {
+    /// Serve in the foreground.
+    Serve,
+    /// Answer about the configuration.
+    Config {
+        /// What exactly.
+        action: Action,
+        /// Whether to answer in JSON.
+        json: bool,
+    },
+}
+
+/// Reads the command line.
+///
+/// # Errors
+/// What is wrong with it, or the help that was asked for.
+pub fn parse() -> Result<Command, clap::Error> {
+    Ok(match Arguments::try_parse()?.command {
+        None => Command::Serve,
+        Some(Sub::Config { json, action }) => Command::Config { action, json },
+    })
+}
+
+/// Answers about the configuration.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault> {
+    let environment = |name: &str| std::env::var(name).ok();
+    match action {
+        Action::Path => {
+            let path = home.config().display().to_string();
+            Ok(if json { format!("{}\n", serde_json::json!({ "path": path })) } else { format!("{path}\n") })
+        }
+        Action::Check { file } => {
+            if !file.exists() {
+                let message = format!("{}: ENOENT: no such file", file.display());
+                return Err(
+                    Fault::new(FaultCode::InvalidConfig, message).hint("without a file the defaults hold")
+                );
+            }
+            Config::load(file, |_| None)?;
+            let shown = file.display().to_string();
+            Ok(if json {
+                format!("{}\n", serde_json::json!({ "status": "ok", "file": shown }))
+            } else {
+                format!("{shown}: ok\n")
+            })
+        }
+        Action::Show => {
+            let config = Config::load(&home.config(), environment)?;
+            Ok(if json { show_json(&config) } else { show_text(&config) })
+        }
+    }
+}
+
+fn show_json(config: &Config) -> String {
+    let keys: Vec<_> = config
+        .entries()
+        .map(|(key, value, origin)| {
+            serde_json::json!({
+                "key": format!("{}.{}", key.section, key.name),
+                "value": value,
+                "origin": origin.to_string(),
+                "default": key.default,
+                "what": key.what,
+            })
+        })
+        .collect();
+    format!("{}\n", serde_json::json!({ "keys": keys }))
+}
+
+/// As a file that could be used, with the origins as comments.
+fn show_text(config: &Config) -> String {
+    let mut out = String::new();
+    let mut section = "";
+    for (key, value, origin) in config.entries() {
+        if key.section != section {
+            section = key.section;
+            let gap = if out.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}[{section}]");
+        }
+        let shown = if value.parse::<u64>().is_ok() { value.to_owned() } else { format!("{value:?}") };
+        let _ = writeln!(out, "# {} ({origin})\n{} = {shown}", key.what, key.name);
+    }
+    out
+}
+
+/// Logs to standard error: standard output is for event lines only. Under systemd each line begins with the
+/// priority that the journal reads.
+pub fn start_log(level: &str) {
+    let level = match level {
+        "error" => tracing::Level::ERROR,
+        "warn" => tracing::Level::WARN,
+        "debug" => tracing::Level::DEBUG,
+        _ => tracing::Level::INFO,
+    };
+    let ours = tracing_subscriber::filter::filter_fn(move |meta| {
+        // Libraries speak up only when something is wrong.
+        let least = if meta.target().starts_with("brain") { level } else { tracing::Level::WARN };
+        *meta.level() <= least
+    });
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false);
+    let subscriber = tracing_subscriber::registry().with(lines).with(ours);
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}

@@ -1,0 +1,78 @@
+//! Time: where it comes from, and how it is written. Everything that depends on time takes a [`Clock`], so that
+//! seven days can pass in a test at once.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+/// Tells the time.
+pub trait Clock: Send + Sync {
+    /// Now, in Unix milliseconds.
+    fn now(&self) -> i64;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> i64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// `ms` as RFC 3339 in UTC with milliseconds, for example `2026-11-21T10:30:45.123Z`.
+#[must_use]
+pub fn rfc3339(ms: i64) -> String {
+    match Timestamp::from_millisecond(ms) {
+        Ok(t) => format!("{t:.3}"),
+        Err(_) => format!("{ms}ms"),
+    }
+}
+
+/// The UTC day of `ms`, for example `2026-11-21`.
+#[must_use]
+pub fn day(ms: i64) -> String {
+    match Timestamp::from_millisecond(ms) {
+        Ok(t) => t.to_zoned(TimeZone::UTC).date().to_string(),
+        Err(_) => "1970-01-01".into(),
+    }
+}
+
+/// The first millisecond that `text` means (a day `YYYY-MM-DD` in UTC, or an RFC 3339 instant), or the last one
+/// when `end` is set; `None` when it is neither.
+#[must_use]
+pub fn parse_instant(text: &str, end: bool) -> Option<i64> {
+    if let Some(date) = parse_day(text) {
+        let date = if end { date.tomorrow().ok()? } else { date };
+        let start = date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond();
+        return Some(if end { start - 1 } else { start });
+    }
+    text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
+}
+
+/// The calendar day that `text` is, written `YYYY-MM-DD`.
+#[must_use]
+pub fn parse_day(text: &str) -> Option<Date> {
+    (text.len() == 10).then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_and_read_in_utc() {
+        assert_eq!(rfc3339(1_795_257_045_123), "2026-11-21T10:30:45.123Z");
+        assert_eq!(day(1_795_257_045_123), "2026-11-21");
+        assert_eq!(parse_instant("1970-01-02", false), Some(86_400_000));
+        assert_eq!(parse_instant("1970-01-02", true), Some(2 * 86_400_000 - 1));
+        assert_eq!(parse_instant("1970-01-01T01:00:00+01:00", false), Some(0));
+        assert_eq!(parse_instant("2024-02-30", false), None);
+        assert_eq!(parse_instant("tomorrow", false), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! The daemon's life on one page: configuration → store → socket → ready → wait → drain.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use brain_protocol::{Fault, FaultCode, HELLO_LEN, Hello};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::brain::Brain;
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::doors::ipc;
+use crate::home::Home;
+use crate::workers;
+
+/// How long requests that are under way may take after the daemon was told to end. With what follows it stays below
+/// 5 seconds.
+const DRAIN: Duration = Duration::from_millis(3500);
+/// Threads for blocking work: as many requests can be in a commit or a search at once.
+const BLOCKING_THREADS: usize = 128;
+
+/// Serves the brain at `home` until SIGTERM, SIGINT or a `stop` request.
+///
+/// # Errors
+/// What keeps it from starting, with the way out.
+pub fn run(home: Home, config: Config) -> Result<(), Fault> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_stack_size(1024 * 1024)
+        .enable_all()
+        .build()
+        .map_err(|e| Fault::new(FaultCode::Internal, format!("no runtime: {e}")))?;
+    let result = runtime.block_on(serve(home, config));
+    runtime.shutdown_timeout(Duration::from_millis(500));
+    result
+}
+
+async fn serve(home: Home, config: Config) -> Result<(), Fault> {
+    let path = config.socket(&home);
+    let opening = {
+        let (home, config) = (home.clone(), config);
+        // Randomly keyed by the standard library: enough to tell two stores apart.
+        let fresh_id = RandomState::new().hash_one(std::process::id());
+        tokio::task::spawn_blocking(move || Brain::open(home, config, Arc::new(SystemClock), fresh_id))
+    };
+    let opened = opening
+        .await
+        .map_err(|e| Fault::new(FaultCode::Internal, format!("opening the brain failed: {e}")))?;
+    let brain = match opened {
+        Ok(brain) => Arc::new(brain),
+        Err(fault) if fault.code == FaultCode::StoreLocked => return Err(name_the_first(fault, &path)),
+        Err(fault) => return Err(fault),
+    };
+    // The store's lock is ours, so a socket file that is there is stale.
+    let listener = ipc::Listener::bind(&path)?;
+    note_socket(&home, &path);
+    let mut terminate = listen_for(SignalKind::terminate())?;
+    let mut interrupt = listen_for(SignalKind::interrupt())?;
+    // A terminal that closes does not end a daemon.
+    let _hangup = listen_for(SignalKind::hangup())?;
+
+    let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
+    let door = tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
+    let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
+    tracing::info!(version = brain_protocol::VERSION, home = %home.root().display(), socket = %path.display(), "ready");
+    notify(&[sd_notify::NotifyState::Ready]);
+
+    let why = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+        () = stop.cancelled() => "stop",
+    };
+    tracing::info!(why, "stopping");
+    notify(&[sd_notify::NotifyState::Stopping]);
+    stop.cancel();
+    brain.begin_stop();
+    let _ = door.await;
+    let _ = upkeep.await;
+    tracker.close();
+    if tokio::time::timeout(DRAIN, tracker.wait()).await.is_err() {
+        tracing::warn!("some requests did not end in time; what was acknowledged is safe");
+    }
+    let settling = tokio::task::spawn_blocking(move || brain.settle());
+    if tokio::time::timeout(Duration::from_millis(800), settling).await.is_err() {
+        tracing::warn!("the index was not settled in time; the next start catches up");
+    }
+    Ok(())
+}
+
+fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Fault> {
+    signal(kind).map_err(|e| Fault::new(FaultCode::Internal, format!("no signal handler: {e}")))
+}
+
+fn notify(state: &[sd_notify::NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "the service manager was not told");
+    }
+}
+
+/// Leaves the socket's place in the home when it is not the usual one, so that clients find it.
+fn note_socket(home: &Home, path: &std::path::Path) {
+    let note = home.run().join("socket");
+    let result = if path == home.default_socket() {
+        match std::fs::remove_file(&note) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    } else {
+        std::fs::write(&note, format!("{}\n", path.display()))
+    };
+    if let Err(error) = result {
+        tracing::warn!(%error, note = %note.display(), "clients may not find the socket");
+    }
+}
+
+/// Says which process has the store, if it answers.
+fn name_the_first(fault: Fault, socket: &std::path::Path) -> Fault {
+    use std::io::{Read, Write};
+    let ask = || -> std::io::Result<Hello> {
+        let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        stream.write_all(&Hello::ours(std::process::id()).to_bytes())?;
+        let mut bytes = [0_u8; HELLO_LEN];
+        stream.read_exact(&mut bytes)?;
+        Hello::from_bytes(&bytes).map_err(std::io::Error::other)
+    };
+    match ask() {
+        Ok(hello) => Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault },
+        Err(_) => fault,
+    }
+}

@@ -1,0 +1,6 @@
+//! The control socket: brain's own protocol for processes of the same user.
+
+mod listener;
+mod session;
+
+pub use listener::{Listener, serve};

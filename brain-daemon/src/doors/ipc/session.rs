@@ -1,0 +1,194 @@
+//! One client's connection: a greeting each way, then request after request.
+//!
+//! Nothing that a client sends, leaves out, or sends slowly harms another client: each read has a deadline, each
+//! frame a limit, and bytes that are not the protocol end this connection and no other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brain_protocol::{
+    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, MAX_FRAME, Reply, Request, decode, encode,
+};
+use interprocess::local_socket::tokio::Stream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::brain::{Brain, Progress};
+use crate::caller::Caller;
+
+/// For the greeting.
+const GREETING: Duration = Duration::from_secs(2);
+/// For the rest of a frame, once it has begun.
+const FRAME: Duration = Duration::from_secs(10);
+/// Between two requests.
+const IDLE: Duration = Duration::from_secs(300);
+/// For an answer to be taken.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Long work says at least this often that it goes on, so that clients can tell it from a hang.
+const HEARTBEAT: Duration = Duration::from_secs(3);
+
+/// Serves one connection to its end.
+pub(super) async fn run(mut stream: Stream, caller: Caller, brain: Arc<Brain>, stop: CancellationToken) {
+    if let Err(end) = talk(&mut stream, &caller, &brain, &stop).await {
+        tracing::debug!(caller = caller.name, end, "connection closed");
+    }
+}
+
+type End = &'static str;
+
+async fn talk(
+    stream: &mut Stream,
+    caller: &Caller,
+    brain: &Arc<Brain>,
+    stop: &CancellationToken,
+) -> Result<(), End> {
+    let mut greeting = [0_u8; HELLO_LEN];
+    within(GREETING, stream.read_exact(&mut greeting)).await?;
+    let hello = Hello::from_bytes(&greeting).map_err(|_| "not our protocol")?;
+    within(GREETING, stream.write_all(&Hello::ours(std::process::id()).to_bytes())).await?;
+    if !hello.speaks_ours() {
+        return Err("another protocol number");
+    }
+    loop {
+        let payload = match next_frame(stream, stop).await? {
+            Some(Ok(payload)) => payload,
+            Some(Err(fault)) => {
+                answer(stream, &Answer::Fault(fault)).await?;
+                return Err("a frame over the limit");
+            }
+            None => return Ok(()),
+        };
+        let request: Request = match decode(&payload) {
+            Ok(request) => request,
+            Err(error) => {
+                let fault = Fault::new(FaultCode::BadFrame, format!("this is not a request: {error}"))
+                    .hint("client and daemon must be of one build: `brain stop`, then try again");
+                answer(stream, &Answer::Fault(fault)).await?;
+                return Err("not a request");
+            }
+        };
+        drop(payload);
+        let stopping = matches!(request, Request::Stop);
+        let reply = work(stream, caller, brain, request).await?;
+        let accepted = stopping && matches!(reply, Answer::Reply(Reply::Stopping));
+        answer(stream, &reply).await?;
+        if accepted {
+            stop.cancel();
+            return Ok(());
+        }
+    }
+}
+
+/// The next request's bytes; `None` when the client is done or the daemon is stopping between two requests.
+async fn next_frame(
+    stream: &mut Stream,
+    stop: &CancellationToken,
+) -> Result<Option<Result<Vec<u8>, Fault>>, End> {
+    let mut head = [0_u8; 4];
+    let begun = tokio::select! {
+        biased;
+        begun = timeout(IDLE, stream.read(&mut head)) => begun,
+        () = stop.cancelled() => return Ok(None),
+    };
+    let got = match begun {
+        Err(_) => return Err("idle for too long"),
+        Ok(Ok(0)) => return Ok(None),
+        Ok(Ok(got)) => got,
+        Ok(Err(_)) => return Err("the connection failed"),
+    };
+    within(FRAME, async {
+        stream.read_exact(&mut head[got..]).await?;
+        let length = u32::from_be_bytes(head) as usize;
+        if length > MAX_FRAME {
+            let message = format!("a request of {length} bytes is over the limit of {MAX_FRAME}");
+            return Ok(Some(Err(Fault::new(FaultCode::TooLarge, message).hint("send less at once"))));
+        }
+        // The length is a claim until the bytes are here: memory grows with what arrives.
+        let mut payload = Vec::with_capacity(length.min(64 * 1024));
+        let got = (&mut *stream).take(length as u64).read_to_end(&mut payload).await?;
+        if got < length {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Some(Ok(payload)))
+    })
+    .await
+}
+
+/// Lets the brain answer on a thread that may block. A client that goes away does not take a write back.
+async fn work(
+    stream: &mut Stream,
+    caller: &Caller,
+    brain: &Arc<Brain>,
+    request: Request,
+) -> Result<Answer, End> {
+    let (events, mut progress) = mpsc::channel(8);
+    let sink = Arc::new(EventSink { events, gone: AtomicBool::new(false) });
+    let (brain, caller, hears) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
+    let mut job = tokio::task::spawn_blocking(move || brain.answer(&caller, request, &*hears));
+    let mut last = Event::Progress { done: 0, total: 0 };
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            done = &mut job => break done,
+            Some(event) = progress.recv() => {
+                last = event;
+                if answer(stream, &Answer::Event(last.clone())).await.is_err() {
+                    sink.gone.store(true, Ordering::Relaxed);
+                }
+            }
+            () = tokio::time::sleep(HEARTBEAT) => {
+                if answer(stream, &Answer::Event(last.clone())).await.is_err() {
+                    sink.gone.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    };
+    Ok(match outcome {
+        Ok(Ok(reply)) => Answer::Reply(reply),
+        Ok(Err(fault)) => Answer::Fault(fault),
+        Err(_) => Answer::Fault(
+            Fault::new(FaultCode::Internal, "a defect in brain ended this request")
+                .hint("the log of the daemon has the place; please report it"),
+        ),
+    })
+}
+
+struct EventSink {
+    events: mpsc::Sender<Event>,
+    gone: AtomicBool,
+}
+
+impl Progress for EventSink {
+    fn at(&self, done: u64, total: u64) -> bool {
+        // A slow reader misses an event, never stops the work.
+        let _ = self.events.try_send(Event::Progress { done, total });
+        !self.gone.load(Ordering::Relaxed)
+    }
+}
+
+async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), End> {
+    let bytes = match encode(answer) {
+        Ok(bytes) => bytes,
+        Err(_) => {
+            let fault =
+                Fault::new(FaultCode::TooLarge, format!("the answer is over the limit of {MAX_FRAME} bytes"))
+                    .hint("ask for less: `--limit`");
+            encode(&Answer::Fault(fault)).map_err(|_| "an answer that cannot be written")?
+        }
+    };
+    let mut frame = Vec::with_capacity(4 + bytes.len());
+    frame.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+    frame.extend_from_slice(&bytes);
+    within(ANSWER, stream.write_all(&frame)).await
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = std::io::Result<T>>) -> Result<T, End> {
+    match timeout(limit, work).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(_)) => Err("the connection failed"),
+        Err(_) => Err("too slow"),
+    }
+}

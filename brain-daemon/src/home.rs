@@ -1,0 +1,87 @@
+//! The places of one brain: everything below its home, and the socket.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The home directory and what is in it. Two homes never share anything.
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// `BRAIN_HOME`, else `~/.brain`. `None` when neither is set.
+    #[must_use]
+    pub fn from_environment() -> Option<Self> {
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let root = set("BRAIN_HOME").or_else(|| set("HOME").map(|home| home.join(".brain")))?;
+        Some(Self::at(std::path::absolute(&root).unwrap_or(root)))
+    }
+
+    /// The home at `root`.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `config.toml`.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// The store file.
+    #[must_use]
+    pub fn store(&self) -> PathBuf {
+        self.root.join("brain.redb")
+    }
+
+    /// The full-text index. Derived: may be deleted.
+    #[must_use]
+    pub fn index(&self) -> PathBuf {
+        self.root.join("index")
+    }
+
+    /// Markdown of the default source.
+    #[must_use]
+    pub fn pages(&self) -> PathBuf {
+        self.root.join("pages")
+    }
+
+    /// Sockets and logs of a run.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    /// The socket, unless configured otherwise.
+    #[must_use]
+    pub fn default_socket(&self) -> PathBuf {
+        self.run().join("brain.sock")
+    }
+
+    /// Makes the directories that must be there, for nobody but the owner.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn prepare(&self) -> io::Result<()> {
+        make_private(&self.root)?;
+        make_private(&self.run())?;
+        std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
+    }
+}
+
+/// Makes a directory with mode 0700 if it is not there.
+///
+/// # Errors
+/// What the disk says.
+pub fn make_private(dir: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}

@@ -1,0 +1,18 @@
+//! brain-daemon as a library: its program is a thin `main.rs`, so that tests and benchmarks reach every room.
+//!
+//! `ARCHITECTURE.md` has the map. Dependencies point down: doors and workers → brain → store, search, files →
+//! page → protocol.
+
+pub mod brain;
+pub mod caller;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod daemon;
+pub mod doors;
+pub mod files;
+pub mod home;
+pub mod page;
+pub mod search;
+pub mod store;
+pub mod workers;

@@ -1,0 +1,64 @@
+//! The program `brain-daemon`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use brain_daemon::config::Config;
+use brain_daemon::home::Home;
+use brain_daemon::{cli, daemon};
+use brain_protocol::{Fault, FaultCode};
+
+fn main() -> ExitCode {
+    match cli::parse() {
+        Ok(command) => run(command),
+        Err(error) => {
+            let _ = error.print();
+            ExitCode::from(error.exit_code() as u8)
+        }
+    }
+}
+
+fn run(command: cli::Command) -> ExitCode {
+    let Some(home) = Home::from_environment() else {
+        return refuse(
+            &Fault::new(FaultCode::InvalidConfig, "there is no home").hint("set BRAIN_HOME"),
+            false,
+        );
+    };
+    match command {
+        cli::Command::Config { action, json } => match cli::config(&home, &action, json) {
+            Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+                _ => ExitCode::SUCCESS,
+            },
+            Err(fault) => refuse(&fault, json),
+        },
+        cli::Command::Serve => {
+            let result = Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
+                cli::start_log(config.log());
+                daemon::run(home, config)
+            });
+            match result {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(fault) => refuse(&fault, false),
+            }
+        }
+    }
+}
+
+/// Says what went wrong, and how to mend it.
+fn refuse(fault: &Fault, json: bool) -> ExitCode {
+    if json {
+        let value = serde_json::json!({
+            "error": { "code": fault.code.as_str(), "message": fault.message, "hint": fault.hint }
+        });
+        let _ = writeln!(std::io::stdout(), "{value}");
+    } else {
+        let mut out = std::io::stderr().lock();
+        let _ = writeln!(out, "brain-daemon: error: {}", fault.message);
+        if let Some(hint) = &fault.hint {
+            let _ = writeln!(out, "  hint: {hint}");
+        }
+    }
+    ExitCode::from(fault.code.exit() as u8)
+}

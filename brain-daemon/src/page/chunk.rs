@@ -1,0 +1,277 @@
+//! Cuts a body into the pieces that search shows and embeds. Knows nothing of tokens, indexes or models.
+
+use super::cluster::{is_flag, joined};
+use super::fence::Fences;
+use std::ops::Range;
+
+/// What a chunk is meant to have, in characters.
+const TARGET: usize = 2000;
+/// What a chunk never has more of, in characters. Below the 2,499 of decisions 3, so that a text of 2,500 characters that
+/// lost a line end on its way still gives two chunks.
+const MOST: usize = 2400;
+/// Up to this length, in characters, two chunks are enough, each with room to choose its end.
+const TWO: usize = 4200;
+
+/// How good a place is for a cut; more is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Character,
+    Clause,
+    Sentence,
+    Line,
+    Paragraph,
+    Heading,
+}
+const LEVELS: usize = 6;
+
+/// A place for a cut.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: usize,
+    chars: usize,
+    fences: Fences,
+}
+
+/// The chunks of `body` as byte ranges: contiguous, in order, covering all of it (decisions 3).
+///
+/// About 2,000 characters each, never more than 2,400; cut before headings, between paragraphs, lines, sentences, words, characters,
+/// in this order, and never inside a character. Up to 2,400 characters are one chunk, 2,500 to 4,000 exactly two. A body
+/// that is empty or only white space has none. Linear in the body's length.
+#[must_use]
+pub fn chunks(body: &str) -> Vec<Range<usize>> {
+    if body.trim_start().is_empty() {
+        return Vec::new();
+    }
+    // A character has at least one byte.
+    if body.len() <= MOST {
+        return vec![Range { start: 0, end: body.len() }];
+    }
+    let mut left = body.chars().count();
+    let mut found = Vec::with_capacity(left / 1500 + 1);
+    let mut start = Place { at: 0, chars: 0, fences: Fences::default() };
+    while left > MOST {
+        let next = cut(body, start, left);
+        found.push(start.at..next.at);
+        left -= next.chars;
+        start = next;
+    }
+    found.push(start.at..body.len());
+    found
+}
+
+/// The best end of the chunk that begins at `start`, with `left` characters from there to the end of the body.
+fn cut(body: &str, start: Place, left: usize) -> Place {
+    // Even pieces: no crumb is left at the end.
+    let pieces = if left <= TWO { 2 } else { left.div_ceil(TARGET) };
+    let target = left / pieces;
+    let least = (target / 2).max(if pieces == 2 { left.saturating_sub(MOST) } else { 0 }).max(1);
+    let most = MOST.min(if pieces == 2 { left - target / 2 } else { left });
+
+    let mut best: [Option<Place>; LEVELS] = [None; LEVELS];
+    let mut fences = start.fences;
+    let mut last = Place { at: body.len(), chars: 0, fences };
+    let mut prev = body[..start.at].chars().next_back().unwrap_or('\n');
+    let mut before = Before::default();
+    // Where the line before was blank, or the end of a fenced block.
+    let mut gap = true;
+    let mut blank = true;
+    for (chars, (at, c)) in body[start.at..].char_indices().enumerate() {
+        let at = start.at + at;
+        let place = Place { at, chars, fences };
+        let mut level = None;
+        if prev == '\n' {
+            let inside = fences.inside();
+            if chars > 0 {
+                gap |= blank;
+                level = Some(match () {
+                    () if inside => Level::Line,
+                    () if is_heading(&body[at..]) => Level::Heading,
+                    () if gap && c != '\n' && c != '\r' => Level::Paragraph,
+                    () => Level::Line,
+                });
+            }
+            fences.line(&body[at..]);
+            // The line behind the closing fence begins a paragraph.
+            gap = inside && !fences.inside();
+            blank = true;
+        }
+        blank &= c.is_whitespace();
+        if chars >= least {
+            let level = level.or_else(|| before.level(prev, c));
+            if let Some(level) = level {
+                let slot = &mut best[level as usize];
+                if slot.is_none_or(|old: Place| old.chars.abs_diff(target) >= chars.abs_diff(target)) {
+                    *slot = Some(place);
+                }
+            }
+            last = place;
+        }
+        if chars == most {
+            break;
+        }
+        before.push(c);
+        prev = c;
+    }
+    best.into_iter().rev().flatten().next().unwrap_or(last)
+}
+
+/// Whether `line` begins with one to six `#` and white space.
+fn is_heading(line: &str) -> bool {
+    let level = line.bytes().take(7).take_while(|&b| b == b'#').count();
+    (1..=6).contains(&level) && line[level..].starts_with([' ', '\t', '\n', '\r'])
+}
+
+/// What the characters before a place say about it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    /// A sentence ended, and nothing but closing marks and white space has come since.
+    ended: bool,
+    /// Regional indicators in a row.
+    flags: usize,
+}
+
+impl Before {
+    /// Takes note of the next character.
+    fn push(&mut self, c: char) {
+        self.flags = if is_flag(c) { self.flags + 1 } else { 0 };
+        self.ended = match c {
+            '.' | '!' | '?' | '…' | '。' | '！' | '？' | '．' | '｡' | '।' | '؟' | '۔' => true,
+            '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '」' | '』' | '）' | '】' | '》' => {
+                self.ended
+            }
+            c => self.ended && c.is_whitespace(),
+        };
+    }
+
+    /// How good a cut between `prev` and `next` is, within a line.
+    fn level(self, prev: char, next: char) -> Option<Level> {
+        if joined(prev, next, self.flags) {
+            return None;
+        }
+        let wide = matches!(prev, '。' | '！' | '？' | '．' | '｡' | '」' | '』' | '）' | '】' | '》');
+        let closing =
+            matches!(next, '。' | '！' | '？' | '」' | '』' | '）' | '】' | '》' | '”' | '’' | '、' | '，');
+        if next.is_whitespace() || closing {
+            return Some(Level::Character);
+        }
+        Some(match prev {
+            _ if self.ended && (prev.is_whitespace() || wide) => Level::Sentence,
+            '，' | '、' | '；' | '：' => Level::Clause,
+            _ if prev.is_whitespace() => Level::Clause,
+            _ => Level::Character,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sizes(body: &str) -> Vec<usize> {
+        chunks(body).into_iter().map(|r| body[r].chars().count()).collect()
+    }
+
+    fn second(body: &str) -> &str {
+        let found = chunks(body);
+        assert_eq!(found.len(), 2, "{found:?}");
+        &body[found[1].clone()]
+    }
+
+    fn prose(chars: usize) -> String {
+        let words =
+            "Lorem ipsum dolor sit amet, consectetur adipiscing elit. Sed do eiusmod tempor! ".chars();
+        words.cycle().take(chars).collect()
+    }
+
+    #[test]
+    fn counts() {
+        assert!(chunks("").is_empty() && chunks(" \n\t\u{3000}").is_empty());
+        assert_eq!(chunks("a"), [Range { start: 0, end: 1 }]);
+        assert_eq!(sizes(&"字".repeat(2400)), [2400]);
+        for n in [2499, 2500, 2501, 3000, 3999, 4000, 4001] {
+            assert_eq!(chunks(&prose(n)).len(), 2, "{n}");
+            assert_eq!(chunks(&"a".repeat(n)).len(), 2, "{n}");
+            assert_eq!(chunks(&"字".repeat(n)).len(), 2, "{n}");
+            assert_eq!(chunks(&"word ".repeat(n / 5 + 1)).len(), 2, "{n}");
+            assert_eq!(chunks(prose(n).trim()).len(), 2, "{n}");
+        }
+        let many = sizes(&prose(100_000));
+        assert!((48..=52).contains(&many.len()), "{many:?}");
+        assert!(many.iter().all(|&n| (1000..=2400).contains(&n)), "{many:?}");
+    }
+
+    #[test]
+    fn the_best_place_wins() {
+        let p = prose(1500);
+        assert!(
+            second(&format!("{}\n\n{}\n\n# Head\n\ntext {p}", prose(900), prose(900))).starts_with("# Head")
+        );
+        assert!(second(&format!("{p}\n\nPara {p}\nline")).starts_with("Para"));
+        let plain = "word ".repeat(300);
+        assert!(second(&format!("{plain}\nLine {plain}. Sentence")).starts_with("Line"));
+        assert!(second(&format!("{plain}end.\" Next {plain}")).starts_with("Next"));
+        assert!(second(&"word ".repeat(600)).starts_with("word"));
+        let han = "字".repeat(1400);
+        assert!(second(&format!("{han}好。」下{han}")).starts_with('下'));
+    }
+
+    #[test]
+    fn fenced_code_is_no_structure() {
+        let code = format!(
+            "```\n{}\n# not a heading\n\n{}\n```\nAfter",
+            "x = 1\n".repeat(200),
+            "y = 2\n".repeat(100)
+        );
+        let body = format!("{}\n\n{code} {}", prose(700), prose(600));
+        assert!(!second(&body).starts_with("# not"), "{}", second(&body));
+    }
+
+    #[test]
+    fn five_megabytes_of_anything_are_quick() {
+        for unit in ["a", "\n", "`", "```\n", "# a\n", " ", "字", "e\u{301}", "\u{301}", "word. ", "🇩🇪"]
+        {
+            let body = unit.repeat(5_000_000 / unit.len());
+            let start = std::time::Instant::now();
+            let found = chunks(&body);
+            // Generous: a test machine is slow, and this is a debug build. Quadratic would be minutes.
+            assert!(start.elapsed().as_secs() < 10, "{unit:?} {:?}", start.elapsed());
+            assert!(found.iter().all(|r| body[r.clone()].chars().count() <= MOST));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_cover_the_body(
+            parts in proptest::collection::vec(("[a-zA-Z字é \n#.。`\u{301}👍\u{200D}\r]{0,20}|\\PC{0,10}|(?s:.{0,5})", 1usize..300), 0..12),
+        ) {
+            let body: String = parts.iter().map(|(part, times)| part.repeat(*times)).collect();
+            let found = chunks(&body);
+            if body.trim().is_empty() {
+                prop_assert!(found.is_empty());
+                return Ok(());
+            }
+            let mut at = 0;
+            for range in &found {
+                prop_assert_eq!(range.start, at);
+                prop_assert!(range.end > at);
+                at = range.end;
+                let chars = body[range.clone()].chars().count();
+                prop_assert!(chars <= MOST);
+            }
+            prop_assert_eq!(at, body.len());
+            let total = body.chars().count();
+            match total {
+                0..=2400 => prop_assert_eq!(found.len(), 1),
+                2500..=4000 => prop_assert_eq!(found.len(), 2),
+                _ => prop_assert!(found.len() >= total.div_ceil(MOST) && found.len() <= total / 900 + 1),
+            }
+        }
+
+        #[test]
+        fn prose_of_2500_to_4000_characters_is_two(n in 2500usize..=4000, width in 1usize..12) {
+            let body: String = format!("{}. ", "w".repeat(width)).chars().cycle().take(n).collect();
+            prop_assert_eq!(chunks(&body).len(), 2);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Where a text may be cut so that nobody sees half a letter. A small part of UAX 29: enough for emoji, marks,
+//! flags and Hangul, without a table of its own.
+
+use unicode_normalization::char::is_combining_mark;
+
+/// Zero width joiner: glues emoji together.
+const ZWJ: char = '\u{200D}';
+
+/// Whether `next` is drawn together with the `prev` before it, so that no cut may fall between them.
+///
+/// `flags` is the number of regional indicators that end with `prev`: two make one flag.
+pub(super) fn joined(prev: char, next: char, flags: usize) -> bool {
+    if next.is_ascii() {
+        return prev == '\r' && next == '\n';
+    }
+    is_combining_mark(next)
+        || next == ZWJ
+        || prev == ZWJ
+        || matches!(next, '\u{200C}' | '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0020}'..='\u{E007F}')
+        || (is_flag(next) && flags % 2 == 1)
+        || matches!(next, '\u{1160}'..='\u{11FF}')
+}
+
+/// Whether `c` is a regional indicator, half of a flag.
+pub(super) fn is_flag(c: char) -> bool {
+    matches!(c, '\u{1F1E6}'..='\u{1F1FF}')
+}
+
+/// `text` cut after at most `most` characters, never inside something that is drawn as one.
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    let mut last = 0;
+    let mut prev: Option<char> = None;
+    let mut flags = 0;
+    for (count, (at, c)) in text.char_indices().enumerate() {
+        if !prev.is_some_and(|prev| joined(prev, c, flags)) {
+            last = at;
+        }
+        if count == most {
+            // One endless cluster has no fair cut.
+            return &text[..if last == 0 { at } else { last }];
+        }
+        flags = if is_flag(c) { flags + 1 } else { 0 };
+        prev = Some(c);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_keeps_what_is_drawn_as_one() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "abc");
+        assert_eq!(cut("", 3), "");
+        assert_eq!(cut("xx👩‍👩‍👧", 5), "xx");
+        assert_eq!(cut("xx👩‍👩‍👧", 7), "xx👩‍👩‍👧");
+        assert_eq!(cut("xxe\u{301}", 3), "xx");
+        assert_eq!(cut("x👍🏽", 2), "x");
+        assert_eq!(cut("🇩🇪🇫🇷", 3), "🇩🇪");
+        assert_eq!(cut("a\u{301}\u{301}\u{301}\u{301}", 3), "a\u{301}\u{301}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Fenced code blocks, line by line, for the readers that need no whole markdown parser. Knows nothing of lists
+//! or quotes: a fence is one that begins a line, behind white space.
+
+/// Follows the fences of a text whose lines are shown in order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fences {
+    /// The fence's character and length while a block is open.
+    open: Option<(u8, usize)>,
+}
+
+impl Fences {
+    /// Whether the next line is inside a block.
+    pub(super) fn inside(self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Takes the line that `rest` begins with; true when it belongs to a fenced block, its fences included.
+    pub(super) fn line(&mut self, rest: &str) -> bool {
+        let bytes = rest.as_bytes();
+        let indent = bytes.iter().take(64).take_while(|&&b| b == b' ' || b == b'\t').count();
+        let bytes = &bytes[indent..];
+        let mark = match bytes.first() {
+            Some(&mark @ (b'`' | b'~')) => mark,
+            _ => return self.inside(),
+        };
+        let len = bytes.iter().take_while(|&&b| b == mark).count();
+        let mut tail = bytes[len..].iter().take_while(|&&b| b != b'\n');
+        match self.open {
+            Some((open, least)) => {
+                if mark == open && len >= least && tail.all(u8::is_ascii_whitespace) {
+                    self.open = None;
+                }
+                true
+            }
+            // Backticks behind a backtick fence make it a code span.
+            None if len >= 3 && (mark == b'~' || tail.all(|&b| b != b'`')) => {
+                self.open = Some((mark, len));
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inside(text: &str) -> Vec<bool> {
+        let mut fences = Fences::default();
+        text.split_inclusive('\n').map(|line| fences.line(line)).collect()
+    }
+
+    #[test]
+    fn fences_open_and_close() {
+        assert_eq!(inside("a\n```rust\nx\n``` \nb"), [false, true, true, true, false]);
+        assert_eq!(inside("````\n```\n````\nb"), [true, true, true, false]);
+        assert_eq!(inside("~~~\n```\n~~~\nb"), [true, true, true, false]);
+        assert_eq!(inside("```a``` b\nc"), [false, false]);
+        assert_eq!(inside("``` \n```x\ny"), [true, true, true]);
+        assert_eq!(inside("  ```\n  ```\r\nb"), [true, true, false]);
+    }
+}

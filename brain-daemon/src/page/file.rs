@@ -1,0 +1,56 @@
+//! A page's place among files, and what its file holds.
+
+use brain_protocol::Slug;
+use sha2::{Digest, Sha256};
+
+use super::document::file_text;
+
+/// The longest name of a file or directory, in bytes, with room for what is added to tell two apart.
+const MAX_NAME: usize = 200;
+
+/// The file of a page within its source's directory: the slug with `.md`.
+///
+/// A segment that begins with a dot gets a `_` before it, because dot directories are other programs' (and the trash is
+/// ours); one that is longer than file systems take is cut and ends in digits of its hash. So two slugs can meet on one
+/// path; the store keeps each page's path and gives the second another one.
+#[must_use]
+pub fn file_path(slug: &Slug) -> String {
+    let segments: Vec<String> = slug.as_str().split('/').map(file_name).collect();
+    format!("{}.md", segments.join("/"))
+}
+
+fn file_name(segment: &str) -> String {
+    let mut name = if segment.starts_with('.') { format!("_{segment}") } else { segment.to_owned() };
+    if name.len() > MAX_NAME {
+        let digest = super::hex(&Sha256::digest(segment.as_bytes()).into());
+        name.truncate(name.floor_char_boundary(MAX_NAME - 9));
+        name.push('-');
+        name.push_str(&digest[..8]);
+    }
+    name
+}
+
+/// SHA-256 of the file of a page with this text.
+#[must_use]
+pub fn file_hash(frontmatter: &str, body: &str) -> [u8; 32] {
+    Sha256::digest(file_text(frontmatter, body).as_bytes()).into()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn path(slug: &str) -> String {
+        file_path(&Slug::parse(slug).unwrap())
+    }
+
+    #[test]
+    fn paths_are_plain_and_safe() {
+        assert_eq!(path("people/ann"), "people/ann.md");
+        assert_eq!(path(".trash/x"), "_.trash/x.md");
+        assert_eq!(path("v1.2/notes.md"), "v1.2/notes.md.md");
+        let (a, b) = (path(&"é".repeat(250)), path(&format!("{}x", "é".repeat(250))));
+        assert!(a.len() < 255 && a != b, "{a} {b}");
+    }
+}

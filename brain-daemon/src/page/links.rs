@@ -1,0 +1,332 @@
+//! The links of a page, as written. Knows the page's own slug, but not which pages exist: the caller resolves names, tries the
+//! second candidate, and keeps edges to pages that are yet to come.
+
+use super::frontmatter::Frontmatter;
+use brain_protocol::{Slug, SourceId};
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use unicode_normalization::UnicodeNormalization;
+
+/// The most links of one page; those behind it are left out.
+pub const MAX_LINKS: usize = 100_000;
+
+/// The kind of a link in the body.
+pub const MENTIONS: &str = "mentions";
+
+/// The frontmatter keys whose values are links even without brackets. Other keys link with an explicit `[[…]]` only.
+pub const LINK_KEYS: [&str; 40] = [
+    "acquired",
+    "acquired_by",
+    "advises",
+    "advisor",
+    "advisors",
+    "attendees",
+    "author",
+    "authors",
+    "board",
+    "children",
+    "client",
+    "clients",
+    "companies",
+    "company",
+    "contacts",
+    "customer",
+    "customers",
+    "employees",
+    "employer",
+    "event",
+    "founded",
+    "founder",
+    "founders",
+    "invested_in",
+    "investments",
+    "investor",
+    "investors",
+    "manager",
+    "meeting",
+    "members",
+    "organization",
+    "parent",
+    "participants",
+    "partners",
+    "people",
+    "person",
+    "project",
+    "projects",
+    "related",
+    "source_page",
+];
+
+/// Keys that never link, brackets or not: they name the page itself.
+const NO_LINK_KEYS: [&str; 7] = ["title", "aliases", "alias", "tags", "tag", "type", "slug"];
+
+/// One link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads.
+    pub target: Target,
+    /// [`MENTIONS`] for the body, else the frontmatter key, in lower case with `_` for `-` and spaces.
+    pub kind: String,
+    /// The shown text, at most 200 characters; empty when the author gave none.
+    pub text: String,
+    /// The target as the author wrote it.
+    pub raw: String,
+}
+
+/// Where a link leads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A path.
+    Slug {
+        /// The source, when the link names one; else the page's own.
+        source: Option<SourceId>,
+        /// The path from the source's root; for `./x` and `../x`, from the page's folder.
+        slug: Slug,
+        /// The same path from the page's folder, when the first may be meant so and differs.
+        also: Option<Slug>,
+    },
+    /// A bare name, as [`normal_name`] gives it: to be met by a file name, title, or alias.
+    Name(String),
+}
+
+/// The links of the page `slug`: first those of the frontmatter, then those of the body, each `(target, kind)` once, at most
+/// [`MAX_LINKS`]. Linear in the length of the page.
+///
+/// In the body: markdown links (inline and by reference), `[[slug]]`, `[[slug|text]]`, `[[source:slug]]`, `[[slug#heading]]`, `![[slug]]`,
+/// and bare `[[name]]`, outside of code. Left out: other schemes, `//host`, anchors of the page itself, images, embedded media, and paths
+/// that leave the root or give no slug.
+#[must_use]
+pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
+    let folder = slug.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut found = Found { folder, links: Vec::new(), seen: HashSet::new() };
+    found.frontmatter(frontmatter);
+    // No bracket, no link: most short notes need no markdown parser.
+    if body.contains('[') {
+        found.body(body);
+    }
+    found.links
+}
+
+struct Found<'a> {
+    folder: &'a str,
+    links: Vec<Link>,
+    seen: HashSet<(Target, String)>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, target: Option<Target>, kind: &str, text: &str, raw: &str) {
+        let Some(target) = target else { return };
+        if self.links.len() < MAX_LINKS && self.seen.insert((target.clone(), kind.to_owned())) {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = super::cluster::cut(&text, 200).to_owned();
+            self.links.push(Link { target, kind: kind.to_owned(), text, raw: raw.to_owned() });
+        }
+    }
+
+    fn frontmatter(&mut self, frontmatter: &Frontmatter) {
+        for (key, values) in frontmatter.lists() {
+            let kind = key.trim().to_lowercase().replace(['-', ' '], "_");
+            if NO_LINK_KEYS.contains(&kind.as_str()) {
+                continue;
+            }
+            for value in values {
+                let value = value.trim();
+                if let Some(inner) = value.strip_prefix("[[").and_then(|v| v.strip_suffix("]]")) {
+                    let (raw, text) = inner.split_once('|').unwrap_or((inner, ""));
+                    self.add(self.wiki(raw), &kind, text, raw);
+                } else if !LINK_KEYS.contains(&kind.as_str()) || value.is_empty() || is_external(value) {
+                } else if let Some((text, raw)) =
+                    value.strip_prefix('[').and_then(|v| v.strip_suffix(')')).and_then(|v| v.split_once("]("))
+                {
+                    self.add(self.markdown(raw), &kind, text, raw);
+                } else if value.contains('/') && !value.contains("/ ") && !value.contains(" /") {
+                    self.add(self.path(value), &kind, "", value);
+                } else if value.contains(char::is_alphabetic) {
+                    self.add(name(value), &kind, "", value);
+                }
+            }
+        }
+    }
+
+    fn body(&mut self, body: &str) {
+        // Footnotes, so that `[^1]: text` is no link definition. No tables: `|` in `[[a|b]]` is no cell.
+        let options = Options::ENABLE_WIKILINKS | Options::ENABLE_FOOTNOTES;
+        let mut open: Option<(LinkType, String)> = None;
+        let mut text = String::new();
+        for event in Parser::new_ext(body, options) {
+            match event {
+                Event::Start(Tag::Link { link_type, dest_url, .. }) => {
+                    open = Some((link_type, dest_url.into_string()));
+                    text.clear();
+                }
+                Event::Start(Tag::Image {
+                    link_type: LinkType::WikiLink { has_pothole: _ },
+                    dest_url,
+                    ..
+                }) if open.is_none() && !is_media(&dest_url) => {
+                    self.add(self.wiki(&dest_url), MENTIONS, "", &dest_url);
+                }
+                Event::Text(shown) | Event::Code(shown) if open.is_some() && text.len() < 1000 => {
+                    text.push_str(&shown);
+                }
+                Event::SoftBreak | Event::HardBreak if open.is_some() => text.push(' '),
+                Event::End(TagEnd::Link) => {
+                    let Some((link_type, raw)) = open.take() else { continue };
+                    match link_type {
+                        LinkType::Autolink | LinkType::Email => {}
+                        LinkType::WikiLink { has_pothole } => {
+                            // In a table the bar is escaped.
+                            let raw = raw.strip_suffix('\\').unwrap_or(&raw);
+                            self.add(self.wiki(raw), MENTIONS, if has_pothole { &text } else { "" }, raw);
+                        }
+                        _ => self.add(self.markdown(&raw), MENTIONS, &text, &raw),
+                    }
+                    if self.links.len() == MAX_LINKS {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The target of `[[raw]]`.
+    fn wiki(&self, raw: &str) -> Option<Target> {
+        let path = raw.split('#').next()?.trim();
+        if path.is_empty() || path.contains("://") || path.starts_with("//") || path.starts_with("mailto:") {
+            return None;
+        }
+        if let Some((source, rest)) = path.split_once(':')
+            && !rest.starts_with(char::is_whitespace)
+            && let Ok(source) = SourceId::parse(source)
+        {
+            let slug = Slug::from_path(rest.trim_start_matches('/')).ok()?;
+            return Some(Target::Slug { source: Some(source), slug, also: None });
+        }
+        if path.contains('/') { self.path(path) } else { name(path) }
+    }
+
+    /// The target of `[text](raw)`.
+    fn markdown(&self, raw: &str) -> Option<Target> {
+        let raw = raw.trim();
+        if is_external(raw) {
+            return None;
+        }
+        let path = raw.split(['#', '?']).next()?;
+        self.path(&percent_decoded(path))
+    }
+
+    /// The target of a path that is no address of another scheme.
+    fn path(&self, path: &str) -> Option<Target> {
+        let path = path.trim();
+        let relative = ["./", "../"].iter().any(|p| path.starts_with(p));
+        let here = || resolved(self.folder, path);
+        let (slug, also) = match path.strip_prefix('/') {
+            Some(rooted) => (resolved("", rooted)?, None),
+            None if relative => (here()?, None),
+            None => (resolved("", path)?, here()),
+        };
+        let also = also.filter(|also| *also != slug);
+        Some(Target::Slug { source: None, slug, also })
+    }
+}
+
+/// The slug of `path` from `folder`; None when it leaves the root or gives none.
+fn resolved(folder: &str, path: &str) -> Option<Slug> {
+    // Anything longer gives no slug, so that a page of long paths stays linear.
+    if path.is_empty() || path.len() > 8192 || path.ends_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part.trim() {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Slug::from_path(&parts.join("/")).ok()
+}
+
+fn name(text: &str) -> Option<Target> {
+    let text = text.trim();
+    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let markdown = ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e));
+    let text = if markdown { &text[..text.len() - ending.len() - 1] } else { text };
+    let name = if text.len() > 1024 { String::new() } else { normal_name(text) };
+    (!name.is_empty()).then_some(Target::Name(name))
+}
+
+/// Whether a markdown target leads out of the brain, or to a place in its own page.
+fn is_external(target: &str) -> bool {
+    let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
+    });
+    scheme || target.is_empty() || target.starts_with("//") || target.starts_with(['#', '?'])
+}
+
+/// Whether an embedded file is no page.
+fn is_media(target: &str) -> bool {
+    const ENDINGS: [&str; 22] = [
+        "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic", "pdf", "mp3", "m4a", "wav", "ogg",
+        "flac", "mp4", "mov", "webm", "mkv", "zip", "canvas", "base",
+    ];
+    let path = target.split(['#', '|']).next().unwrap_or_default().trim();
+    path.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.iter().any(|e| ending.eq_ignore_ascii_case(e)))
+}
+
+/// `text` with its `%20` and the like resolved; as it is when that gives no UTF-8.
+fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let digit =
+        |b: Option<&u8>| b.and_then(|&b| char::from(b).to_digit(16)).and_then(|d| u8::try_from(d).ok());
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&b) = bytes.get(at) {
+        match (b, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(high * 16 + low);
+                at += 3;
+            }
+            _ => {
+                out.push(b);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// The key under which names meet, for file names, titles and aliases: NFKC, lower case, runs of white space, `-` and `_` as one space,
+/// trimmed. Giving it its own result changes nothing. Empty when nothing is left.
+#[must_use]
+pub fn normal_name(text: &str) -> String {
+    let fold = |chars: &mut dyn Iterator<Item = char>| {
+        let mut out = String::with_capacity(text.len());
+        for c in chars {
+            if !(c.is_whitespace() || matches!(c, '-' | '_')) {
+                out.push(c);
+            } else if !out.is_empty() && !out.ends_with(' ') {
+                out.push(' ');
+            }
+        }
+        out.truncate(out.trim_end().len());
+        out
+    };
+    if text.is_ascii() {
+        return fold(&mut text.chars().map(|c| c.to_ascii_lowercase()));
+    }
+    // Compatibility forms can hide capitals (㎏ has none, Ⅷ and ℡ have), and lower-casing can leave a decomposed letter.
+    fold(&mut text.nfkc().flat_map(char::to_lowercase).nfkc())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests;

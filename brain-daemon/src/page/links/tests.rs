@@ -1,0 +1,171 @@
+//! Tests of [`super::links`].
+
+use super::*;
+use proptest::prelude::*;
+
+/// Links as `kind target text`, with `first~second` for two candidates and `"name"` for a bare one.
+fn of(slug: &str, body: &str, yaml: &str) -> Vec<String> {
+    let slug = Slug::parse(slug).unwrap();
+    links(&slug, body, &Frontmatter::parse(yaml).unwrap())
+        .into_iter()
+        .map(|link| {
+            let target = match link.target {
+                Target::Name(name) => format!("\"{name}\""),
+                Target::Slug { source, slug, also } => {
+                    let source = source.map_or(String::new(), |s| format!("{s}:"));
+                    format!("{source}{slug}{}", also.map_or(String::new(), |a| format!("~{a}")))
+                }
+            };
+            format!("{} {target} {}", link.kind, link.text).trim_end().to_owned()
+        })
+        .collect()
+}
+
+fn body(body: &str) -> Vec<String> {
+    let strip = |l: String| l.strip_prefix("mentions ").unwrap().to_owned();
+    of("dir/page", body, "").into_iter().map(strip).collect()
+}
+
+#[test]
+fn markdown_links() {
+    assert_eq!(body("[Ann Lee](people/ann)"), ["people/ann~dir/people/ann Ann Lee"]);
+    assert_eq!(of("page", "[Ann *Lee*](people/ann.md)", ""), ["mentions people/ann Ann Lee"]);
+    assert_eq!(
+        body("[a](x.md) [b](./x.md#h) [c](../y%20z.md \"t\") [d](/r/s)"),
+        ["x~dir/x a", "dir/x b", "y-z c", "r/s d"]
+    );
+    assert_eq!(body("[a][r] [r][] [r]\n\n[r]: people/ann.md\n"), ["people/ann~dir/people/ann a"]);
+    assert_eq!(body("[a](<people/Ann Lee.md>)"), ["people/ann-lee~dir/people/ann-lee a"]);
+    assert_eq!(body("[a](caf%C3%A9/b) [b](x%FFy)"), ["café/b~dir/café/b a", "xffy~dir/xffy b"]);
+}
+
+#[test]
+fn wiki_links() {
+    assert_eq!(
+        body("[[people/ann]] [[people/bob|Bob *B*]]"),
+        ["people/ann~dir/people/ann", "people/bob~dir/people/bob Bob B"]
+    );
+    assert_eq!(body("[[work:people/ann#Life]] [[../top]]"), ["work:people/ann", "top"]);
+    assert_eq!(
+        body("[[Ann Lee]] [[ann-lee|A]] ![[ANN_LEE.md#x]] [[Meeting 10:30]]"),
+        ["\"ann lee\"", "\"meeting 10:30\""]
+    );
+    assert_eq!(body("![[photo.PNG]] ![[doc.pdf#page=2]] ![[note/x]]"), ["note/x~dir/note/x"]);
+    assert_eq!(
+        body("| a | [[people/ann\\|Ann]] |\n|---|---|\n| b | [[x/y]] |\n"),
+        ["people/ann~dir/people/ann Ann", "x/y~dir/x/y"]
+    );
+    assert!(body("[[]] [[#h]] [[ ]] [[https://x.org/a]] [[mailto:a@b]] [[|x]]").is_empty());
+}
+
+#[test]
+fn what_is_no_link() {
+    for text in [
+        "[a](https://x.org/y) [b](mailto:a@b.c) [c](//x/y) [d](#h) [e]() <https://x.org>",
+        "`[[a/b]]` ``[a](b)``",
+        "```\n[[a/b]]\n```\n~~~\n[a](b)\n~~~",
+        "x\n\n    [[a/b]]\n",
+        "![pic](a/b.png)",
+        "\\[[a/b]\\]",
+        "[a](../../x)",
+        "[a](../..)",
+        "[a](folder/)",
+        "[^1]\n\n[^1]: people/ann",
+        "[a](obsidian:x) [b](tel:1) [c](C:/x)",
+        "plain people/ann text",
+        "[ ] a [x] b",
+    ] {
+        assert!(body(text).is_empty(), "{text}: {:?}", body(text));
+    }
+}
+
+#[test]
+fn typed_links_from_frontmatter() {
+    let yaml = "title: '[[no]]'\ncompany: Acme Labs\nInvestors:\n  - '[[people/ann|Ann]]'\n  - people/bob\n  - Seed / Fund\n\
+        related: [[Plan B]]\nsource-page: '[S](x/y.md)'\nfounded: 2019\nauthor: https://x.org/a\nmood: fine\nsee: '[[a/b]]'\nparent:\n";
+    assert_eq!(
+        of("page", "[b](people/bob)", yaml),
+        [
+            "company \"acme labs\"",
+            "investors people/ann Ann",
+            "investors people/bob",
+            "investors \"seed / fund\"",
+            "related \"plan b\"",
+            "source_page x/y S",
+            "see a/b",
+            "mentions people/bob b",
+        ]
+    );
+}
+
+#[test]
+fn each_target_and_kind_once() {
+    assert_eq!(of("p", "[a](x/y) [b](x/y.md) [[x/y]]", "related: x/y"), ["related x/y", "mentions x/y a"]);
+    assert!(LINK_KEYS.is_sorted());
+}
+
+#[test]
+fn raw_is_what_the_author_wrote() {
+    let found = links(&Slug::parse("p").unwrap(), "[a](X/Y%20z.md#h) [[Ann Lee#x|t]]", &Frontmatter::empty());
+    let raw: Vec<_> = found.iter().map(|l| l.raw.as_str()).collect();
+    assert_eq!(raw, ["X/Y%20z.md#h", "Ann Lee#x"]);
+}
+
+#[test]
+fn hostile_pages_are_quick_and_capped() {
+    let many: String = (0..120_000).map(|n| format!("[[n/{n}]] ")).collect();
+    let nested = |unit: &str, n: usize| unit.repeat(n);
+    for text in [
+        many,
+        nested("[", 200_000),
+        nested("[[", 100_000),
+        nested("[[a|", 50_000),
+        nested("![[", 50_000),
+        nested("[a](", 50_000),
+        nested("[a][", 50_000),
+        nested("]]", 50_000),
+        nested("[[a]]", 50_000),
+        nested("> [[", 5_000),
+        nested("`[[", 30_000),
+        nested("[[a/", 50_000) + "]]",
+    ] {
+        let start = std::time::Instant::now();
+        let found = links(&Slug::parse("a/b").unwrap(), &text, &Frontmatter::empty());
+        assert!(found.len() <= MAX_LINKS);
+        assert!(start.elapsed().as_secs() < 10, "{} {:?}", &text[..20], start.elapsed());
+    }
+}
+
+#[test]
+fn names_meet() {
+    for text in ["ann-lee", "Ann  Lee", " ANN_LEE ", "ann\u{00A0}-_lee", "ａｎｎ ｌｅｅ"] {
+        assert_eq!(normal_name(text), "ann lee");
+    }
+    assert_eq!(normal_name("Cafe\u{301} İ"), normal_name("CAFÉ i\u{307}"));
+    assert_eq!(normal_name(" -_ "), "");
+}
+
+proptest! {
+    #[test]
+    fn any_page_has_links_with_sound_slugs(
+        text in "(\\[\\[|\\]\\]|\\[|\\]\\(|\\)|\\||#|\\.\\./|/|%[0-9A-F]{2}|:|`|\n|a|É|x\\.md|!|\\PC){0,30}",
+        slug in "[a-z]{1,3}(/[a-z]{1,3}){0,2}",
+    ) {
+        let text = format!("{text} [q]({text}) [[{text}]]");
+        for link in links(&Slug::parse(slug).unwrap(), &text, &Frontmatter::empty()) {
+            match link.target {
+                Target::Slug { slug, also, .. } => {
+                    prop_assert!(Slug::parse(slug.as_str()).is_ok());
+                    prop_assert!(also.is_none_or(|a| Slug::parse(a.as_str()).is_ok()));
+                }
+                Target::Name(name) => prop_assert_eq!(normal_name(&name), name),
+            }
+        }
+    }
+
+    #[test]
+    fn a_normal_name_is_its_own(text in "\\PC{0,12}|(?s:.{0,8})") {
+        let name = normal_name(&text);
+        prop_assert_eq!(normal_name(&name), name);
+    }
+}

@@ -1,0 +1,30 @@
+//! The text of a page: what it says about itself and where it may be cut. Pure functions from text to values: frontmatter and
+//! body, content hash, title, chunks, links, timeline.
+//!
+//! This room must not know of files, the store, the clock, the index, sources that exist, or who is asking. Whatever depends on
+//! other pages (which page a name means, whether a target exists) is the caller's. All functions are total: text from outside gives
+//! a value or an error, never a panic, in time linear to its length.
+//!
+//! The usual order: [`decode_text`] at the door, [`Document::parse`], then [`content_hash`], [`derive_title`], [`chunks`], [`links`] and
+//! [`timeline`] on the body.
+
+mod chunk;
+mod cluster;
+mod content;
+mod document;
+mod fence;
+mod file;
+mod frontmatter;
+mod links;
+mod timeline;
+mod title;
+mod yaml;
+
+pub use chunk::chunks;
+pub use content::{NotText, NotTextWhat, content_digest, content_hash, decode_text, hex};
+pub use document::{Document, file_text};
+pub use file::{file_hash, file_path};
+pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normal_tag};
+pub use links::{LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, links, normal_name};
+pub use timeline::{TimelineEntry, timeline};
+pub use title::{MAX_TITLE, derive_title};

@@ -1,0 +1,188 @@
+//! The title of a page that gives none. Knows only the body's text.
+
+use super::cluster;
+use super::fence::Fences;
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+
+/// The longest derived title, in characters.
+pub const MAX_TITLE: usize = 80;
+
+/// No title needs more of its line than this many bytes.
+const LINE_BYTES: usize = 4096;
+
+/// A title for `body` (decisions 4): its first usable line without heading, list and quote marks, emphasis, and link targets, cut after
+/// [`MAX_TITLE`] characters, but never inside an emoji or between a letter and its mark. White space runs become one space.
+///
+/// Rules, fences, setext underlines, comments, tables' rulers and link definitions are not usable. Code counts only when there is
+/// nothing else. `Capture` when no line is usable.
+#[must_use]
+pub fn derive_title(body: &str) -> String {
+    let body = body.strip_prefix('\u{FEFF}').unwrap_or(body);
+    let mut fences = Fences::default();
+    let mut comment = false;
+    let mut code = None;
+    for line in body.split(['\n', '\r']) {
+        let line = &line[..line.floor_char_boundary(LINE_BYTES)];
+        if !comment && fences.line(line) {
+            if code.is_none() && !line.trim_start().starts_with(['`', '~']) {
+                code = short(line);
+            }
+            continue;
+        }
+        let mut rest = line.trim();
+        if comment || rest.starts_with("<!--") {
+            let end = rest.find("-->");
+            comment = end.is_none();
+            rest = end.map_or("", |at| rest[at + 3..].trim());
+        }
+        if let Some(title) = usable(rest) {
+            return title;
+        }
+    }
+    code.unwrap_or_else(|| "Capture".to_owned())
+}
+
+/// The title that `line` gives.
+fn usable(line: &str) -> Option<String> {
+    let line = without_marks(line);
+    let only = |set: &[char]| line.chars().all(|c| set.contains(&c));
+    if line.is_empty()
+        || only(&['-', ' ', '\t'])
+        || only(&['*', ' ', '\t'])
+        || only(&['_', ' ', '\t'])
+        || only(&['=', ' '])
+        || only(&['#'])
+        || only(&['|', '-', ':', ' ', '+'])
+        || (line.starts_with('[') && !line.starts_with("[[") && line.contains("]: "))
+    {
+        return None;
+    }
+    short(&plain(line))
+}
+
+/// The line without what it begins with in markdown: `>`, bullets, numbers, check boxes, heading marks.
+fn without_marks(mut line: &str) -> &str {
+    loop {
+        let spaced = |rest: &'_ str| rest.is_empty() || rest.starts_with([' ', '\t']);
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        let level = line.bytes().take_while(|&b| b == b'#').count();
+        let rest = if let Some(rest) = line.strip_prefix('>') {
+            rest
+        } else if let Some(rest) = line.strip_prefix(['-', '*', '+']).filter(|r| spaced(r)) {
+            let rest = rest.trim_start();
+            ["[ ] ", "[x] ", "[X] "].iter().find_map(|b| rest.strip_prefix(b)).unwrap_or(rest)
+        } else if (1..=6).contains(&level) && spaced(&line[level..]) {
+            &line[level..]
+        } else if (1..=3).contains(&digits) {
+            // A year that ends a sentence begins no list.
+            match line[digits..].strip_prefix(['.', ')']).filter(|r| r.starts_with([' ', '\t'])) {
+                Some(rest) => rest,
+                None => return line,
+            }
+        } else {
+            return line;
+        };
+        line = rest.trim();
+    }
+}
+
+/// The shown text of one line of markdown.
+fn plain(line: &str) -> String {
+    if !line.contains(['*', '_', '`', '[', '<', '&', '\\', '~', '#']) {
+        return line.to_owned();
+    }
+    // As a heading, so that nothing in the line is taken for a block.
+    let heading = format!("# {line}");
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS;
+    let mut out = String::with_capacity(line.len());
+    let mut bare_wiki = false;
+    for event in Parser::new_ext(&heading, options) {
+        match event {
+            Event::Start(Tag::Link { link_type: LinkType::WikiLink { has_pothole: false }, .. }) => {
+                bare_wiki = true;
+            }
+            Event::End(TagEnd::Link) => bare_wiki = false,
+            Event::Text(text) if bare_wiki => out.push_str(text.rsplit('/').next().unwrap_or(&text)),
+            Event::Text(text) | Event::Code(text) => out.push_str(&text),
+            Event::SoftBreak | Event::HardBreak => out.push(' '),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// `text` on one line, without what cannot be seen, cut to the length of a title; None when nothing is left.
+fn short(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len().min(400));
+    for c in text.chars() {
+        if c.is_whitespace() || c.is_control() {
+            if !out.is_empty() && !out.ends_with(' ') {
+                out.push(' ');
+            }
+        } else if !matches!(c, '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}')
+        {
+            out.push(c);
+        }
+    }
+    let title = cluster::cut(out.trim(), MAX_TITLE).trim_end();
+    (!title.is_empty()).then(|| title.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_first_usable_line() {
+        for (body, title) in [
+            ("", "Capture"),
+            ("---\n\n***\n\n", "Capture"),
+            ("\u{FEFF}\r\n# Plan #\r\nx", "Plan"),
+            ("---\n## The *big* [idea](http://x) `now`\n", "The big idea now"),
+            ("====\nTitle\n====", "Title"),
+            ("```rust\nfn main() {}\n```\nAfter code", "After code"),
+            ("```rust\nfn main() {}\n```\n", "fn main() {}"),
+            ("> - [ ] Buy **milk** & bread", "Buy milk & bread"),
+            ("1. First\n2. Second", "First"),
+            ("1986. A great year", "1986. A great year"),
+            ("#idea is a tag", "#idea is a tag"),
+            ("#\n##\ntext", "text"),
+            ("See [[people/ann]] and [[companies/acme|Acme]]", "See ann and Acme"),
+            ("![](x.png)\n![A chart](y.png)", "A chart"),
+            ("<!-- a\nb --> c\nd", "c"),
+            ("| a | b |\n|---|---|", "| a | b |"),
+            ("[x]: http://y\nz", "z"),
+            ("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4"),
+            ("a\u{202E}b\u{0007}  c", "ab c"),
+            ("- 2024-01-01 | met", "2024-01-01 | met"),
+            ("~~old~~ \\*new\\* &amp; more", "old *new* & more"),
+        ] {
+            assert_eq!(derive_title(body), title, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn eighty_characters_and_no_half_letter() {
+        assert_eq!(derive_title(&"é".repeat(200)), "é".repeat(80));
+        let family = "👩‍👩‍👧‍👦";
+        assert_eq!(derive_title(&format!("{}{family}", "a".repeat(75))), "a".repeat(75));
+        assert_eq!(
+            derive_title(&format!("{}{family}", "a".repeat(73))),
+            format!("{}{family}", "a".repeat(73))
+        );
+        assert_eq!(derive_title(&format!("{}e\u{301}", "a".repeat(79))), "a".repeat(79));
+        assert_eq!(derive_title(&"\u{301}".repeat(200)).chars().count(), 80);
+        assert_eq!(derive_title(&"[".repeat(1_000_000)).chars().count(), 80);
+    }
+
+    proptest! {
+        #[test]
+        fn a_title_is_one_short_line(body in "(?s:.{0,60})|([#>*_`\\[\\]()\\-=~|! a1é<&\\\\\n]){0,60}") {
+            let title = derive_title(&body);
+            prop_assert!(!title.is_empty() && title.trim() == title);
+            prop_assert!(title.chars().count() <= MAX_TITLE);
+            prop_assert!(!title.contains(char::is_control));
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! The YAML of a frontmatter block as it lies in the text: which keys there are, where each one's lines begin and
+//! end, and what its scalars say in the author's own spelling (`1.10` stays `1.10`, `no` stays `no`).
+//!
+//! Reads the parser's events and builds no typed values. Aliases are refused, so nothing can grow beyond the text.
+//! Knows nothing of pages or of what a key means.
+
+use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StructureStyle};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// How deep collections may nest. Real frontmatter nests two or three levels.
+const MAX_DEPTH: usize = 32;
+
+/// What a key holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Nothing: `key:`, `key: ~`, `key: null`.
+    Null,
+    /// A scalar as written, quotes and escapes resolved.
+    Text(String),
+    /// A sequence; what in it is no scalar is left out.
+    List(Vec<String>),
+    /// A mapping.
+    Other,
+}
+
+/// One top-level key.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) value: Value,
+    /// Where the key itself stands, in bytes, quotes included.
+    key_at: Range<usize>,
+    /// Where the last thing of the value ends, in bytes.
+    end: usize,
+    /// The whole lines of the key and its value, in bytes. Meaningless when the mapping is not in lines.
+    pub(super) block: Range<usize>,
+}
+
+/// The top-level mapping.
+#[derive(Debug, Clone)]
+pub(super) struct Mapping {
+    pub(super) entries: Vec<Entry>,
+    /// Whether every key begins a line of its own; not so in `{a: 1, b: 2}`.
+    pub(super) in_lines: bool,
+    /// The column of the keys.
+    pub(super) indent: usize,
+}
+
+/// Why a text is no mapping.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// It is sound YAML, but a scalar or a sequence.
+    NotMapping,
+    /// It is no YAML, or uses what we refuse. Line (1-based) and column (1-based, in characters) within the text.
+    Bad { line: usize, column: usize, message: String },
+}
+
+impl Failure {
+    fn at(span: &Span, message: impl Into<String>) -> Self {
+        Self::Bad { line: span.start.line(), column: span.start.col() + 1, message: message.into() }
+    }
+}
+
+impl From<ScanError> for Failure {
+    fn from(error: ScanError) -> Self {
+        let at = error.marker();
+        Self::Bad { line: at.line(), column: at.col() + 1, message: error.kind().to_string() }
+    }
+}
+
+/// The mapping that `raw` is. White space and comments alone are an empty one.
+///
+/// # Errors
+/// See [`Failure`]: no YAML, a key twice in one mapping, aliases, anchors or tags around the top level, more than one document,
+/// nesting beyond [`MAX_DEPTH`].
+pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
+    let mut options = Options::default();
+    options.emit_comments = false;
+    options.flow_nesting_limit = MAX_DEPTH;
+    options.block_nesting_limit = MAX_DEPTH;
+    let mut reader = Reader { raw, events: Parser::new_from_str_with_options(raw, options) };
+    let mut mapping = Mapping { entries: Vec::new(), in_lines: true, indent: 0 };
+    loop {
+        let (event, span) = reader.next()?;
+        match event {
+            Event::StreamStart => {}
+            Event::DocumentStart(true, _) => {
+                return Err(Failure::at(&span, "a document marker within the frontmatter"));
+            }
+            Event::DocumentStart(..) | Event::DocumentEnd => {}
+            Event::StreamEnd => break,
+            Event::MappingStart(style, anchor, tag) => {
+                if anchor != 0 || tag.is_some() {
+                    return Err(Failure::at(&span, "an anchor or tag on the whole frontmatter"));
+                }
+                mapping.in_lines = style == StructureStyle::Block;
+                reader.top(&mut mapping, &span)?;
+            }
+            _ => return Err(Failure::NotMapping),
+        }
+    }
+    lay_out(raw, &mut mapping);
+    Ok(mapping)
+}
+
+/// Finds the lines of each entry of a mapping in block style.
+fn lay_out(raw: &str, mapping: &mut Mapping) {
+    if !mapping.in_lines {
+        return;
+    }
+    let line_start = |at: usize| raw[..at].rfind('\n').map_or(0, |n| n + 1);
+    let starts: Vec<usize> = mapping.entries.iter().map(|e| line_start(e.key_at.start)).collect();
+    for (n, entry) in mapping.entries.iter_mut().enumerate() {
+        let before = &raw[starts[n]..entry.key_at.start];
+        mapping.in_lines &= before.bytes().all(|b| b == b' ');
+        if n == 0 {
+            mapping.indent = before.len();
+        }
+        let next = starts.get(n + 1).copied().unwrap_or(raw.len());
+        mapping.in_lines &= next > starts[n];
+        // Blank lines and comments in the first column stay behind when the key goes.
+        let mut end = next.max(starts[n]);
+        while end > entry.end {
+            let start = line_start(end - 1);
+            let line = &raw[start..end];
+            if start < entry.end || !(line.trim().is_empty() || line.starts_with('#')) {
+                break;
+            }
+            end = start;
+        }
+        entry.block = starts[n]..end;
+    }
+}
+
+impl Mapping {
+    /// The mapping with every key on a line of its own, for one that is not in lines. Comments outside of values are lost.
+    pub(super) fn to_lines(&self, raw: &str) -> String {
+        let mut out = String::with_capacity(raw.len() + 16);
+        for entry in &self.entries {
+            let value = raw[entry.key_at.end..entry.end.max(entry.key_at.end)].trim_start();
+            let value = value.strip_prefix(':').unwrap_or(value).trim();
+            out.push_str(&scalar(&entry.key));
+            out.push(':');
+            if !value.is_empty() {
+                out.push(' ');
+                out.push_str(&value.replace('\n', "\n  "));
+            }
+            out.push('\n');
+        }
+        out
+    }
+}
+
+struct Reader<'a> {
+    raw: &'a str,
+    events: Parser<'a, serde_saphyr::granit_parser::StrInput<'a>>,
+}
+
+/// A node as far as it matters.
+enum Node {
+    Null,
+    Text(String),
+    List(Vec<Node>),
+    Other,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), Failure> {
+        match self.events.next_event() {
+            Some(next) => Ok(next?),
+            None => Ok((Event::StreamEnd, Span::empty(Default::default()))),
+        }
+    }
+
+    fn top(&mut self, mapping: &mut Mapping, start: &Span) -> Result<(), Failure> {
+        let mut seen = HashSet::new();
+        loop {
+            let (event, span) = self.next()?;
+            let key = match event {
+                Event::MappingEnd => return Ok(()),
+                Event::Scalar(key, _, 0, None) => key.into_owned(),
+                Event::Scalar(..) => return Err(Failure::at(&span, "an anchor or tag on a key")),
+                Event::Alias(_) => return Err(alias(&span)),
+                _ => return Err(Failure::at(&span, "a key that is no plain text")),
+            };
+            if !seen.insert(key.clone()) {
+                return Err(duplicate(&span, &key));
+            }
+            // Lines can be edited one by one only where each key begins its own, in one column.
+            let key_at = range(&span)?;
+            let before = self.raw[..key_at.start].bytes().rev();
+            let alone = before.take_while(|&b| b != b'\n').all(|b| b == b' ') && !key_at.is_empty();
+            if mapping.in_lines && (!alone || span.start.col() != start.start.col()) {
+                return Err(Failure::at(&span, "a key that does not begin its line: write `key: value`"));
+            }
+            let (event, span) = self.next()?;
+            let mut end = key_at.end;
+            let value = match self.node(event, &span, 1, &mut end)? {
+                Node::Null => Value::Null,
+                Node::Text(text) => Value::Text(text),
+                Node::List(nodes) => Value::List(nodes.into_iter().filter_map(Node::text).collect()),
+                Node::Other => Value::Other,
+            };
+            mapping.entries.push(Entry { key, value, key_at, end, block: 0..0 });
+        }
+    }
+
+    /// Reads the node that `event` begins. `end` is moved to where its last visible part ends.
+    fn node(
+        &mut self,
+        event: Event<'a>,
+        span: &Span,
+        depth: usize,
+        end: &mut usize,
+    ) -> Result<Node, Failure> {
+        let at = range(span)?;
+        if depth > MAX_DEPTH {
+            return Err(Failure::at(span, format!("more than {MAX_DEPTH} levels")));
+        }
+        *end = (*end).max(at.start + self.raw[at.clone()].trim_end().len());
+        match event {
+            Event::Scalar(text, style, _, tag) => {
+                let null = style == ScalarStyle::Plain
+                    && tag.is_none()
+                    && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
+                Ok(if null { Node::Null } else { Node::Text(text.into_owned()) })
+            }
+            Event::SequenceStart(style, ..) => {
+                let mut nodes = Vec::new();
+                loop {
+                    let (event, span) = self.next()?;
+                    if matches!(event, Event::SequenceEnd) {
+                        let close = range(&span)?.end;
+                        if style == StructureStyle::Flow {
+                            *end = (*end).max(close);
+                            // `[[name]]` without quotes is a wiki link that YAML takes for a list of lists.
+                            let whole = &self.raw[at.start..close];
+                            let inner = whole.strip_prefix("[[").and_then(|w| w.strip_suffix("]]"));
+                            if inner.is_some_and(|i| !i.contains(['[', ']', '\n'])) {
+                                return Ok(Node::Text(whole.to_owned()));
+                            }
+                        }
+                        return Ok(Node::List(nodes));
+                    }
+                    nodes.push(self.node(event, &span, depth + 1, end)?);
+                }
+            }
+            Event::MappingStart(style, ..) => {
+                let mut seen = HashSet::new();
+                loop {
+                    let (event, span) = self.next()?;
+                    if matches!(event, Event::MappingEnd) {
+                        if style == StructureStyle::Flow {
+                            *end = (*end).max(range(&span)?.end);
+                        }
+                        return Ok(Node::Other);
+                    }
+                    if let Node::Text(key) = self.node(event, &span, depth + 1, end)?
+                        && !seen.insert(key.clone())
+                    {
+                        return Err(duplicate(&span, &key));
+                    }
+                    let (event, span) = self.next()?;
+                    self.node(event, &span, depth + 1, end)?;
+                }
+            }
+            Event::Alias(_) => Err(alias(span)),
+            _ => Err(Failure::at(span, "the frontmatter ends too early")),
+        }
+    }
+}
+
+impl Node {
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+fn range(span: &Span) -> Result<Range<usize>, Failure> {
+    span.byte_range().ok_or_else(|| Failure::at(span, "a place that the YAML reader cannot name"))
+}
+
+fn duplicate(span: &Span, key: &str) -> Failure {
+    Failure::at(span, format!("the key \"{}\" is there twice", key.escape_debug()))
+}
+
+fn alias(span: &Span) -> Failure {
+    Failure::at(span, "an alias (*name), which frontmatter may not have: write the value out")
+}
+
+/// `text` as a YAML scalar on one line that every reader takes for this very text: plain where that is sound, else
+/// in double quotes. Dates stay plain.
+pub(super) fn scalar(text: &str) -> String {
+    if is_plain(text) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if is_hidden(c) && u32::from(c) > 0xFFFF => out.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c if is_hidden(c) => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// What YAML does not print as it is, or takes for a line break.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}') || u32::from(c) & 0xFFFE == 0xFFFE
+}
+
+fn is_plain(text: &str) -> bool {
+    const INDICATORS: &str = "-?:,[]{}#&*!|>'\"%@`";
+    const WORDS: [&str; 11] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "<<", "="];
+    let number = || {
+        let digits: String = text.chars().filter(|&c| c != '_').collect();
+        digits.parse::<f64>().is_ok()
+            || (text.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '.')
+                && (text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.' | b'+'))
+                    || text.as_bytes().get(1).is_some_and(|b| matches!(b, b'x' | b'o' | b'b' | b'X'))
+                    || [".inf", ".nan"].iter().any(|w| text.to_ascii_lowercase().ends_with(w))))
+    };
+    !text.starts_with(|c: char| INDICATORS.contains(c) || c.is_whitespace())
+        && !text.is_empty()
+        && text != "~"
+        && !text.starts_with("...")
+        && !text.ends_with(|c: char| c == ':' || c.is_whitespace())
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.contains(is_hidden)
+        && !WORDS.iter().any(|w| text.eq_ignore_ascii_case(w))
+        && !number()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bad(raw: &str) -> (usize, usize) {
+        match read(raw) {
+            Err(Failure::Bad { line, column, .. }) => (line, column),
+            other => panic!("{raw:?}: {other:?}"),
+        }
+    }
+
+    fn blocks(raw: &str) -> Vec<&str> {
+        read(raw).unwrap().entries.into_iter().map(|e| &raw[e.block]).collect()
+    }
+
+    #[test]
+    fn blocks_are_the_lines_of_their_key() {
+        assert_eq!(
+            blocks("# top\na: 1\n\n# of b\nb:\n  - x # y\n  # z\nc: |\n  # text\n\n  more\n\n# end\n"),
+            ["a: 1\n", "b:\n  - x # y\n  # z\n", "c: |\n  # text\n\n  more\n",]
+        );
+        assert_eq!(blocks("a:\nb:\n-\n-\n\n"), ["a:\n", "b:\n-\n-\n"]);
+        assert_eq!(blocks("  a: 1\n  b: \"x\n    y\"\n"), ["  a: 1\n", "  b: \"x\n    y\"\n"]);
+        assert_eq!(blocks("a: 1\nb: [\n# c\n]\n"), ["a: 1\n", "b: [\n# c\n]\n"]);
+    }
+
+    #[test]
+    fn what_is_no_mapping() {
+        assert_eq!(read("just prose").unwrap_err(), Failure::NotMapping);
+        assert_eq!(read("- a\n- b").unwrap_err(), Failure::NotMapping);
+        assert!(read("").unwrap().entries.is_empty());
+        assert!(read("# only\n\n# comments").unwrap().entries.is_empty());
+        assert_eq!(bad("a: 1\na: 2"), (2, 1));
+        assert_eq!(bad("x: 1\na: {b: 1, b: 2}"), (2, 11));
+        assert_eq!(read("a: why?\nb: x").unwrap().entries.len(), 2);
+        assert_eq!(bad("?\n  a\n: 1").0, 2);
+        assert_eq!(bad("? a\n: 1"), (1, 3));
+        assert_eq!(bad("a: &x 1\nb: *x"), (2, 4));
+        assert!(bad("a: 1\nb: \"x\nc: 1").0 >= 2);
+        assert_eq!(bad(&"[".repeat(30_000)).0, 1);
+        assert_eq!(bad(&format!("a: {}", "[".repeat(30_000))).0, 1);
+        assert!(read(&(0..200).map(|n| format!("{}k:\n", " ".repeat(n))).collect::<String>()).is_err());
+    }
+
+    #[test]
+    fn alias_bombs_are_refused_at_once() {
+        let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
+        for n in 1..30 {
+            let m = n - 1;
+            bomb.push_str(&format!("a{n}: &a{n} [*a{m},*a{m},*a{m},*a{m},*a{m},*a{m},*a{m},*a{m}]\n"));
+        }
+        assert_eq!(bad(&bomb), (2, 10));
+    }
+
+    #[test]
+    fn plain_only_where_it_is_sound() {
+        for plain in
+            ["note", "2024-01-02", "2024-01-02T03:04:05.678Z", "a b", "a:b", "a#b", "日本", "v1.10", "it's"]
+        {
+            assert_eq!(scalar(plain), plain);
+        }
+        for quoted in [
+            "", "no", "True", "1.10", "2024", "0x1F", "12:30", "a: b", "a #b", "- a", "#a", "~", "null",
+            " a", "a:", "[[x]]", "*a", "&a", "!a", "%a", "@a", "`a", "...", "---", "1_000", "-.inf", ".nan",
+            "<<",
+        ] {
+            assert_eq!(scalar(quoted), format!("\"{quoted}\""));
+        }
+        assert_eq!(scalar("a\n\"\u{85}\\"), "\"a\\n\\\"\\u0085\\\\\"");
+    }
+
+    proptest! {
+        #[test]
+        fn a_scalar_says_what_it_was_given(text in "\\PC{0,12}|[-?:,\\[\\]{}#&*!|>'\"%@` a0\\\\.~=<]{0,8}|(?s:.{0,8})") {
+            for raw in [format!("k: {}\n", scalar(&text)), format!("k:\n  - {}\n", scalar(&text))] {
+                let mapping = read(&raw).unwrap();
+                match &mapping.entries[0].value {
+                    Value::Text(got) => prop_assert_eq!(got, &text),
+                    Value::List(got) => prop_assert_eq!(got, std::slice::from_ref(&text)),
+                    other => prop_assert!(false, "{:?} from {:?}", other, raw),
+                }
+            }
+            let raw = format!("{}: 1\n", scalar(&text));
+            prop_assert_eq!(&read(&raw).unwrap().entries[0].key, &text);
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(raw in "([a-c?:\\-\\[\\]{}#&*!|>'\" \n0é]|: |\n- ){0,40}") {
+            if let Ok(mapping) = read(&raw) {
+                for e in &mapping.entries {
+                    prop_assert!(raw.get(e.block.clone()).is_some());
+                }
+            }
+        }
+    }
+}

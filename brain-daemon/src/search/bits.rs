@@ -1,0 +1,90 @@
+//! A set of documents of one segment.
+
+/// A set of numbers below a bound.
+#[derive(Debug, Clone)]
+pub(super) struct Bits(Vec<u64>);
+
+impl Bits {
+    /// The empty set of numbers below `bound`.
+    pub(super) fn empty(bound: u32) -> Self {
+        Self(vec![0; (bound as usize).div_ceil(64)])
+    }
+
+    /// All numbers below `bound`.
+    pub(super) fn full(bound: u32) -> Self {
+        let mut bits = Self(vec![u64::MAX; (bound as usize).div_ceil(64)]);
+        if let (Some(last), rest @ 1..) = (bits.0.last_mut(), bound % 64) {
+            *last = (1 << rest) - 1;
+        }
+        bits
+    }
+
+    pub(super) fn insert(&mut self, n: u32) {
+        if let Some(word) = self.0.get_mut((n / 64) as usize) {
+            *word |= 1 << (n % 64);
+        }
+    }
+
+    pub(super) fn remove(&mut self, n: u32) {
+        if let Some(word) = self.0.get_mut((n / 64) as usize) {
+            *word &= !(1 << (n % 64));
+        }
+    }
+
+    pub(super) fn contains(&self, n: u32) -> bool {
+        self.0.get((n / 64) as usize).is_some_and(|word| word >> (n % 64) & 1 == 1)
+    }
+
+    /// Keeps what is in `other` too.
+    pub(super) fn keep(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);
+    }
+
+    /// Drops what is in `other`.
+    pub(super) fn drop(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// The numbers, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().enumerate().flat_map(|(index, &word)| {
+            let mut word = word;
+            std::iter::from_fn(move || {
+                (word != 0).then(|| {
+                    let bit = word.trailing_zeros();
+                    word &= word - 1;
+                    index as u32 * 64 + bit
+                })
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set() {
+        let mut bits = Bits::empty(130);
+        for n in [0, 63, 64, 129] {
+            bits.insert(n);
+        }
+        bits.insert(1000);
+        assert_eq!(bits.iter().collect::<Vec<_>>(), [0, 63, 64, 129]);
+        assert!(bits.contains(64) && !bits.contains(65) && !bits.contains(9999));
+        let mut all = Bits::full(130);
+        assert_eq!(all.count(), 130);
+        all.drop(&bits);
+        assert_eq!(all.count(), 126);
+        all.keep(&bits);
+        assert_eq!(all.count(), 0);
+        bits.remove(0);
+        assert_eq!(bits.count(), 3);
+        assert_eq!(Bits::full(128).count(), 128);
+    }
+}

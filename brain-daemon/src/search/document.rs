@@ -1,0 +1,244 @@
+//! A page as the index sees it: its terms in order, once for the disk (as text that the schema's tokenizer only has
+//! to split) and once for the overlay (as hashes, whose place is their position).
+
+use std::{collections::HashSet, sync::Arc};
+
+use super::{
+    IndexPage,
+    fold::{BuildTermHasher, hash},
+    language::{Lang, Stems, alphabet, detect},
+    token::{self, Kind, name_key},
+};
+
+/// Precedes a term.
+pub(super) const NEXT: u8 = 1;
+/// Precedes a term that stands [`GAP`] places further on: the first of another alias.
+pub(super) const FAR: u8 = 2;
+/// How far apart the title and the aliases stand, so that no phrase reaches over.
+pub(super) const GAP: usize = 4;
+
+/// The terms of one field of a page.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    /// Each term after its mark ([`NEXT`] or [`FAR`]).
+    pub(super) encoded: String,
+    /// The hash of the term at each position; 0 where there is none.
+    pub(super) hashes: Vec<u64>,
+    /// How many terms there are.
+    pub(super) count: u32,
+}
+
+impl Terms {
+    fn push(&mut self, term: &str, mark: u8) {
+        if mark == FAR {
+            self.hashes.extend([0; GAP]);
+        }
+        self.encoded.push(char::from(mark));
+        self.encoded.push_str(term);
+        self.hashes.push(hash(term.as_bytes()));
+        self.count += 1;
+    }
+}
+
+/// The namespaces of [`Document::keys`].
+pub(super) mod key {
+    pub(crate) const TITLE: char = 'n';
+    pub(crate) const ALIAS: char = 'a';
+    pub(crate) const SLUG: char = 'u';
+    pub(crate) const TAG: char = 'g';
+    pub(crate) const TAG_WORD: char = 'w';
+    pub(crate) const SLUG_WORD: char = 'v';
+    pub(crate) const TYPE: char = 't';
+    pub(crate) const SOURCE: char = 's';
+    pub(crate) const LANGUAGE: char = 'l';
+}
+
+/// The key `value` in `namespace`.
+pub(super) fn key_of(namespace: char, value: &str) -> String {
+    let mut key = String::with_capacity(value.len() + 2);
+    key.push(namespace);
+    key.push(':');
+    // The marks of the encoding stay out, and no key is longer than a term may be.
+    key.extend(token::head(value, 600).chars().filter(|c| !c.is_control()));
+    key
+}
+
+/// A page, taken apart.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) id: u64,
+    pub(super) updated_at: i64,
+    pub(super) body: Terms,
+    pub(super) title: Terms,
+    /// The distinct words that are not their own stems, each after [`NEXT`].
+    pub(super) words: String,
+    /// Exact values, each after [`NEXT`]; see [`key`].
+    pub(super) keys: String,
+    /// Their hashes.
+    pub(super) key_hashes: Vec<u64>,
+    pub(super) lang: Lang,
+}
+
+impl Document {
+    /// Whether it has the key with this hash.
+    pub(super) fn has_key(&self, key_hash: u64) -> bool {
+        self.key_hashes.contains(&key_hash)
+    }
+}
+
+/// Takes pages and questions apart. One thread at a time; keep it, for it remembers stems.
+pub(super) struct Analyzer {
+    pub(super) stems: Stems,
+    default: Lang,
+    seen: HashSet<u64, BuildTermHasher>,
+}
+
+impl Analyzer {
+    /// An analyzer that stems pages of unclear language as `default`.
+    pub(super) fn new(default: Lang) -> Self {
+        Self { stems: Stems::new(12_000), default, seen: HashSet::default() }
+    }
+
+    pub(super) fn default_language(&self) -> Lang {
+        self.default
+    }
+
+    /// Takes `page` apart.
+    pub(super) fn document(&mut self, page: &IndexPage) -> Document {
+        let lang = detect(&page.body, self.default);
+        self.seen.clear();
+        let mut words = String::with_capacity(page.body.len() / 3);
+        let mut body = Terms::default();
+        body.encoded.reserve(page.body.len());
+        body.hashes.reserve(page.body.len() / 6);
+        self.terms(&page.body, lang, &mut body, &mut words);
+        let mut title = Terms::default();
+        self.terms(&page.title, lang, &mut title, &mut words);
+        for alias in &page.aliases {
+            let before = title.encoded.len();
+            let mut more = Terms::default();
+            self.terms(alias, lang, &mut more, &mut words);
+            if more.count == 0 {
+                continue;
+            }
+            if before > 0 {
+                title.hashes.extend([0; GAP]);
+                title.encoded.push(char::from(FAR));
+                title.encoded.push_str(&more.encoded[1..]);
+            } else {
+                title.encoded.push_str(&more.encoded);
+            }
+            title.hashes.extend(&more.hashes);
+            title.count += more.count;
+        }
+        body.encoded.shrink_to_fit();
+        body.hashes.shrink_to_fit();
+        let (keys, key_hashes) = keys(page, lang);
+        Document { id: page.id, updated_at: page.updated_at, body, title, words, keys, key_hashes, lang }
+    }
+
+    fn terms(&mut self, text: &str, lang: Lang, terms: &mut Terms, words: &mut String) {
+        let Self { stems, default, seen } = self;
+        token::scan(text, &mut |t| {
+            if t.kind != Kind::Word {
+                terms.push(t.text, NEXT);
+                return;
+            }
+            stems.with(t.text, lang.of_word(alphabet(t.text), *default), |stem| {
+                terms.push(stem, NEXT);
+                if stem != t.text && seen.insert(hash(t.text.as_bytes())) {
+                    words.push(char::from(NEXT));
+                    words.push_str(t.text);
+                }
+            });
+        });
+    }
+}
+
+/// The keys of `page`.
+fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
+    let mut all = String::with_capacity(128);
+    let mut hashes = Vec::with_capacity(10);
+    let mut add = |namespace: char, value: &str| {
+        if value.is_empty() {
+            return;
+        }
+        let key = key_of(namespace, value);
+        let h = hash(key.as_bytes());
+        if !hashes.contains(&h) {
+            hashes.push(h);
+            all.push(char::from(NEXT));
+            all.push_str(&key);
+        }
+    };
+    add(key::SOURCE, page.source.as_str());
+    add(key::TYPE, &page.page_type.trim().to_lowercase());
+    add(key::LANGUAGE, lang.code());
+    let title = name_key(&page.title);
+    add(key::TITLE, &title);
+    for alias in page.aliases.iter().take(64) {
+        add(key::ALIAS, &name_key(alias));
+    }
+    add(key::SLUG, &name_key(page.slug.as_str()));
+    add(key::SLUG, &name_key(page.slug.name()));
+    for tag in page.tags.iter().take(256) {
+        add(key::TAG, &name_key(tag));
+        token::scan(tag, &mut |t| add(key::TAG_WORD, t.text));
+    }
+    token::scan(page.slug.name(), &mut |t| {
+        // Dates and hashes in a slug are no words.
+        let wordy = t.text.len() > 1 && !t.text.bytes().any(|b| b.is_ascii_digit());
+        if wordy && !title.split(' ').any(|w| w == t.text) {
+            add(key::SLUG_WORD, t.text);
+        }
+    });
+    (all, hashes)
+}
+
+/// A page on its way to the index: taken apart by whoever needs it first.
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) seq: u64,
+    /// Bytes of memory it takes, about, whole or taken apart.
+    pub(super) weight: usize,
+    page: std::sync::Mutex<Option<Arc<IndexPage>>>,
+    document: std::sync::OnceLock<Document>,
+}
+
+impl Entry {
+    pub(super) fn new(page: Arc<IndexPage>) -> Self {
+        Self {
+            id: page.id,
+            seq: page.seq,
+            weight: page.body.len() * 4 + 1024,
+            page: std::sync::Mutex::new(Some(page)),
+            document: std::sync::OnceLock::new(),
+        }
+    }
+
+    /// The page, taken apart; the page itself is let go.
+    pub(super) fn document(&self, analyzer: &mut Analyzer) -> &Document {
+        self.document.get_or_init(|| {
+            let page = self.page.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            // There is a page as long as there is no document.
+            page.map_or_else(
+                || Document {
+                    id: self.id,
+                    updated_at: 0,
+                    body: Terms::default(),
+                    title: Terms::default(),
+                    words: String::new(),
+                    keys: String::new(),
+                    key_hashes: Vec::new(),
+                    lang: Lang::UNSTEMMED,
+                },
+                |page| analyzer.document(&page),
+            )
+        })
+    }
+
+    /// The document, when it has been taken apart.
+    pub(super) fn ready(&self) -> Option<&Document> {
+        self.document.get()
+    }
+}

@@ -1,0 +1,405 @@
+//! The disk index's part of a question: the statistics, the candidates, and how the question stands in each of them.
+//!
+//! Candidates come in one of two ways. Plain words, with no condition or a loose one, go through tantivy's block-max
+//! WAND, which skips what cannot be among the best. Everything else adds up scores over the whole posting lists: a few
+//! nanoseconds a posting, and any condition is a bit set.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use tantivy::{
+    DocSet, InvertedIndexReader, Score, Searcher, TERMINATED, Term,
+    fieldnorm::FieldNormReader,
+    postings::{Postings, TermInfo},
+    query::{Bm25StatisticsProvider, BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery},
+    schema::{Field, IndexRecordOption},
+};
+
+use super::{
+    bits::Bits,
+    overlay::Overlay,
+    plan::Plan,
+    query::Scope,
+    rank::{Candidate, Cell, Hits, Occurrences, SLUG, Stats, TAG, saturation},
+    schema::Fields,
+    terms::{Segment, reach},
+};
+
+type Result<T> = tantivy::Result<T>;
+
+/// At most so many pages of one segment count as called just so.
+const MAX_NAMED: usize = 64;
+/// A condition that leaves at least this share (one in …) of a segment is loose.
+const LOOSE: u32 = 4;
+
+/// A question at work on the disk index.
+pub(super) struct Gather<'a> {
+    searcher: &'a Searcher,
+    fields: Fields,
+    plan: &'a Plan,
+    overlay: &'a Overlay,
+    segments: Vec<Segment<'a>>,
+}
+
+/// The best documents so far: score, segment, document.
+struct Best {
+    heap: BinaryHeap<Reverse<(Ordered, u32, u32)>>,
+    most: usize,
+}
+
+/// A score with an order. Not a number is least.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ordered(f64);
+
+impl Eq for Ordered {}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl Best {
+    fn threshold(&self) -> f64 {
+        match self.heap.peek() {
+            Some(Reverse((least, ..))) if self.heap.len() >= self.most => least.0,
+            _ => f64::MIN,
+        }
+    }
+
+    fn add(&mut self, score: f64, segment: usize, doc: u32) {
+        if score > self.threshold() {
+            if self.heap.len() >= self.most {
+                self.heap.pop();
+            }
+            self.heap.push(Reverse((Ordered(score), segment as u32, doc)));
+        }
+    }
+}
+
+impl<'a> Gather<'a> {
+    /// Looks the plan's terms up.
+    pub(super) fn new(searcher: &'a Searcher, fields: Fields, plan: &'a Plan, overlay: &'a Overlay) -> Result<Self> {
+        let segments = searcher
+            .segment_readers()
+            .iter()
+            .map(|reader| Segment::open(reader, fields, plan))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self { searcher, fields, plan, overlay, segments })
+    }
+
+    /// The statistics of the disk index. Documents that have been replaced count until tantivy merges them away.
+    pub(super) fn stats(&self) -> Stats {
+        let mut stats = Stats { frequency: vec![[0; 4]; self.plan.groups.len()], ..Stats::default() };
+        for segment in &self.segments {
+            stats.docs += u64::from(segment.reader.max_doc());
+            stats.body_terms += segment.body.total_num_tokens();
+            stats.title_terms += segment.title.total_num_tokens();
+            for (total, found) in stats.frequency.iter_mut().zip(&segment.groups) {
+                total.iter_mut().zip(found.frequency()).for_each(|(a, b)| *a += b);
+            }
+        }
+        stats
+    }
+
+    /// The candidates, about `most` of them, into `hits`.
+    pub(super) fn collect(&self, stats: &Stats, most: usize, hits: &mut Hits) -> Result<()> {
+        let mut best = Best { heap: BinaryHeap::with_capacity(most + 1), most };
+        let mut named = Vec::new();
+        let pruned = self.pruned_query(stats);
+        for (number, segment) in self.segments.iter().enumerate() {
+            let allowed = if self.plan.is_unconditional() { None } else { Some(segment.allowed(self.plan)?) };
+            let count = allowed.as_ref().map_or(u32::MAX, Bits::count);
+            if count == 0 {
+                continue;
+            }
+            self.named(number, allowed.as_ref(), &mut named)?;
+            match &pruned {
+                Some(query) if count >= segment.reader.max_doc() / LOOSE => {
+                    self.by_pruning(query.as_ref(), stats, number, allowed.as_ref(), &mut best)?;
+                }
+                _ => self.by_adding(stats, number, allowed, &mut best)?,
+            }
+        }
+        let mut docs: Vec<(u32, u32, [bool; 3])> =
+            best.heap.into_iter().map(|Reverse((_, segment, doc))| (segment, doc, [false; 3])).chain(named).collect();
+        docs.sort_unstable();
+        docs.dedup_by(|b, a| {
+            let same = (a.0, a.1) == (b.0, b.1);
+            if same {
+                a.2.iter_mut().zip(b.2).for_each(|(a, b)| *a |= b);
+            }
+            same
+        });
+        for of_segment in docs.chunk_by(|a, b| a.0 == b.0) {
+            self.look(&self.segments[of_segment[0].0 as usize], of_segment, hits)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the overlay has another opinion about the document.
+    fn is_superseded(&self, segment: &Segment<'_>, doc: u32) -> bool {
+        !self.overlay.is_empty() && segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id))
+    }
+
+    /// The query for block-max WAND, when the plan is one of plain words.
+    fn pruned_query(&self, stats: &Stats) -> Option<Box<dyn Query>> {
+        let plan = self.plan;
+        if plan.groups.is_empty() || plan.groups.iter().any(|g| g.prefix.is_some()) {
+            return None;
+        }
+        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+        let mut clause = |field: Field, text: &str, option: IndexRecordOption, boost: f32| {
+            let query = TermQuery::new(Term::from_field_text(field, text), option);
+            clauses.push((Occur::Should, Box::new(BoostQuery::new(Box::new(query), boost))));
+        };
+        for (number, group) in plan.groups.iter().enumerate() {
+            let [body, title, tag, slug] = stats.frequency[number];
+            for term in &group.terms {
+                if body > 0 && group.scope == Scope::Anywhere {
+                    clause(self.fields.body, &term.text, IndexRecordOption::WithFreqs, group.times);
+                }
+                if title > 0 {
+                    clause(self.fields.title, &term.text, IndexRecordOption::WithFreqs, group.times);
+                }
+            }
+            if tag > 0 {
+                clause(self.fields.keys, &group.tag.text, IndexRecordOption::Basic, TAG * group.times);
+            }
+            if slug > 0 {
+                clause(self.fields.keys, &group.slug.text, IndexRecordOption::Basic, SLUG * group.times);
+            }
+        }
+        Some(Box::new(BooleanQuery::new(clauses)))
+    }
+
+    fn by_pruning(
+        &self,
+        query: &dyn Query,
+        stats: &Stats,
+        number: usize,
+        allowed: Option<&Bits>,
+        best: &mut Best,
+    ) -> Result<()> {
+        let segment = &self.segments[number];
+        let provider = Provider { stats, plan: self.plan, fields: self.fields };
+        let scoring = EnableScoring::Enabled { searcher: self.searcher, statistics_provider: &provider };
+        let weight = query.weight(scoring)?;
+        let threshold = best.threshold().max(f64::from(Score::MIN)) as Score;
+        weight.for_each_pruning(threshold, segment.reader, &mut |doc, score| {
+            let out = match allowed {
+                Some(bits) => !bits.contains(doc),
+                None => segment.reader.is_deleted(doc),
+            };
+            if !out && !self.is_superseded(segment, doc) {
+                best.add(f64::from(score), number, doc);
+            }
+            best.threshold().max(f64::from(Score::MIN)) as Score
+        })
+    }
+
+    fn by_adding(&self, stats: &Stats, number: usize, allowed: Option<Bits>, best: &mut Best) -> Result<()> {
+        let segment = &self.segments[number];
+        let bound = segment.reader.max_doc();
+        let allowed = match allowed {
+            Some(bits) => bits,
+            None => segment.allowed(self.plan)?,
+        };
+        if self.plan.groups.is_empty() {
+            // Found by a filter alone: the newest first.
+            for doc in allowed.iter() {
+                let time = segment.times.first(doc).unwrap_or(i64::MIN) as f64;
+                if time > best.threshold() && !self.is_superseded(segment, doc) {
+                    best.add(time, number, doc);
+                }
+            }
+            return Ok(());
+        }
+        let mut sums = vec![0.0_f32; bound as usize];
+        let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
+        let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
+        let body = Shares::new(&body_norms, stats.average(stats.body_terms));
+        let title = Shares::new(&title_norms, stats.average(stats.title_terms));
+        let flat = Shares { norms: None, average: 1.0 };
+        for (index, found) in segment.groups.iter().enumerate() {
+            let weight = stats.idf(index) * self.plan.groups[index].times;
+            let mut add = |reader: &InvertedIndexReader, infos: &[TermInfo], shares: &Shares<'_>, weight: f32| {
+                for info in infos {
+                    let mut postings = reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+                    let mut doc = postings.doc();
+                    while doc != TERMINATED {
+                        if let Some(sum) = sums.get_mut(doc as usize) {
+                            *sum += weight * shares.share(doc, postings.term_freq());
+                        }
+                        doc = postings.advance();
+                    }
+                }
+                Ok::<(), std::io::Error>(())
+            };
+            add(&segment.body, &found.body, &body, weight)?;
+            add(&segment.title, &found.title, &title, weight)?;
+            add(&segment.words, &found.words, &flat, weight)?;
+            add(&segment.keys, found.tag.as_slice(), &flat, weight * TAG)?;
+            add(&segment.keys, found.slug.as_slice(), &flat, weight * SLUG)?;
+        }
+        for doc in allowed.iter() {
+            let sum = sums.get(doc as usize).copied().unwrap_or(0.0);
+            if sum > 0.0 && f64::from(sum) > best.threshold() && !self.is_superseded(segment, doc) {
+                best.add(f64::from(sum), number, doc);
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents whose name is the question.
+    fn named(&self, number: usize, allowed: Option<&Bits>, out: &mut Vec<(u32, u32, [bool; 3])>) -> Result<()> {
+        let segment = &self.segments[number];
+        for (which, key) in self.plan.names.iter().flatten().enumerate() {
+            let Some(mut postings) = segment.with_key(key)? else { continue };
+            let mut left = MAX_NAMED;
+            while postings.doc() != TERMINATED && left > 0 {
+                let doc = postings.doc();
+                let out_of_question = match allowed {
+                    Some(bits) => !bits.contains(doc),
+                    None => segment.reader.is_deleted(doc),
+                };
+                if !out_of_question && !self.is_superseded(segment, doc) {
+                    let mut names = [false; 3];
+                    names[which] = true;
+                    out.push((number as u32, doc, names));
+                    left -= 1;
+                }
+                postings.advance();
+            }
+        }
+        Ok(())
+    }
+
+    /// How the question stands in `docs` of `segment`, ascending.
+    fn look(&self, segment: &Segment<'_>, docs: &[(u32, u32, [bool; 3])], hits: &mut Hits) -> Result<()> {
+        let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
+        let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
+        let first = hits.candidates.len();
+        for &(_, doc, names) in docs {
+            hits.push(Candidate {
+                id: segment.ids.first(doc).unwrap_or(u64::MAX),
+                updated_at: segment.times.first(doc).unwrap_or(0),
+                body_len: body_norms.fieldnorm(doc),
+                title_len: title_norms.fieldnorm(doc),
+                names,
+            });
+        }
+        // Places are read only where two words could stand together.
+        let mut paired = vec![false; self.plan.groups.len()];
+        for pair in &self.plan.pairs {
+            paired[pair.first] = true;
+            paired[pair.second] = true;
+        }
+        for (group, found) in segment.groups.iter().enumerate() {
+            let prefix = self.plan.groups[group].prefix.is_some();
+            let places = paired[group] && !prefix;
+            let option =
+                if places { IndexRecordOption::WithFreqsAndPositions } else { IndexRecordOption::WithFreqs };
+            let mut look = |reader: &InvertedIndexReader, infos: &[TermInfo], cell: fn(&mut Cell) -> &mut Occurrences| {
+                let open = |info| reader.read_postings_from_terminfo(info, option);
+                let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
+                for (row, &(_, doc, _)) in docs.iter().enumerate() {
+                    let at = hits.positions.len();
+                    let mut found = Occurrences { at: at as u32, ..Occurrences::default() };
+                    let mut several = 0;
+                    for form in &mut forms {
+                        if reach(form, doc) {
+                            found.count += form.term_freq();
+                            several += 1;
+                            if places {
+                                form.append_positions_with_offset(0, &mut hits.positions);
+                            }
+                        }
+                    }
+                    if several > 1 {
+                        hits.positions[at..].sort_unstable();
+                    }
+                    found.places = (hits.positions.len() - at) as u32;
+                    if prefix {
+                        found.count = found.count.min(1);
+                    }
+                    *cell(hits.cell(first + row, group)) = found;
+                }
+                Ok::<(), std::io::Error>(())
+            };
+            look(&segment.body, &found.body, |cell| &mut cell.body)?;
+            look(&segment.title, &found.title, |cell| &mut cell.title)?;
+            let mut mark = |reader: &InvertedIndexReader, infos: &[TermInfo], set: fn(&mut Cell)| {
+                for info in infos {
+                    let mut postings = reader.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+                    for (row, &(_, doc, _)) in docs.iter().enumerate() {
+                        if reach(&mut postings, doc) {
+                            set(hits.cell(first + row, group));
+                        }
+                    }
+                }
+                Ok::<(), std::io::Error>(())
+            };
+            mark(&segment.words, &found.words, |cell| cell.body.count = cell.body.count.max(1))?;
+            mark(&segment.keys, found.tag.as_slice(), |cell| cell.tag = true)?;
+            mark(&segment.keys, found.slug.as_slice(), |cell| cell.slug = true)?;
+        }
+        Ok(())
+    }
+}
+
+/// The shares of BM25 in one field of one segment.
+struct Shares<'a> {
+    norms: Option<&'a FieldNormReader>,
+    average: f32,
+}
+
+impl<'a> Shares<'a> {
+    fn new(norms: &'a FieldNormReader, average: f32) -> Self {
+        Self { norms: Some(norms), average }
+    }
+
+    fn share(&self, doc: u32, count: u32) -> f32 {
+        match self.norms {
+            Some(norms) => saturation(count as f32, norms.fieldnorm(doc) as f32, self.average),
+            None => 1.0,
+        }
+    }
+}
+
+/// Tells tantivy the statistics of the whole corpus.
+struct Provider<'a> {
+    stats: &'a Stats,
+    plan: &'a Plan,
+    fields: Fields,
+}
+
+impl Bm25StatisticsProvider for Provider<'_> {
+    fn total_num_tokens(&self, field: Field) -> Result<u64> {
+        Ok(match field {
+            _ if field == self.fields.body => self.stats.body_terms,
+            _ if field == self.fields.title => self.stats.title_terms,
+            _ => self.stats.docs,
+        })
+    }
+
+    fn total_num_docs(&self) -> Result<u64> {
+        Ok(self.stats.docs.max(1))
+    }
+
+    fn doc_freq(&self, term: &Term) -> Result<u64> {
+        let bytes = term.serialized_value_bytes();
+        let is = |text: &str| text.as_bytes() == bytes;
+        let group = self
+            .plan
+            .groups
+            .iter()
+            .position(|g| g.terms.iter().any(|t| is(&t.text)) || is(&g.tag.text) || is(&g.slug.text));
+        Ok(group.map_or(0, |g| self.stats.pages_with(g)))
+    }
+}

@@ -1,0 +1,255 @@
+//! The one thread that writes the index on disk: takes changes in their order, hands them to tantivy, commits when
+//! enough has gathered, and tries again when the disk does not take it.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tantivy::{
+    Index as Tantivy, IndexReader, IndexWriter, TantivyDocument, Term,
+    indexer::{IndexWriterOptions, LogMergePolicy},
+};
+
+use super::{
+    disk::{Disk, Payload, guarded},
+    document::{Analyzer, Document},
+    index::{Op, Shared, languages},
+    schema::{FORMAT, Fields},
+};
+
+/// So many changes are taken from the line at once, so that who waits for a shorter line sees it shrink.
+const TAKE: usize = 256;
+/// How long the indexer lets changes gather before it looks at them.
+const GATHER: Duration = Duration::from_millis(20);
+/// The longest pause between two tries to write.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// tantivy's least: an arena that is given back after every commit.
+const ARENA_BYTES: usize = 15_000_000;
+
+pub(super) struct Indexer {
+    shared: Arc<Shared>,
+    tantivy: Tantivy,
+    reader: IndexReader,
+    fields: Fields,
+    store: String,
+    writer: Option<IndexWriter>,
+    analyzer: Analyzer,
+    /// Taken, not committed; the first `fed` of them are with the writer.
+    queue: VecDeque<Op>,
+    fed: usize,
+    /// Memory of the queue, about.
+    bytes: usize,
+    /// When the first of the queue came.
+    since: Option<Instant>,
+    /// No page on disk has a greater number: a new page need not be looked for.
+    max_id: Option<u64>,
+    pause: Duration,
+    retry_at: Option<Instant>,
+    /// After changes were let go of: what the index may claim to have.
+    frozen: Option<u64>,
+}
+
+impl Indexer {
+    pub(super) fn new(shared: Arc<Shared>, disk: Disk, store: String) -> Self {
+        let ids = disk.reader.searcher().segment_readers().iter().filter_map(|r| Some(r.fast_fields().u64("id").ok()?.max_value())).max();
+        Self {
+            analyzer: Analyzer::new(shared.default_language()),
+            shared,
+            tantivy: disk.tantivy,
+            reader: disk.reader,
+            fields: disk.fields,
+            store,
+            writer: None,
+            queue: VecDeque::new(),
+            fed: 0,
+            bytes: 0,
+            since: None,
+            max_id: ids,
+            pause: Duration::ZERO,
+            retry_at: None,
+            frozen: None,
+        }
+    }
+
+    /// Works until it is told to stop.
+    pub(super) fn run(mut self) {
+        while let Some(due) = self.take() {
+            let result = guarded(|| {
+                self.feed()?;
+                if due { self.commit() } else { Ok(()) }
+            });
+            if let Err(problem) = result {
+                self.fail(problem);
+            }
+        }
+        // The writer's threads end with it.
+        drop(self.writer.take());
+        self.shared.ended();
+    }
+
+    /// Waits for work and takes it; whether to commit now. `None` at the end.
+    fn take(&mut self) -> Option<bool> {
+        let shared = Arc::clone(&self.shared);
+        let options = &shared.options;
+        let mut state = shared.state();
+        let mut gathered = false;
+        loop {
+            if state.stop {
+                return None;
+            }
+            let now = Instant::now();
+            let flushing = state.flush > state.committed;
+            let retrying = self.retry_at.is_some_and(|at| at > now) && !flushing;
+            if !state.feed.is_empty() && (gathered || flushing || state.feed.len() >= TAKE) {
+                let count = state.feed.len().min(TAKE);
+                self.since.get_or_insert(now);
+                let taken: Vec<Op> = state.feed.drain(..count).collect();
+                let bulk = !state.feed.is_empty();
+                drop(state);
+                shared.got_on();
+                self.bytes += taken.iter().map(Op::weight).sum::<usize>();
+                self.queue.extend(taken);
+                if retrying && self.bytes > options.overlay_bytes {
+                    self.let_go();
+                }
+                return Some(bulk && self.queue.len() >= options.commit_changes_bulk && !retrying);
+            }
+            let mut due = None;
+            let sooner = |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
+            if !state.feed.is_empty() {
+                sooner(&mut due, now + GATHER);
+                gathered = true;
+            } else if self.queue.is_empty() {
+                if flushing {
+                    // Everything pushed is on disk, or has been let go of.
+                    state.flush = 0;
+                    shared.got_on();
+                }
+            } else {
+                let idle = now.saturating_duration_since(state.last_push);
+                let oldest = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+                let enough = self.queue.len() >= options.commit_changes && idle >= GATHER * 10
+                    || self.queue.len() >= options.commit_changes_bulk;
+                if flushing
+                    || (!retrying && (enough || oldest >= options.commit_after || idle >= options.commit_when_idle))
+                {
+                    return Some(true);
+                }
+                sooner(&mut due, now + (GATHER * 10).min(options.commit_when_idle));
+            }
+            if let (true, Some(at)) = (retrying, self.retry_at) {
+                due = Some(at.min(now + Duration::from_millis(500)));
+            }
+            state = shared.wait(state, due);
+        }
+    }
+
+    /// Hands to the writer what it does not have yet.
+    fn feed(&mut self) -> Result<(), String> {
+        if self.retry_at.is_some_and(|at| at > Instant::now()) && self.shared.state().flush == 0 {
+            return Ok(());
+        }
+        if self.fed == self.queue.len() {
+            return Ok(());
+        }
+        if self.writer.is_none() {
+            self.writer = Some(self.open_writer()?);
+            self.fed = 0;
+        }
+        let Some(writer) = &self.writer else { return Ok(()) };
+        while let Some(op) = self.queue.get(self.fed) {
+            let id = op.id();
+            if self.max_id.is_some_and(|max| id <= max) {
+                writer.delete_term(Term::from_field_u64(self.fields.id, id));
+            }
+            if let Op::Put(entry) = op {
+                let document = entry.document(&mut self.analyzer);
+                writer.add_document(for_tantivy(document, self.fields)).map_err(|e| e.to_string())?;
+                self.max_id = Some(self.max_id.map_or(id, |max| max.max(id)));
+            }
+            self.fed += 1;
+        }
+        Ok(())
+    }
+
+    fn open_writer(&self) -> Result<IndexWriter, String> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .memory_budget_per_thread(ARENA_BYTES)
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter = self.tantivy.writer_with_options(options).map_err(|e| e.to_string())?;
+        let mut policy = LogMergePolicy::default();
+        policy.set_min_num_segments(6);
+        policy.set_min_layer_size(2_000);
+        policy.set_del_docs_ratio_before_merge(0.3);
+        writer.set_merge_policy(Box::new(policy));
+        Ok(writer)
+    }
+
+    fn commit(&mut self) -> Result<(), String> {
+        let Some(last) = self.queue.iter().map(Op::seq).max() else { return Ok(()) };
+        let Some(writer) = &mut self.writer else { return Err("it could not be opened".into()) };
+        let seq = self.frozen.unwrap_or(last);
+        let payload = Payload { store: self.store.clone(), seq, format: FORMAT };
+        let payload = serde_json::to_string(&payload).map_err(|e| e.to_string())?;
+        let mut prepared = writer.prepare_commit().map_err(|e| e.to_string())?;
+        prepared.set_payload(&payload);
+        prepared.commit().map_err(|e| e.to_string())?;
+        self.reader.reload().map_err(|e| e.to_string())?;
+        let searcher = self.reader.searcher();
+        let languages = languages(&searcher, self.fields);
+        self.queue.clear();
+        self.queue.shrink_to(1024);
+        self.fed = 0;
+        self.bytes = 0;
+        self.since = None;
+        self.pause = Duration::ZERO;
+        self.retry_at = None;
+        self.shared.committed(searcher, languages, last, seq);
+        Ok(())
+    }
+
+    /// Takes the writer away and tries again later with a new one.
+    fn fail(&mut self, problem: String) {
+        let writer = self.writer.take();
+        if let Err(panic) = guarded(|| {
+            drop(writer);
+            Ok(())
+        }) {
+            tracing::warn!(panic, "the index writer ended badly");
+        }
+        self.fed = 0;
+        self.pause = (self.pause * 2).clamp(Duration::from_secs(1), MAX_PAUSE);
+        self.retry_at = Some(Instant::now() + self.pause);
+        self.shared.failed(problem);
+    }
+
+    /// Lets go of the older half of the queue.
+    fn let_go(&mut self) {
+        if self.frozen.is_none() {
+            let mut state = self.shared.state();
+            self.frozen = Some(state.claimed);
+            state.standing =
+                Some("changes were let go of while it could not be written; the next start takes them in".into());
+        }
+        let gone: Vec<Op> = self.queue.drain(..self.queue.len().div_ceil(2)).collect();
+        self.fed = 0;
+        self.bytes /= 2;
+        tracing::error!(changes = gone.len(), "the search index cannot be written: changes are let go of");
+        self.shared.let_go(&gone);
+    }
+}
+
+fn for_tantivy(document: &Document, fields: Fields) -> TantivyDocument {
+    let mut out = TantivyDocument::default();
+    out.add_u64(fields.id, document.id);
+    out.add_i64(fields.updated_at, document.updated_at);
+    out.add_text(fields.body, &document.body.encoded);
+    out.add_text(fields.title, &document.title.encoded);
+    out.add_text(fields.words, &document.words);
+    out.add_text(fields.keys, &document.keys);
+    out
+}

@@ -1,0 +1,316 @@
+//! Languages: which one a page is written in, how its words are stemmed, which words of a question say little.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use frostem::{Algorithm, Stemmer};
+
+use super::{fold::BuildTermHasher, stopwords, token};
+
+/// A language, by its place in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Lang(u8);
+
+/// An alphabet that has stemmers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alphabet {
+    Latin,
+    Cyrillic,
+    Greek,
+    Arabic,
+    Other,
+}
+
+struct Entry {
+    code: &'static str,
+    whatlang: Option<whatlang::Lang>,
+    algorithm: Option<Algorithm>,
+    alphabet: Alphabet,
+    stop: &'static str,
+}
+
+const fn entry(
+    code: &'static str,
+    whatlang: whatlang::Lang,
+    algorithm: Algorithm,
+    alphabet: Alphabet,
+    stop: &'static str,
+) -> Entry {
+    Entry { code, whatlang: Some(whatlang), algorithm: Some(algorithm), alphabet, stop }
+}
+
+use Alphabet::{Arabic, Cyrillic, Greek, Latin};
+use whatlang::Lang as W;
+
+/// Any language without a stemmer comes last. At most 32, because sets of them are bits.
+static TABLE: [Entry; 22] = [
+    entry("en", W::Eng, Algorithm::English, Latin, stopwords::ENGLISH),
+    entry("de", W::Deu, Algorithm::German, Latin, stopwords::GERMAN),
+    entry("fr", W::Fra, Algorithm::French, Latin, stopwords::FRENCH),
+    entry("es", W::Spa, Algorithm::Spanish, Latin, stopwords::SPANISH),
+    entry("it", W::Ita, Algorithm::Italian, Latin, stopwords::ITALIAN),
+    entry("pt", W::Por, Algorithm::Portuguese, Latin, stopwords::PORTUGUESE),
+    entry("nl", W::Nld, Algorithm::Dutch, Latin, stopwords::DUTCH),
+    entry("sv", W::Swe, Algorithm::Swedish, Latin, stopwords::SWEDISH),
+    entry("da", W::Dan, Algorithm::Danish, Latin, stopwords::DANISH),
+    entry("nb", W::Nob, Algorithm::Norwegian, Latin, stopwords::NORWEGIAN),
+    entry("fi", W::Fin, Algorithm::Finnish, Latin, stopwords::FINNISH),
+    entry("hu", W::Hun, Algorithm::Hungarian, Latin, stopwords::HUNGARIAN),
+    entry("ro", W::Ron, Algorithm::Romanian, Latin, stopwords::ROMANIAN),
+    entry("ca", W::Cat, Algorithm::Catalan, Latin, stopwords::CATALAN),
+    entry("cs", W::Ces, Algorithm::Czech, Latin, stopwords::CZECH),
+    entry("pl", W::Pol, Algorithm::Polish, Latin, stopwords::POLISH),
+    entry("id", W::Ind, Algorithm::Indonesian, Latin, stopwords::INDONESIAN),
+    entry("tr", W::Tur, Algorithm::Turkish, Latin, stopwords::TURKISH),
+    entry("ru", W::Rus, Algorithm::Russian, Cyrillic, stopwords::RUSSIAN),
+    entry("el", W::Ell, Algorithm::Greek, Greek, stopwords::GREEK),
+    entry("ar", W::Ara, Algorithm::Arabic, Arabic, stopwords::ARABIC),
+    Entry { code: "und", whatlang: None, algorithm: None, alphabet: Alphabet::Other, stop: "" },
+];
+
+/// Folded stop word → the languages that have it, as bits.
+static STOP: LazyLock<HashMap<String, u32, BuildTermHasher>> = LazyLock::new(|| {
+    let mut map: HashMap<String, u32, BuildTermHasher> = HashMap::default();
+    for (index, entry) in TABLE.iter().enumerate() {
+        for word in entry.stop.split_whitespace() {
+            token::scan(word, &mut |t| *map.entry(t.text.to_owned()).or_default() |= 1 << index);
+        }
+    }
+    map
+});
+
+impl Lang {
+    pub(super) const ENGLISH: Self = Self(0);
+    /// A language without a stemmer.
+    pub(super) const UNSTEMMED: Self = Self(TABLE.len() as u8 - 1);
+
+    /// All languages, the one without a stemmer last.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..TABLE.len() as u8).map(Self)
+    }
+
+    /// The language with this ISO 639-1 code; `None` for one without a stemmer.
+    pub(super) fn from_code(code: &str) -> Option<Self> {
+        let code = if code == "no" { "nb" } else { code };
+        Self::all().find(|lang| lang.code() == code)
+    }
+
+    pub(super) fn code(self) -> &'static str {
+        self.entry().code
+    }
+
+    fn entry(self) -> &'static Entry {
+        // Made from the table's own indices only.
+        TABLE.get(self.0 as usize).unwrap_or(&TABLE[TABLE.len() - 1])
+    }
+
+    fn bit(self) -> u32 {
+        1 << self.0
+    }
+
+    /// The language in which a word of `alphabet` on a page of this language is stemmed: a Russian word on an English
+    /// page is Russian.
+    pub(super) fn of_word(self, alphabet: Alphabet, default: Self) -> Self {
+        if self.entry().alphabet == alphabet {
+            return self;
+        }
+        match alphabet {
+            // Unstemmed pages are in a known language that has no stemmer.
+            Latin if self == Self::UNSTEMMED => self,
+            Latin if default.entry().alphabet == Latin => default,
+            Latin => Self::ENGLISH,
+            Cyrillic => Self(18),
+            Greek => Self(19),
+            Arabic => Self(20),
+            Alphabet::Other => Self::UNSTEMMED,
+        }
+    }
+}
+
+/// The alphabet of a folded word, by its first character; [`Alphabet::Other`] when it has a digit.
+pub(super) fn alphabet(word: &str) -> Alphabet {
+    if word.bytes().any(|b| b.is_ascii_digit()) {
+        return Alphabet::Other;
+    }
+    match word.chars().next() {
+        Some('a'..='z' | '\u{00DF}'..='\u{024F}') => Latin,
+        Some('\u{0370}'..='\u{03FF}') => Greek,
+        Some('\u{0400}'..='\u{052F}') => Cyrillic,
+        Some('\u{0600}'..='\u{06FF}') => Arabic,
+        _ => Alphabet::Other,
+    }
+}
+
+/// How much of a page is looked at to tell its language.
+const SAMPLE_BYTES: usize = 1200;
+/// How many of its words.
+const SAMPLE_WORDS: u32 = 120;
+
+/// The language of `text`, or `default` when that is not clear. Pages in a language without a stemmer are
+/// [`Lang::UNSTEMMED`].
+///
+/// Stop words decide where they can (60 times faster than trigrams on English notes); trigrams decide the rest, and
+/// only on texts long enough to be sure.
+pub(super) fn detect(text: &str, default: Lang) -> Lang {
+    let sample = token::head(text, SAMPLE_BYTES);
+    let mut counts = [0_u32; TABLE.len()];
+    let mut words = 0;
+    let mut paired = 0;
+    let mut foreign = false;
+    token::scan(sample, &mut |t| match t.kind {
+        token::Kind::Word if words < SAMPLE_WORDS => {
+            words += 1;
+            foreign |= !t.text.is_ascii();
+            let mut bits = STOP.get(t.text).copied().unwrap_or(0);
+            while bits != 0 {
+                counts[bits.trailing_zeros() as usize] += 1;
+                bits &= bits - 1;
+            }
+        }
+        token::Kind::Pair => paired += 1,
+        _ => {}
+    });
+    // Chinese, Japanese, Korean, Thai: pairs need no stemmer; the Latin words among them are the default's.
+    if words < 8 || paired > words * 2 {
+        return default;
+    }
+    let mut best = 0;
+    let mut second = 0;
+    let mut winner = 0;
+    for (index, &count) in counts.iter().enumerate() {
+        if count > best {
+            second = best;
+            best = count;
+            winner = index;
+        } else if count > second {
+            second = count;
+        }
+    }
+    if best * 8 >= words && best * 2 >= second * 3 {
+        return Lang(winner as u8);
+    }
+    if words < 20 && !foreign {
+        return default;
+    }
+    let Some(info) = whatlang::detect(sample) else { return default };
+    if !info.is_reliable() || info.confidence() < 0.9 {
+        return default;
+    }
+    // A guess of a language that shares nothing with the page's stop words is noise (lists, code, names).
+    match Lang::all().find(|lang| lang.entry().whatlang == Some(info.lang())) {
+        Some(lang) if lang.entry().alphabet != Latin || counts[lang.0 as usize] * 16 >= words => lang,
+        Some(_) => default,
+        None if info.script() == whatlang::Script::Latin && !foreign => default,
+        None => Lang::UNSTEMMED,
+    }
+}
+
+/// The stop words of a question: those of the one language, among `languages`, that has most of its words.
+///
+/// Empty when every word would go.
+pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&'a str> {
+    let bits: Vec<u32> = words.iter().map(|w| STOP.get(*w).copied().unwrap_or(0)).collect();
+    let count = |lang: Lang| bits.iter().filter(|&&b| b & lang.bit() != 0).count();
+    let mut best = (0, None);
+    for &lang in languages {
+        let n = count(lang);
+        if n > best.0 {
+            best = (n, Some(lang));
+        }
+    }
+    match best {
+        (n, Some(lang)) if n < words.len() => {
+            words.iter().zip(&bits).filter(|(_, b)| **b & lang.bit() != 0).map(|(w, _)| *w).collect()
+        }
+        _ => HashSet::new(),
+    }
+}
+
+/// The stem of the folded `word` in `lang`; the word itself when there is nothing to take off.
+pub(super) fn stem(word: &str, lang: Lang) -> Cow<'_, str> {
+    // Two letters have no ending to lose.
+    let (Some(algorithm), 3..) = (lang.entry().algorithm, word.len()) else { return Cow::Borrowed(word) };
+    let stem = Stemmer::new(algorithm).stem(word);
+    if stem.is_empty() { Cow::Borrowed(word) } else { stem }
+}
+
+/// Stems words and remembers the stems it made. Not shared between threads.
+pub(super) struct Stems {
+    known: Vec<HashMap<Box<str>, Box<str>, BuildTermHasher>>,
+    remember: usize,
+}
+
+impl Stems {
+    /// Remembers up to `remember` words a language (about 60 bytes each), then begins anew.
+    pub(super) fn new(remember: usize) -> Self {
+        Self { known: std::iter::repeat_with(HashMap::default).take(TABLE.len()).collect(), remember }
+    }
+
+    /// Calls `f` with the stem of the folded `word` in `lang`.
+    pub(super) fn with<R>(&mut self, word: &str, lang: Lang, f: impl FnOnce(&str) -> R) -> R {
+        if lang.entry().algorithm.is_none() || word.len() < 3 {
+            return f(word);
+        }
+        let Some(known) = self.known.get_mut(lang.0 as usize) else { return f(word) };
+        if let Some(stem) = known.get(word) {
+            return f(stem);
+        }
+        let stem = stem(word, lang);
+        let result = f(&stem);
+        if self.remember > 0 {
+            if known.len() >= self.remember {
+                known.clear();
+            }
+            known.insert(word.into(), stem.into_owned().into());
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_are_told() {
+        let en = Lang::ENGLISH;
+        let code = |text: &str| detect(text, en).code();
+        assert_eq!(code("short"), "en");
+        assert_eq!(
+            code("Das ist ein Haus, und in dem Haus wohnt die Familie, die nicht mit der Katze spielen will."),
+            "de"
+        );
+        assert_eq!(
+            code("Le chat est sur la table et les enfants ne sont pas dans la maison avec nous ce soir."),
+            "fr"
+        );
+        assert_eq!(
+            code(
+                "Компания была основана в Москве и занимается разработкой программного обеспечения для банков и \
+                 государственных учреждений по всей стране."
+            ),
+            "ru"
+        );
+        assert_eq!(code("fn main() { let x = 5; println!(\"{x}\"); for i in 0..9 { foo(i) } } // nothing"), "en");
+        assert_eq!(code("東京都庁は新宿区にあります。"), "en");
+    }
+
+    #[test]
+    fn stop_words_go_but_never_all() {
+        let langs = [Lang::ENGLISH, Lang(1)];
+        assert_eq!(stop_words(&["how", "did", "he", "die"], &langs), HashSet::from(["how", "did", "he"]));
+        assert!(stop_words(&["to", "be", "or", "not", "to", "be"], &langs).is_empty());
+    }
+
+    #[test]
+    fn table_is_sound() {
+        assert_eq!(Lang::from_code("ru"), Some(Lang(18)));
+        assert_eq!(Lang::from_code("el"), Some(Lang(19)));
+        assert_eq!(Lang::from_code("ar"), Some(Lang(20)));
+        assert_eq!(Lang::UNSTEMMED.code(), "und");
+        assert_eq!(Lang::from_code("tlh"), None);
+    }
+}

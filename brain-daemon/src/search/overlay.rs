@@ -1,0 +1,237 @@
+//! The newest pages: those that the disk index has not committed yet, and those it must forget. A few hundred as a
+//! rule; each question looks through all of them.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+};
+
+use super::{
+    document::{Document, Entry, FAR, NEXT, Terms},
+    fold::BuildTermHasher,
+    plan::{Condition, Hashed, Phrase, Plan},
+    query::Scope,
+    rank::{Candidate, Hits, Stats},
+    schema::coarse,
+};
+
+/// What became of a page since the last commit.
+#[derive(Clone)]
+pub(super) struct Slot {
+    pub(super) seq: u64,
+    /// `None` when the page has been removed.
+    pub(super) entry: Option<Arc<Entry>>,
+}
+
+/// The newest change of every page that has one.
+pub(super) type Overlay = HashMap<u64, Slot, BuildTermHasher>;
+
+/// Adds the overlay's part to the statistics.
+pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Matched> {
+    let finder = Finder::new(plan);
+    let mut matched = Vec::new();
+    for slot in overlay.values() {
+        let Some(document) = slot.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
+        stats.docs += 1;
+        stats.body_terms += u64::from(document.body.count);
+        stats.title_terms += u64::from(document.title.count);
+        let found = finder.find(document, slot);
+        let mut counted = None;
+        for &(group, place) in &found.cells {
+            let field = place.field();
+            if counted != Some((group, field)) {
+                counted = Some((group, field));
+                stats.frequency[group][field] += 1;
+            }
+        }
+        if found.answers {
+            matched.push(found);
+        }
+    }
+    matched
+}
+
+/// What a question found in one page of the overlay.
+pub(super) struct Matched {
+    entry: Option<Arc<Entry>>,
+    /// Group, field, place; in order of group.
+    cells: Vec<(usize, Place)>,
+    answers: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Body(u32),
+    /// In the body, without a place: a prefix.
+    Somewhere,
+    Title(u32),
+    /// In the title, without a place.
+    Entitled,
+    Tag,
+    Slug,
+}
+
+impl Place {
+    /// The field's number in [`Stats::frequency`].
+    fn field(self) -> usize {
+        match self {
+            Self::Body(_) | Self::Somewhere => 0,
+            Self::Title(_) | Self::Entitled => 1,
+            Self::Tag => 2,
+            Self::Slug => 3,
+        }
+    }
+}
+
+/// Adds the matched pages to the candidates.
+pub(super) fn collect(matched: &[Matched], plan: &Plan, hits: &mut Hits) {
+    for found in matched {
+        let Some(document) = found.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
+        let names = plan.names.as_ref().map_or([false; 3], |names| names.each_ref().map(|n| document.has_key(n.hash)));
+        let index = hits.push(Candidate {
+            id: document.id,
+            updated_at: document.updated_at,
+            body_len: coarse(document.body.count),
+            title_len: coarse(document.title.count),
+            names,
+        });
+        for &(group, place) in &found.cells {
+            let next = hits.positions.len() as u32;
+            let cell = hits.cell(index, group);
+            match place {
+                Place::Body(position) | Place::Title(position) => {
+                    let found = if let Place::Body(_) = place { &mut cell.body } else { &mut cell.title };
+                    if found.places == 0 {
+                        found.at = next;
+                    }
+                    found.count += 1;
+                    found.places += 1;
+                    hits.positions.push(position);
+                }
+                Place::Somewhere => cell.body.count = cell.body.count.max(1),
+                Place::Entitled => cell.title.count = cell.title.count.max(1),
+                Place::Tag => cell.tag = true,
+                Place::Slug => cell.slug = true,
+            }
+        }
+    }
+}
+
+/// Finds a plan's terms in documents.
+struct Finder<'a> {
+    plan: &'a Plan,
+    /// Hash of a term → the groups that have it.
+    terms: HashMap<u64, Vec<usize>, BuildTermHasher>,
+    /// A filter over the hashes: most terms of a page are in no question.
+    sieve: [u64; 16],
+    prefixes: bool,
+}
+
+impl<'a> Finder<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        let mut terms: HashMap<u64, Vec<usize>, BuildTermHasher> = HashMap::default();
+        let mut sieve = [0; 16];
+        for (index, group) in plan.groups.iter().enumerate() {
+            for term in &group.terms {
+                terms.entry(term.hash).or_default().push(index);
+                let bit = term.hash >> 54;
+                sieve[(bit / 64) as usize] |= 1 << (bit % 64);
+            }
+        }
+        Self { plan, terms, sieve, prefixes: plan.groups.iter().any(|g| g.prefix.is_some()) }
+    }
+
+    fn each(&self, hashes: &[u64], mut found: impl FnMut(usize, u32)) {
+        for (position, &hash) in hashes.iter().enumerate() {
+            let bit = hash >> 54;
+            if self.sieve[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+                && let Some(groups) = self.terms.get(&hash)
+            {
+                for &group in groups {
+                    found(group, position as u32);
+                }
+            }
+        }
+    }
+
+    fn find(&self, document: &Document, slot: &Slot) -> Matched {
+        let mut cells = Vec::new();
+        let groups = &self.plan.groups;
+        self.each(&document.body.hashes, |group, position| {
+            if groups[group].scope == Scope::Anywhere {
+                cells.push((group, Place::Body(position)));
+            }
+        });
+        self.each(&document.title.hashes, |group, position| cells.push((group, Place::Title(position))));
+        for (index, group) in groups.iter().enumerate() {
+            if group.scope == Scope::Title {
+                continue;
+            }
+            if document.has_key(group.tag.hash) {
+                cells.push((index, Place::Tag));
+            }
+            if document.has_key(group.slug.hash) {
+                cells.push((index, Place::Slug));
+            }
+        }
+        if self.prefixes {
+            self.find_prefixes(document, &mut cells);
+        }
+        // Positions of a group stand together, in order.
+        cells.sort_unstable();
+        let named = self.plan.names.as_ref().is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
+        let answers = (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
+        Matched { entry: slot.entry.clone().filter(|_| answers), cells, answers }
+    }
+
+    fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, Place)>) {
+        for (index, group) in self.plan.groups.iter().enumerate() {
+            let Some(prefix) = &group.prefix else { continue };
+            if group.scope == Scope::Anywhere
+                && (has_prefix(&document.body.encoded, prefix) || has_prefix(&document.words, prefix))
+            {
+                cells.push((index, Place::Somewhere));
+            }
+            if has_prefix(&document.title.encoded, prefix) {
+                cells.push((index, Place::Entitled));
+            }
+        }
+    }
+
+    /// Whether `document` meets the plan's conditions.
+    fn holds(&self, document: &Document) -> bool {
+        self.plan.since.is_none_or(|since| document.updated_at >= since)
+            && self.plan.until.is_none_or(|until| document.updated_at <= until)
+            && self.plan.required.iter().all(|condition| holds(condition, document))
+            && !self.plan.excluded.iter().any(|condition| holds(condition, document))
+    }
+}
+
+fn holds(condition: &Condition, document: &Document) -> bool {
+    match condition {
+        Condition::Keys(keys) => keys.iter().any(|key| document.has_key(key.hash)),
+        Condition::Prefix(prefix, scope) => {
+            has_prefix(&document.title.encoded, prefix)
+                || (*scope == Scope::Anywhere
+                    && (has_prefix(&document.body.encoded, prefix) || has_prefix(&document.words, prefix)))
+        }
+        Condition::Phrase(phrase) => {
+            has_phrase(&document.title, phrase)
+                || (phrase.scope == Scope::Anywhere && has_phrase(&document.body, phrase))
+        }
+    }
+}
+
+fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
+    let Some(((_, first), rest)) = phrase.words.split_first() else { return false };
+    let is = |hash: u64, forms: &[Hashed]| forms.iter().any(|form| form.hash == hash);
+    terms.hashes.iter().enumerate().any(|(at, &hash)| {
+        is(hash, first)
+            && rest.iter().all(|(place, forms)| terms.hashes.get(at + *place as usize).is_some_and(|&h| is(h, forms)))
+    })
+}
+
+/// Whether a term of `encoded` begins with `prefix`.
+fn has_prefix(encoded: &str, prefix: &str) -> bool {
+    encoded.match_indices(prefix).any(|(at, _)| at > 0 && matches!(encoded.as_bytes()[at - 1], NEXT | FAR))
+}

@@ -1,0 +1,353 @@
+//! What a question asks of the index: groups of terms that rank, conditions that must hold. Made once, carried out on
+//! the disk index and on the overlay alike.
+
+use super::{
+    Question,
+    document::{Analyzer, key, key_of},
+    fold::hash,
+    language::{Lang, alphabet, stop_words},
+    query::{Filter, Scope, Unit, parse},
+    token::{self, Kind, name_key},
+};
+
+/// More groups are left out.
+pub(super) const MAX_GROUPS: usize = 64;
+/// More words of a phrase are left out.
+const MAX_PHRASE: usize = 32;
+/// More languages of the corpus are not stemmed for.
+const MAX_LANGUAGES: usize = 8;
+
+/// A term and its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hashed {
+    pub(super) text: String,
+    pub(super) hash: u64,
+}
+
+impl Hashed {
+    fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let hash = hash(text.as_bytes());
+        Self { text, hash }
+    }
+}
+
+/// One word of the question in all the forms that pages may have it in.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// As people see it.
+    pub(super) label: String,
+    /// How often the question has it.
+    pub(super) times: f32,
+    /// The terms that are this word, one a language; empty for a prefix.
+    pub(super) terms: Vec<Hashed>,
+    /// The word that must begin so.
+    pub(super) prefix: Option<String>,
+    /// Only in titles, and there it must be.
+    pub(super) scope: Scope,
+    /// The tag word and the slug word it is.
+    pub(super) tag: Hashed,
+    pub(super) slug: Hashed,
+}
+
+/// Two words of the question and how many places the second stands after the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) first: usize,
+    pub(super) second: usize,
+    pub(super) distance: u32,
+}
+
+/// A sequence of words, each in all its forms.
+#[derive(Debug, Clone)]
+pub(super) struct Phrase {
+    /// Each word's place and forms; the first one's place is 0.
+    pub(super) words: Vec<(u32, Vec<Hashed>)>,
+    pub(super) scope: Scope,
+}
+
+/// A condition on a page.
+#[derive(Debug, Clone)]
+pub(super) enum Condition {
+    /// Has one of these keys.
+    Keys(Vec<Hashed>),
+    /// Has the words in this order.
+    Phrase(Phrase),
+    /// Has a word that begins so.
+    Prefix(String, Scope),
+}
+
+/// What a question asks.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) groups: Vec<Group>,
+    pub(super) pairs: Vec<Pair>,
+    pub(super) required: Vec<Condition>,
+    pub(super) excluded: Vec<Condition>,
+    pub(super) since: Option<i64>,
+    pub(super) until: Option<i64>,
+    /// The whole question as a title, an alias, a slug.
+    pub(super) names: Option<[Hashed; 3]>,
+    /// The languages it was made for.
+    pub(super) languages: Vec<Lang>,
+}
+
+impl Plan {
+    /// Whether no page can be an answer because nothing was asked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && !self.by_condition_alone()
+    }
+
+    /// Whether pages are found by a filter of the question text alone, such as `tag:x`.
+    pub(super) fn by_condition_alone(&self) -> bool {
+        self.groups.is_empty() && !self.required.is_empty()
+    }
+
+    /// Whether only the best-ranked pages count, with no condition on them.
+    pub(super) fn is_unconditional(&self) -> bool {
+        self.required.is_empty() && self.excluded.is_empty() && self.since.is_none() && self.until.is_none()
+    }
+
+    /// The plan of `question`, on pages in `languages`.
+    pub(super) fn new(question: &Question, languages: &[Lang], analyzer: &mut Analyzer) -> Self {
+        let mut builder = Builder { plan: Self::default(), analyzer };
+        builder.plan.languages = languages.iter().copied().take(MAX_LANGUAGES).collect();
+        let units = parse(&question.text);
+        builder.words(&units);
+        builder.conditions(&units);
+        let mut plan = builder.plan;
+        if plan.is_empty() {
+            return plan;
+        }
+        if let Some(sources) = &question.sources {
+            plan.required.push(Condition::Keys(sources.iter().map(|s| keyed(key::SOURCE, s.as_str())).collect()));
+        }
+        if let Some(page_type) = &question.page_type {
+            plan.required.push(Condition::Keys(vec![keyed(key::TYPE, &page_type.trim().to_lowercase())]));
+        }
+        for tag in &question.tags {
+            plan.required.push(Condition::Keys(vec![keyed(key::TAG, &name_key(tag))]));
+        }
+        plan.since = question.since;
+        plan.until = question.until;
+        plan
+    }
+}
+
+/// The key `value` in `namespace`.
+fn keyed(namespace: char, value: &str) -> Hashed {
+    Hashed::new(key_of(namespace, value))
+}
+
+struct Builder<'a> {
+    plan: Plan,
+    analyzer: &'a mut Analyzer,
+}
+
+/// A word of the question: its folded form and its place.
+struct Word {
+    text: String,
+    place: u32,
+    kind: Kind,
+}
+
+impl Builder<'_> {
+    /// The ranking part.
+    fn words(&mut self, units: &[Unit]) {
+        let mut name = String::new();
+        let mut plain = true;
+        let mut texts: Vec<(Vec<Word>, Scope)> = Vec::new();
+        for unit in units {
+            match unit {
+                Unit::Words(text) | Unit::Required(text, Scope::Anywhere) => {
+                    name.push_str(text);
+                    name.push(' ');
+                    texts.push((words(text), Scope::Anywhere));
+                }
+                Unit::Required(text, Scope::Title) => {
+                    plain = false;
+                    texts.push((words(text), Scope::Title));
+                }
+                Unit::Prefix(..) => plain = false,
+                Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { .. } => {}
+            }
+        }
+        if plain {
+            let name = name_key(&name);
+            if !name.is_empty() {
+                self.plan.names = Some([key::TITLE, key::ALIAS, key::SLUG].map(|space| keyed(space, &name)));
+            }
+        }
+        let all: Vec<&str> = texts.iter().flat_map(|(words, _)| words).filter(|w| w.kind == Kind::Word).map(|w| w.text.as_str()).collect();
+        let has_other = texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
+        let mut stop = stop_words(&all, &self.plan.languages);
+        if has_other && stop.is_empty() {
+            // Next to words of another kind, even the last plain word may go.
+            stop = stop_words(&[&all[..], &["\u{0}"]].concat(), &self.plan.languages);
+        }
+        for (words, scope) in &texts {
+            self.ranked(words, *scope, |word| word.kind == Kind::Word && stop.contains(word.text.as_str()));
+        }
+        for unit in units {
+            let Unit::Prefix(text, scope) = unit else { continue };
+            let mut words = words(text);
+            let Some(last) = words.pop() else { continue };
+            self.ranked(&words, *scope, |_| false);
+            let group = match last.kind {
+                Kind::Word | Kind::Whole => self.prefix(&last.text, *scope),
+                Kind::Pair | Kind::Lone | Kind::Tail => self.group(&last, *scope),
+            };
+            self.add(group);
+        }
+    }
+
+    fn ranked(&mut self, words: &[Word], scope: Scope, is_stop: impl Fn(&Word) -> bool) {
+        let mut previous: Option<(usize, u32)> = None;
+        for word in words {
+            if is_stop(word) {
+                continue;
+            }
+            let group = self.group(word, scope);
+            let Some(index) = self.add(group) else { return };
+            if let Some((first, place)) = previous {
+                let pair = Pair { first, second: index, distance: word.place - place };
+                if first != index && scope == Scope::Anywhere && !self.plan.pairs.contains(&pair) {
+                    self.plan.pairs.push(pair);
+                }
+            }
+            previous = Some((index, word.place));
+        }
+    }
+
+    /// Puts `group` in, or counts it once more; its index, unless there are too many.
+    fn add(&mut self, group: Group) -> Option<usize> {
+        let same = |other: &Group| {
+            other.scope == group.scope && other.prefix == group.prefix && other.terms == group.terms
+        };
+        if let Some(index) = self.plan.groups.iter().position(same) {
+            self.plan.groups[index].times += 1.0;
+            return Some(index);
+        }
+        if self.plan.groups.len() >= MAX_GROUPS {
+            return None;
+        }
+        self.plan.groups.push(group);
+        Some(self.plan.groups.len() - 1)
+    }
+
+    fn group(&mut self, word: &Word, scope: Scope) -> Group {
+        if word.kind == Kind::Lone {
+            return self.prefix(&word.text, scope);
+        }
+        Group { terms: self.forms(word), ..self.prefix(&word.text, scope) }.without_prefix()
+    }
+
+    fn prefix(&self, text: &str, scope: Scope) -> Group {
+        Group {
+            label: text.to_owned(),
+            times: 1.0,
+            terms: Vec::new(),
+            prefix: Some(text.to_owned()),
+            scope,
+            tag: keyed(key::TAG_WORD, text),
+            slug: keyed(key::SLUG_WORD, text),
+        }
+    }
+
+    /// The terms that `word` is on pages of each language.
+    fn forms(&mut self, word: &Word) -> Vec<Hashed> {
+        if word.kind != Kind::Word {
+            return vec![Hashed::new(&word.text)];
+        }
+        let mut forms: Vec<Hashed> = Vec::with_capacity(2);
+        let default = self.analyzer.default_language();
+        let alphabet = alphabet(&word.text);
+        for &lang in &self.plan.languages {
+            self.analyzer.stems.with(&word.text, lang.of_word(alphabet, default), |stem| {
+                if !forms.iter().any(|f| f.text == stem) {
+                    forms.push(Hashed::new(stem));
+                }
+            });
+        }
+        forms
+    }
+
+    /// The words of a phrase, each in all its forms.
+    fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<Hashed>)> {
+        words(text).iter().take(MAX_PHRASE).map(|word| (word.place, self.forms(word))).collect()
+    }
+
+    /// The conditions that the question's text makes.
+    fn conditions(&mut self, units: &[Unit]) {
+        let mut types = Vec::new();
+        let mut sources = Vec::new();
+        for unit in units {
+            let condition = match unit {
+                Unit::Required(text, scope) | Unit::Excluded(text, scope) => {
+                    let words = self.phrase(text);
+                    if words.is_empty() {
+                        continue;
+                    }
+                    // One character of a script without spaces: any pair that begins with it.
+                    match (words.as_slice(), token_kind(text)) {
+                        ([_], Some(Kind::Lone)) => Condition::Prefix(name_key(text), *scope),
+                        _ => Condition::Phrase(Phrase { words, scope: *scope }),
+                    }
+                }
+                Unit::ExcludedPrefix(text, scope) => Condition::Prefix(name_key(text), *scope),
+                Unit::Prefix(text, Scope::Title) => Condition::Prefix(name_key(text), Scope::Title),
+                Unit::Filter { field: Filter::Tag, value, .. } => Condition::Keys(vec![keyed(key::TAG, value)]),
+                Unit::Filter { field: Filter::Type, value, excluded } => {
+                    if !excluded {
+                        types.push(keyed(key::TYPE, value));
+                        continue;
+                    }
+                    Condition::Keys(vec![keyed(key::TYPE, value)])
+                }
+                Unit::Filter { field: Filter::Source, value, excluded } => {
+                    if !excluded {
+                        sources.push(keyed(key::SOURCE, value));
+                        continue;
+                    }
+                    Condition::Keys(vec![keyed(key::SOURCE, value)])
+                }
+                Unit::Words(_) | Unit::Prefix(_, Scope::Anywhere) => continue,
+            };
+            let excluded =
+                matches!(unit, Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. });
+            if excluded { self.plan.excluded.push(condition) } else { self.plan.required.push(condition) }
+        }
+        // A page has one type and one source: several mean any of them.
+        for keys in [types, sources] {
+            if !keys.is_empty() {
+                self.plan.required.push(Condition::Keys(keys));
+            }
+        }
+    }
+}
+
+impl Group {
+    fn without_prefix(self) -> Self {
+        Self { prefix: None, ..self }
+    }
+}
+
+fn token_kind(text: &str) -> Option<Kind> {
+    let mut kind = None;
+    token::scan(text, &mut |t| kind = Some(t.kind));
+    kind
+}
+
+/// The tokens of a question or a phrase, in their places. A run's last character alone is left out: its pair has it.
+fn words(text: &str) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut place = 0;
+    token::scan(text, &mut |t| {
+        // Its place stays, for pages have the token there.
+        if t.kind != Kind::Tail {
+            out.push(Word { text: t.text.to_owned(), place, kind: t.kind });
+        }
+        place += 1;
+    });
+    out
+}

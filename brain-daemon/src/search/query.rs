@@ -1,0 +1,244 @@
+//! The language of questions (decisions, section 6): words, `"phrases"`, `-word`, `prefix*`, and `title:`, `tag:`,
+//! `type:`, `source:`. Whatever does not parse is plain words; there are no errors.
+
+use super::token::{head, name_key};
+
+/// More of a question is not read, in bytes.
+pub(super) const MAX_QUESTION_BYTES: usize = 4096;
+/// More parts of a question are not read.
+const MAX_UNITS: usize = 256;
+
+/// Where words are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Anywhere,
+    Title,
+}
+
+/// One part of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Words that rank.
+    Words(String),
+    /// Words of which one begins so; ranks.
+    Prefix(String, Scope),
+    /// Words that must stand together; one word that must be in the title.
+    Required(String, Scope),
+    /// Words that must not stand together.
+    Excluded(String, Scope),
+    /// A word that begins so must not be there.
+    ExcludedPrefix(String, Scope),
+    /// Must have, or not have, this value.
+    Filter { field: Filter, value: String, excluded: bool },
+}
+
+/// A filter of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Filter {
+    Tag,
+    Type,
+    Source,
+}
+
+enum Field {
+    Title,
+    Filter(Filter),
+}
+
+/// The parts of `question`, in order.
+pub(super) fn parse(question: &str) -> Vec<Unit> {
+    let question = head(question, MAX_QUESTION_BYTES);
+    let mut units = Vec::new();
+    let mut rest = question.trim_start();
+    while !rest.is_empty() && units.len() < MAX_UNITS {
+        let (unit, after) = unit(rest);
+        match (unit, units.last_mut()) {
+            // Neighbouring words stay together, so that their order can count.
+            (Some(Unit::Words(word)), Some(Unit::Words(words))) => {
+                words.push(' ');
+                words.push_str(&word);
+            }
+            (Some(unit), _) => units.push(unit),
+            (None, _) => {}
+        }
+        rest = after.trim_start();
+    }
+    // With nothing to look for, what was to be excluded is looked for.
+    if !units.iter().any(is_positive) {
+        for unit in &mut units {
+            if let Unit::Excluded(text, _) | Unit::ExcludedPrefix(text, _) = unit {
+                *unit = Unit::Words(std::mem::take(text));
+            }
+        }
+    }
+    units
+}
+
+fn is_positive(unit: &Unit) -> bool {
+    !matches!(
+        unit,
+        Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
+    )
+}
+
+/// The first part of `text`, which does not begin with white space, and what follows it.
+fn unit(text: &str) -> (Option<Unit>, &str) {
+    let (excluded, body) = match text.strip_prefix('-') {
+        Some(body) if body.starts_with(|c: char| c.is_alphanumeric() || is_quote(c) || c == '#') => (true, body),
+        _ => (false, text),
+    };
+    let word_end = body.find(char::is_whitespace).unwrap_or(body.len());
+    if let Some((field, after)) = field(body) {
+        let (value, quoted, rest) = value(after);
+        if let Some(unit) = field_unit(&field, value, quoted, excluded) {
+            return (Some(unit), rest);
+        }
+        // `tag:` without a value, `source:???`: words.
+        return (Some(Unit::Words(body[..word_end].to_owned())), &body[word_end..]);
+    }
+    if body.starts_with(is_quote) {
+        let (value, quoted, rest) = value(body);
+        if quoted {
+            if name_key(value).is_empty() {
+                return (None, rest);
+            }
+            let value = value.to_owned();
+            let unit =
+                if excluded { Unit::Excluded(value, Scope::Anywhere) } else { Unit::Required(value, Scope::Anywhere) };
+            return (Some(unit), rest);
+        }
+        // No closing quote: words.
+        let skip = body.chars().next().map_or(0, char::len_utf8);
+        return (None, &body[skip..]);
+    }
+    // A quote within a word ends it: `say:"hello world"`.
+    let word_end = body.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(body.len()).max(1);
+    let word_end = (word_end..=body.len()).find(|&i| body.is_char_boundary(i)).unwrap_or(body.len());
+    let (word, rest) = body.split_at(word_end);
+    let unit = match (word.strip_suffix('*').filter(|stem| !name_key(stem).is_empty()), excluded) {
+        (Some(stem), false) => Unit::Prefix(stem.to_owned(), Scope::Anywhere),
+        (Some(stem), true) => Unit::ExcludedPrefix(stem.to_owned(), Scope::Anywhere),
+        (None, true) => Unit::Excluded(word.to_owned(), Scope::Anywhere),
+        (None, false) => Unit::Words(word.to_owned()),
+    };
+    (Some(unit), rest)
+}
+
+/// The field that `text` begins with, and what follows its colon.
+fn field(text: &str) -> Option<(Field, &str)> {
+    let (name, after) = text.split_once(':')?;
+    let field = match name {
+        _ if name.len() > 6 => return None,
+        _ if name.eq_ignore_ascii_case("title") => Field::Title,
+        _ if name.eq_ignore_ascii_case("tag") => Field::Filter(Filter::Tag),
+        _ if name.eq_ignore_ascii_case("type") => Field::Filter(Filter::Type),
+        _ if name.eq_ignore_ascii_case("source") => Field::Filter(Filter::Source),
+        _ => return None,
+    };
+    Some((field, after))
+}
+
+/// The value `text` begins with: quoted, or up to white space; whether it was quoted; what follows.
+fn value(text: &str) -> (&str, bool, &str) {
+    if text.starts_with(is_quote) {
+        let open = text.chars().next().map_or(0, char::len_utf8);
+        let inner = &text[open..];
+        if let Some(close) = inner.find(is_quote) {
+            let end = inner[close..].chars().next().map_or(0, char::len_utf8);
+            return (&inner[..close], true, &inner[close + end..]);
+        }
+    }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (&text[..end], false, &text[end..])
+}
+
+fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Option<Unit> {
+    match field {
+        Field::Title => {
+            if name_key(value).is_empty() {
+                return None;
+            }
+            let prefix = value.strip_suffix('*').filter(|stem| !quoted && !name_key(stem).is_empty());
+            Some(match (prefix, excluded) {
+                (Some(stem), false) => Unit::Prefix(stem.to_owned(), Scope::Title),
+                (Some(stem), true) => Unit::ExcludedPrefix(stem.to_owned(), Scope::Title),
+                (None, false) => Unit::Required(value.to_owned(), Scope::Title),
+                (None, true) => Unit::Excluded(value.to_owned(), Scope::Title),
+            })
+        }
+        Field::Filter(filter) => {
+            let value = match filter {
+                Filter::Tag => name_key(value),
+                Filter::Type => value.trim().to_lowercase(),
+                Filter::Source => brain_protocol::SourceId::parse(value.to_lowercase()).ok()?.as_str().to_owned(),
+            };
+            (!value.is_empty()).then_some(Unit::Filter { field: *filter, value, excluded })
+        }
+    }
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '『' | '』')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn words(text: &str) -> Unit {
+        Unit::Words(text.into())
+    }
+
+    fn required(text: &str, scope: Scope) -> Unit {
+        Unit::Required(text.into(), scope)
+    }
+
+    fn filter(field: Filter, value: &str, excluded: bool) -> Unit {
+        Unit::Filter { field, value: value.into(), excluded }
+    }
+
+    #[test]
+    fn every_form() {
+        use Scope::{Anywhere, Title};
+        assert_eq!(parse("a \"b c\" -d e* -\"f g\""), [
+            words("a"),
+            required("b c", Anywhere),
+            Unit::Excluded("d".into(), Anywhere),
+            Unit::Prefix("e".into(), Anywhere),
+            Unit::Excluded("f g".into(), Anywhere),
+        ]);
+        assert_eq!(parse("title:x TITLE:\"a b\" tag:\"Machine Learning\" type:Person source:notes -tag:old t"), [
+            required("x", Title),
+            required("a b", Title),
+            filter(Filter::Tag, "machine learning", false),
+            filter(Filter::Type, "person", false),
+            filter(Filter::Source, "notes", false),
+            filter(Filter::Tag, "old", true),
+            words("t"),
+        ]);
+        assert_eq!(parse("title:al*"), [Unit::Prefix("al".into(), Title)]);
+    }
+
+    #[test]
+    fn the_rest_is_words() {
+        assert_eq!(parse("how are   you?"), [words("how are you?")]);
+        assert_eq!(parse("http://example.com/x:y"), [words("http://example.com/x:y")]);
+        assert_eq!(parse("tag: x"), [words("tag: x")]);
+        assert_eq!(parse("source:??? x"), [words("source:??? x")]);
+        assert_eq!(parse("an \"open quote"), [words("an open quote")]);
+        assert_eq!(parse("a - b -- c * d"), [words("a - b -- c * d")]);
+        assert_eq!(parse("-5"), [words("5")]);
+        assert_eq!(parse("\"\" \"?\""), []);
+        assert_eq!(parse(""), []);
+        assert_eq!(parse("   "), []);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "\\PC{0,80}|[-a-c:*\"“”é東 taglesourcyp]{0,60}") {
+            parse(&text);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The score of a page: BM25 of its text, its title, its tags and its slug, a bonus for neighbouring words of the
+//! question that are neighbours in the text, and a tier for pages that are called just so.
+//!
+//! It sees only how often and where the question's words stand in a page, and the statistics of the whole corpus, never
+//! where a page is kept. So a page ranks the same in the overlay and on disk.
+
+use brain_protocol::ScorePart;
+
+use super::{Ranked, plan::{Pair, Plan}, query::Scope};
+
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// What a word in the title or an alias is worth, on top of counting as one of the text.
+const TITLE: f32 = 0.4;
+/// The same for a word of a tag, and of the slug.
+pub(super) const TAG: f32 = 0.3;
+pub(super) const SLUG: f32 = 0.2;
+/// What two words are worth for standing together as in the question.
+const PAIR: f32 = 0.2;
+/// Sets exact names above anything that words can reach.
+const TIER: f32 = 1000.0;
+
+/// The statistics of the corpus, disk and overlay together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stats {
+    /// How many pages.
+    pub(super) docs: u64,
+    /// Terms in all bodies, in all titles.
+    pub(super) body_terms: u64,
+    pub(super) title_terms: u64,
+    /// In how many pages each group is, by field: body, title, tags, slug.
+    pub(super) frequency: Vec<[u64; 4]>,
+}
+
+impl Stats {
+    /// How much a group says in a text.
+    pub(super) fn idf(&self, group: usize) -> f32 {
+        self.rarity(self.pages_with(group))
+    }
+
+    /// How much it says in a title: words that titles seldom have say more there.
+    pub(super) fn title_idf(&self, group: usize) -> f32 {
+        self.rarity(self.frequency.get(group).map_or(0, |by_field| by_field[1]))
+    }
+
+    fn rarity(&self, pages: u64) -> f32 {
+        let docs = self.docs as f32;
+        let with = pages.min(self.docs) as f32;
+        (1.0 + (docs - with + 0.5) / (with + 0.5)).ln()
+    }
+
+    /// In how many pages a group is, at least: that of the field which has it most.
+    pub(super) fn pages_with(&self, group: usize) -> u64 {
+        self.frequency.get(group).and_then(|by_field| by_field.iter().max()).map_or(0, |&n| n.min(self.docs))
+    }
+
+    pub(super) fn average(&self, terms: u64) -> f32 {
+        (terms as f32 / self.docs.max(1) as f32).max(1.0)
+    }
+}
+
+/// The share of a group's weight that `count` occurrences in a field of `len` terms are worth, 0 to 2.2.
+pub(super) fn saturation(count: f32, len: f32, average: f32) -> f32 {
+    count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * len / average))
+}
+
+/// How a group stands in a field of a page.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Occurrences {
+    /// How often; a prefix counts once.
+    pub(super) count: u32,
+    /// The range of [`Hits::positions`] with its places, when they matter.
+    pub(super) at: u32,
+    pub(super) places: u32,
+}
+
+/// How a group stands in a page.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cell {
+    pub(super) body: Occurrences,
+    pub(super) title: Occurrences,
+    /// Whether it is a word of a tag, of the slug.
+    pub(super) tag: bool,
+    pub(super) slug: bool,
+}
+
+/// A page that may be an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) id: u64,
+    pub(super) updated_at: i64,
+    /// Lengths in terms, in the coarse steps in which the disk index keeps them.
+    pub(super) body_len: u32,
+    pub(super) title_len: u32,
+    /// Whether the whole question is its title, an alias, its slug.
+    pub(super) names: [bool; 3],
+}
+
+/// How the question stands in every candidate.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    pub(super) groups: usize,
+    pub(super) candidates: Vec<Candidate>,
+    /// One row of `groups` cells a candidate.
+    pub(super) cells: Vec<Cell>,
+    pub(super) positions: Vec<u32>,
+}
+
+impl Hits {
+    pub(super) fn new(groups: usize) -> Self {
+        Self { groups, ..Self::default() }
+    }
+
+    /// Adds a candidate with an empty row; its number.
+    pub(super) fn push(&mut self, candidate: Candidate) -> usize {
+        self.candidates.push(candidate);
+        self.cells.resize(self.candidates.len() * self.groups, Cell::default());
+        self.candidates.len() - 1
+    }
+
+    pub(super) fn cell(&mut self, candidate: usize, group: usize) -> &mut Cell {
+        &mut self.cells[candidate * self.groups + group]
+    }
+
+    fn row(&self, candidate: usize) -> &[Cell] {
+        &self.cells[candidate * self.groups..(candidate + 1) * self.groups]
+    }
+
+    fn places(&self, found: Occurrences) -> &[u32] {
+        self.positions.get(found.at as usize..(found.at + found.places) as usize).unwrap_or(&[])
+    }
+
+    /// How often a pair of words stands together in the body and the title of a candidate.
+    fn together(&self, candidate: usize, pair: Pair) -> u32 {
+        let row = self.row(candidate);
+        let (first, second) = (row[pair.first], row[pair.second]);
+        let count = |a, b| together(self.places(a), self.places(b), pair.distance);
+        count(first.body, second.body) + count(first.title, second.title)
+    }
+}
+
+/// The best `limit` candidates, best first.
+pub(super) fn rank(hits: &Hits, stats: &Stats, plan: &Plan, limit: usize, explain: bool) -> Vec<Ranked> {
+    let scorer = Scorer::new(hits, stats, plan);
+    let mut scored: Vec<(u8, f32, usize)> = (0..hits.candidates.len())
+        .map(|i| (hits.candidates[i].tier(), scorer.score(i, &mut |_, _, _| {}), i))
+        .collect();
+    let order = |a: &(u8, f32, usize), b: &(u8, f32, usize)| {
+        let (x, y) = (&hits.candidates[a.2], &hits.candidates[b.2]);
+        b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(y.updated_at.cmp(&x.updated_at)).then(x.id.cmp(&y.id))
+    };
+    if scored.len() > limit && limit > 0 {
+        scored.select_nth_unstable_by(limit - 1, order);
+    }
+    scored.truncate(limit);
+    scored.sort_unstable_by(order);
+    scored.into_iter().map(|(tier, score, i)| scorer.ranked(i, tier, score, explain)).collect()
+}
+
+impl Candidate {
+    fn tier(&self) -> u8 {
+        match self.names {
+            [true, ..] => 3,
+            [_, true, _] => 2,
+            [.., true] => 1,
+            _ => 0,
+        }
+    }
+}
+
+struct Scorer<'a> {
+    hits: &'a Hits,
+    plan: &'a Plan,
+    /// How much each group says, in the text and in the title.
+    idf: Vec<(f32, f32)>,
+    /// How often each pair stands together in each candidate, and how much each pair says.
+    together: Vec<u32>,
+    pairs: Vec<f32>,
+    average: f32,
+    title_average: f32,
+}
+
+#[derive(Clone, Copy)]
+enum Reason {
+    Text,
+    Title,
+    Tag,
+    Slug,
+    Pair(usize),
+}
+
+impl<'a> Scorer<'a> {
+    fn new(hits: &'a Hits, stats: &Stats, plan: &'a Plan) -> Self {
+        let count = plan.pairs.len();
+        let mut together = Vec::with_capacity(hits.candidates.len() * count);
+        for candidate in 0..hits.candidates.len() {
+            together.extend(plan.pairs.iter().map(|pair| hits.together(candidate, *pair)));
+        }
+        // A page where both words stand together is among the candidates, if not in a sea of such pages.
+        let pages = |pair| together.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
+        let pairs = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
+        Self {
+            hits,
+            plan,
+            idf: (0..plan.groups.len()).map(|g| (stats.idf(g), stats.title_idf(g))).collect(),
+            together,
+            pairs,
+            average: stats.average(stats.body_terms + stats.title_terms),
+            title_average: stats.average(stats.title_terms),
+        }
+    }
+
+    /// The score of a candidate without its tier; `part` hears of every part of it.
+    fn score(&self, index: usize, part: &mut dyn FnMut(Reason, usize, f32)) -> f32 {
+        let candidate = &self.hits.candidates[index];
+        let row = self.hits.row(index);
+        let mut total = 0.0;
+        let mut add = |reason: Reason, group: usize, score: f32| {
+            total += score;
+            part(reason, group, score);
+        };
+        // The title is text too.
+        let len = (candidate.body_len + candidate.title_len) as f32;
+        for (g, (cell, group)) in row.iter().zip(&self.plan.groups).enumerate() {
+            let (idf, title_idf) = self.idf[g];
+            let (body, title) = (cell.body.count as f32, cell.title.count as f32);
+            if group.scope == Scope::Anywhere && body + title > 0.0 {
+                let share = idf * group.times * saturation(body + title, len, self.average);
+                let of_title = share * title / (body + title);
+                if body > 0.0 {
+                    add(Reason::Text, g, share - of_title);
+                }
+                if title > 0.0 {
+                    add(Reason::Title, g, of_title);
+                }
+            }
+            if title > 0.0 {
+                let share = saturation(title, candidate.title_len as f32, self.title_average);
+                add(Reason::Title, g, TITLE * title_idf * group.times * share);
+            }
+            if cell.tag {
+                add(Reason::Tag, g, TAG * idf * group.times);
+            }
+            if cell.slug {
+                add(Reason::Slug, g, SLUG * idf * group.times);
+            }
+        }
+        let counts = self.together.iter().skip(index * self.pairs.len());
+        for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pairs).zip(counts) {
+            if count > 0 {
+                add(Reason::Pair(pair.second), pair.first, PAIR * idf * saturation(count as f32, len, self.average));
+            }
+        }
+        total
+    }
+
+    fn ranked(&self, index: usize, tier: u8, score: f32, explain: bool) -> Ranked {
+        let candidate = &self.hits.candidates[index];
+        let mut seen = [false; 5];
+        let mut parts = Vec::new();
+        for (flag, known) in seen.iter_mut().zip(candidate.names) {
+            *flag = known;
+        }
+        if explain && tier > 0 {
+            let name = ["", "slug", "alias", "title"][tier as usize];
+            parts.push(ScorePart { reason: format!("exact {name}"), score: f32::from(tier) * TIER });
+        }
+        self.score(index, &mut |reason, group, score| {
+            let label = &self.plan.groups[group].label;
+            let (slot, what) = match reason {
+                Reason::Title => (0, "title"),
+                Reason::Slug => (2, "slug"),
+                Reason::Text | Reason::Pair(_) => (3, "text"),
+                Reason::Tag => (4, "tag"),
+            };
+            seen[slot] = true;
+            if explain {
+                let star = if self.plan.groups[group].prefix.is_some() { "*" } else { "" };
+                let reason = match reason {
+                    Reason::Pair(second) => format!("together: {label} {}", self.plan.groups[second].label),
+                    _ => format!("{what}: {label}{star}"),
+                };
+                match parts.iter_mut().find(|part: &&mut ScorePart| part.reason == reason) {
+                    Some(part) => part.score += score,
+                    None => parts.push(ScorePart { reason, score }),
+                }
+            }
+        });
+        let matched = ["title", "alias", "slug", "text", "tag"]
+            .into_iter()
+            .zip(seen)
+            .filter_map(|(name, seen)| seen.then_some(name))
+            .collect();
+        Ranked { id: candidate.id, score: score + f32::from(tier) * TIER, tier, matched, explain: parts }
+    }
+}
+
+/// How often a place of `second` is `distance` after one of `first`, both in order.
+fn together(first: &[u32], second: &[u32], distance: u32) -> u32 {
+    let mut count = 0;
+    let mut rest = second.iter().copied().peekable();
+    for &place in first {
+        let wanted = place.saturating_add(distance);
+        while rest.peek().is_some_and(|&p| p < wanted) {
+            rest.next();
+        }
+        if rest.peek() == Some(&wanted) {
+            count += 1;
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_counted() {
+        assert_eq!(together(&[0, 5, 9], &[1, 6, 11], 1), 2);
+        assert_eq!(together(&[], &[1], 1), 0);
+        assert_eq!(together(&[u32::MAX], &[1], 1), 0);
+    }
+
+    #[test]
+    fn rare_words_say_more() {
+        let stats = Stats { docs: 100, frequency: vec![[1, 0, 0, 0], [50, 3, 0, 0], [200, 0, 0, 0]], ..Stats::default() };
+        assert!(stats.idf(0) > stats.idf(1));
+        assert!(stats.idf(2) > 0.0);
+        assert!(saturation(1.0, 50.0, 100.0) > saturation(1.0, 200.0, 100.0));
+        assert!(saturation(1e9, 50.0, 100.0) <= K1 + 1.0);
+    }
+}

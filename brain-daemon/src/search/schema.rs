@@ -1,0 +1,112 @@
+//! The fields of the disk index. Nothing is stored: the store has the pages.
+
+use tantivy::{
+    schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
+    tokenizer::{Token, TokenStream, Tokenizer},
+};
+
+use super::document::{FAR, GAP, NEXT};
+
+/// Raise it whenever the same page would give other terms or other fields: older indexes are then made anew.
+pub(super) const FORMAT: u32 = 1;
+
+/// The name of [`Encoded`] in the index.
+pub(super) const TOKENIZER: &str = "brain";
+
+/// The fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields {
+    /// The page's number: how a page is replaced, and what a result says.
+    pub(super) id: Field,
+    /// Stemmed words with positions.
+    pub(super) body: Field,
+    /// The same of title and aliases.
+    pub(super) title: Field,
+    /// Words that are not their own stems, for prefixes.
+    pub(super) words: Field,
+    /// Exact values: names, tags, type, source, language.
+    pub(super) keys: Field,
+    /// Unix milliseconds.
+    pub(super) updated_at: Field,
+}
+
+/// The schema and its fields.
+pub(super) fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let ranked = TextOptions::default().set_indexing_options(
+        TextFieldIndexing::default()
+            .set_tokenizer(TOKENIZER)
+            .set_index_option(IndexRecordOption::WithFreqsAndPositions)
+            .set_fieldnorms(true),
+    );
+    let listed = TextOptions::default().set_indexing_options(
+        TextFieldIndexing::default()
+            .set_tokenizer(TOKENIZER)
+            .set_index_option(IndexRecordOption::Basic)
+            .set_fieldnorms(false),
+    );
+    let fields = Fields {
+        id: builder.add_u64_field("id", FAST | INDEXED),
+        body: builder.add_text_field("body", ranked.clone()),
+        title: builder.add_text_field("title", ranked),
+        words: builder.add_text_field("words", listed.clone()),
+        keys: builder.add_text_field("keys", listed),
+        updated_at: builder.add_i64_field("updated_at", FAST),
+    };
+    (builder.build(), fields)
+}
+
+/// Splits what [`super::document::Terms`] encoded.
+#[derive(Clone, Default)]
+pub(super) struct Encoded {
+    token: Token,
+}
+
+/// The tokens of one encoded text.
+pub(super) struct EncodedStream<'a> {
+    rest: &'a str,
+    token: &'a mut Token,
+}
+
+impl Tokenizer for Encoded {
+    type TokenStream<'a> = EncodedStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> EncodedStream<'a> {
+        self.token.reset();
+        EncodedStream { rest: text, token: &mut self.token }
+    }
+}
+
+impl TokenStream for EncodedStream<'_> {
+    fn advance(&mut self) -> bool {
+        let Some(&mark) = self.rest.as_bytes().first() else { return false };
+        let text = &self.rest[1..];
+        let end = text.bytes().position(|b| b == NEXT || b == FAR).unwrap_or(text.len());
+        self.token.text.clear();
+        self.token.text.push_str(&text[..end]);
+        // The position begins one before 0.
+        self.token.position = self.token.position.wrapping_add(if mark == FAR { 1 + GAP } else { 1 });
+        self.rest = &text[end..];
+        true
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
+
+/// `len` in the coarse steps in which the disk index keeps the lengths of fields.
+pub(super) fn coarse(len: u32) -> u32 {
+    use tantivy::fieldnorm::FieldNormReader;
+    // Exact up to 40; above, the largest step not beyond it.
+    let (mut low, mut high) = (0_u8, 255_u8);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if FieldNormReader::id_to_fieldnorm(middle) <= len { low = middle } else { high = middle - 1 }
+    }
+    FieldNormReader::id_to_fieldnorm(low)
+}

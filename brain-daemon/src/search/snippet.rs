@@ -1,0 +1,326 @@
+//! The passage to show of a found page: one line around the best cluster of the question's words.
+
+use std::{collections::HashMap, ops::Range};
+
+use super::{
+    fold::{BuildTermHasher, hash},
+    language::{Lang, alphabet, stem},
+    plan::Plan,
+    rank::Stats,
+    token::{self, Kind, Token},
+};
+
+/// The longest passage, in characters.
+pub const MAX_SNIPPET_CHARS: usize = 240;
+/// More of a page is not looked through, in bytes.
+const MAX_SCAN: usize = 256 << 10;
+/// More matches are not weighed.
+const MAX_MATCHES: usize = 2_000;
+/// The share of a passage that a cluster of matches may fill.
+const CLUSTER_CHARS: usize = 170;
+
+/// A passage of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snippet {
+    /// One line of at most [`MAX_SNIPPET_CHARS`] characters.
+    pub text: String,
+    /// Byte ranges of `text` that match, in order.
+    pub highlights: Vec<(u32, u32)>,
+    /// The chunk it is from, counted from 0.
+    pub chunk: u32,
+}
+
+/// Makes the passages for one question.
+#[derive(Debug)]
+pub struct Snippeter {
+    terms: HashMap<u64, usize, BuildTermHasher>,
+    prefixes: Vec<(String, usize)>,
+    weights: Vec<f32>,
+    languages: Vec<Lang>,
+    /// How words that may match begin: first byte, and first two bytes.
+    first: [bool; 256],
+    begin: Vec<[u8; 2]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Match {
+    group: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Snippeter {
+    pub(super) fn new(plan: &Plan, stats: Option<&Stats>) -> Self {
+        let mut new = Self {
+            terms: HashMap::default(),
+            prefixes: Vec::new(),
+            weights: (0..plan.groups.len()).map(|g| stats.map_or(1.0, |s| s.idf(g)).max(0.05)).collect(),
+            languages: plan.languages.clone(),
+            first: [false; 256],
+            begin: Vec::new(),
+        };
+        for (index, group) in plan.groups.iter().enumerate() {
+            for term in &group.terms {
+                new.terms.entry(term.hash).or_insert(index);
+                new.expect(&term.text);
+            }
+            if let Some(prefix) = &group.prefix {
+                new.prefixes.push((prefix.clone(), index));
+                new.expect(prefix);
+            }
+        }
+        new
+    }
+
+    fn expect(&mut self, term: &str) {
+        let bytes = term.as_bytes();
+        if let Some(&first) = bytes.first() {
+            self.first[usize::from(first)] = true;
+            let begin = [first, bytes.get(1).copied().unwrap_or(0)];
+            if !self.begin.contains(&begin) {
+                self.begin.push(begin);
+            }
+        }
+    }
+
+    /// The best passage of `body`, whose chunks are at `chunks` (the whole is one when there are none). Its beginning
+    /// when nothing matches. Looks at the first 256 KB.
+    #[must_use]
+    pub fn snippet(&self, body: &str, chunks: &[Range<usize>]) -> Snippet {
+        let whole = [0..body.len()];
+        let chunks = if chunks.is_empty() { &whole } else { chunks };
+        let mut best: Option<(f32, usize, Vec<Match>)> = None;
+        let mut left = MAX_SCAN;
+        for (index, chunk) in chunks.iter().enumerate() {
+            if left == 0 || self.weights.is_empty() {
+                break;
+            }
+            let range = within(body, chunk);
+            let text = token::head(&body[range.clone()], left);
+            left = left.saturating_sub(text.len().max(1));
+            let matches = self.matches(text, range.start);
+            if matches.is_empty() {
+                continue;
+            }
+            let score = self.weigh(&matches);
+            if best.as_ref().is_none_or(|(other, ..)| score > *other) {
+                best = Some((score, index, matches));
+            }
+        }
+        let (index, matches) = best.map_or((0, Vec::new()), |(_, index, matches)| (index, matches));
+        let range = within(body, &chunks[index]);
+        let (text, highlights) = self.passage(body, range, &matches);
+        Snippet { text, highlights, chunk: u32::try_from(index).unwrap_or(u32::MAX) }
+    }
+
+    fn matches(&self, text: &str, offset: usize) -> Vec<Match> {
+        let mut matches = Vec::new();
+        token::scan(text, &mut |t| {
+            if matches.len() < MAX_MATCHES
+                && let Some(group) = self.group(&t)
+            {
+                matches.push(Match { group, start: offset + t.start, end: offset + t.end });
+            }
+        });
+        matches
+    }
+
+    /// The group that a token belongs to.
+    fn group(&self, token: &Token<'_>) -> Option<usize> {
+        let text = token.text;
+        let bytes = text.as_bytes();
+        if !self.first[usize::from(*bytes.first()?)] && bytes[0] < 0xD8 {
+            return None;
+        }
+        if token.kind == Kind::Tail {
+            return None;
+        }
+        if let Some(&group) = self.terms.get(&hash(bytes)) {
+            return Some(group);
+        }
+        if let Some((_, group)) = self.prefixes.iter().find(|(prefix, _)| text.starts_with(prefix.as_str())) {
+            return Some(*group);
+        }
+        if token.kind != Kind::Word {
+            return None;
+        }
+        // Stems keep how a word begins, but for a few short ones (dying, die) and for Arabic.
+        let begin = [bytes[0], bytes.get(1).copied().unwrap_or(0)];
+        if bytes[0] < 0xD8 && bytes.len() > 5 && !self.begin.contains(&begin) {
+            return None;
+        }
+        let alphabet = alphabet(text);
+        let default = self.languages.first().copied().unwrap_or(Lang::ENGLISH);
+        let mut tried: Option<Lang> = None;
+        self.languages.iter().find_map(|lang| {
+            let lang = lang.of_word(alphabet, default);
+            if tried == Some(lang) {
+                return None;
+            }
+            tried = Some(lang);
+            self.terms.get(&hash(stem(text, lang).as_bytes())).copied()
+        })
+    }
+
+    /// What a set of matches is worth: its distinct groups, and a little for each match.
+    fn weigh(&self, matches: &[Match]) -> f32 {
+        let mut seen = 0_u64;
+        let mut score = 0.0;
+        for found in matches {
+            let bit = 1 << (found.group % 64);
+            let weight = self.weights.get(found.group).copied().unwrap_or(0.0);
+            score += if seen & bit == 0 { weight } else { weight * 0.03 };
+            seen |= bit;
+        }
+        score
+    }
+
+    fn passage(&self, body: &str, range: Range<usize>, matches: &[Match]) -> (String, Vec<(u32, u32)>) {
+        let Some(cluster) = self.cluster(body, matches) else {
+            return line(body, range.clone(), range.start, &[]);
+        };
+        let first = cluster[0].start;
+        let end = cluster.iter().map(|m| m.end).max().unwrap_or(first);
+        let used = body[first..end].chars().count();
+        let lead = MAX_SNIPPET_CHARS.saturating_sub(used + 2) * 2 / 5;
+        line(body, range.clone(), beginning(body, range.start, first, lead), matches)
+    }
+
+    /// The best run of matches that fit in one passage.
+    fn cluster<'m>(&self, body: &str, matches: &'m [Match]) -> Option<&'m [Match]> {
+        let mut best: Option<(f32, &[Match])> = None;
+        let mut end = 0;
+        for (index, first) in matches.iter().enumerate() {
+            // Bytes bound characters; counting is for the few that may fit.
+            end = end.max(index + 1);
+            while matches.get(end).is_some_and(|m| fits(body, first.start, m.end)) {
+                end += 1;
+            }
+            let window = &matches[index..end];
+            let score = self.weigh(&window[..window.len().min(64)]);
+            if best.is_none_or(|(other, _)| score > other * 1.000_1) {
+                best = Some((score, window));
+            }
+        }
+        best.map(|(_, window)| window)
+    }
+}
+
+fn fits(body: &str, start: usize, end: usize) -> bool {
+    end - start <= CLUSTER_CHARS
+        || (end - start <= CLUSTER_CHARS * 4 && body[start..end].chars().count() <= CLUSTER_CHARS)
+}
+
+/// `range`, cut to what `body` has.
+fn within(body: &str, range: &Range<usize>) -> Range<usize> {
+    let start = token::head(body, range.start).len();
+    let end = token::head(body, range.end).len();
+    start..end.max(start)
+}
+
+/// Where a passage begins that has at most `lead` characters before `first`: after the end of a sentence or a line when
+/// there is one, else at a word.
+fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
+    let mut at = first;
+    let mut word = first;
+    let mut chars = body[from..first].char_indices().rev();
+    for _ in 0..lead {
+        let Some((index, c)) = chars.next() else { return from };
+        if matches!(c, '\n' | '.' | '!' | '?' | '。' | '！' | '？') && at < first && body[at..first].chars().count() * 3 > lead {
+            // A sentence begins after the white space that follows.
+            let sentence = &body[at..];
+            if c == '\n' || !c.is_ascii() || sentence.starts_with(char::is_whitespace) {
+                return at;
+            }
+        }
+        at = from + index;
+        if c.is_whitespace() || token_is_free(c) {
+            word = at;
+        }
+    }
+    word
+}
+
+/// Whether a text may be cut before `c` anywhere.
+fn token_is_free(c: char) -> bool {
+    super::fold::class(c) == super::fold::Class::Pair
+}
+
+/// One line from `start` on, within `range`.
+fn line(body: &str, range: Range<usize>, start: usize, matches: &[Match]) -> (String, Vec<(u32, u32)>) {
+    let mut out = String::with_capacity(MAX_SNIPPET_CHARS + 16);
+    let mut highlights: Vec<(u32, u32)> = Vec::new();
+    let mut count = 0;
+    if start > range.start {
+        out.push('…');
+        count += 1;
+    }
+    let mut next = matches.partition_point(|m| m.start < start);
+    let mut open: Option<(usize, usize)> = None;
+    // Beginning of the line: marks of headings and quotations go.
+    let mut fresh = true;
+    let mut space: Option<usize> = None;
+    let mut cut = None;
+    for (index, c) in body[start..range.end].char_indices() {
+        let at = start + index;
+        if let Some((from, end)) = open
+            && at >= end
+        {
+            highlights.push((from as u32, out.len() as u32));
+            open = None;
+        }
+        while let Some(found) = matches.get(next).filter(|m| m.start <= at) {
+            open = match open {
+                Some((from, end)) => Some((from, end.max(found.end))),
+                None if found.end > at => Some((out.len(), found.end)),
+                None => None,
+            };
+            next += 1;
+        }
+        if c.is_whitespace() || c.is_control() {
+            fresh |= c == '\n';
+            if !out.is_empty() && !out.ends_with([' ', '…']) {
+                space = Some(out.len());
+                out.push(' ');
+                count += 1;
+            }
+        } else if !(fresh && matches!(c, '#' | '>') && open.is_none()) {
+            fresh = false;
+            out.push(c);
+            count += 1;
+        }
+        if count >= MAX_SNIPPET_CHARS - 1 && at + c.len_utf8() < range.end {
+            cut = Some(at);
+            break;
+        }
+    }
+    if let Some((from, _)) = open {
+        highlights.push((from as u32, out.len() as u32));
+    }
+    if cut.is_some() {
+        // Back to the last space, unless that costs much (scripts without spaces).
+        if let Some(space) = space.filter(|&s| out.len() - s <= 40) {
+            out.truncate(space);
+        }
+        let len = out.trim_end().len();
+        out.truncate(len);
+        out.push('…');
+        let len = len as u32;
+        highlights.retain_mut(|(from, to)| {
+            *to = (*to).min(len);
+            *from < *to
+        });
+    }
+    let trimmed = out.trim_end().len();
+    out.truncate(trimmed);
+    highlights.iter_mut().for_each(|(_, to)| *to = (*to).min(trimmed as u32));
+    // Neighbours that touch are one.
+    highlights.dedup_by(|b, a| {
+        let touch = b.0 <= a.1;
+        if touch {
+            a.1 = a.1.max(b.1);
+        }
+        touch
+    });
+    (out, highlights)
+}

@@ -1,0 +1,358 @@
+//! Words: where they begin and end in a text, in the folded form of [`super::fold`].
+//!
+//! * Words with spaces around them come as they are, without apostrophes (`don't` is `dont`, `Alice's` is `alice`).
+//! * `1.0.21`, `2026-11-20`, `alice@example.com`, `snake_case` come whole and then in parts.
+//! * Runs of Han, kana, Hangul, Thai, Lao, Khmer, Burmese come as overlapping pairs of characters; a run's last
+//!   character comes alone too, so that every character begins a token.
+
+use super::fold::{Class, class, fold};
+
+/// Longer words are cut, in bytes of their folded form. Long enough for a SHA-256 in hex.
+pub(super) const MAX_WORD_BYTES: usize = 80;
+/// At most so many parts make a compound; longer chains come in parts only.
+const MAX_PARTS: usize = 8;
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A word, or a part of a compound.
+    Word,
+    /// A whole compound; its parts follow.
+    Whole,
+    /// Two neighbouring characters of a run without spaces.
+    Pair,
+    /// The only character of such a run.
+    Lone,
+    /// The last character of a longer run.
+    Tail,
+}
+
+/// A token of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token<'a> {
+    /// The folded text: lower-case letters, digits, marks, and `.-_@/:,` inside compounds.
+    pub(super) text: &'a str,
+    /// Where it begins in the source, in bytes.
+    pub(super) start: usize,
+    /// Where it ends.
+    pub(super) end: usize,
+    pub(super) kind: Kind,
+}
+
+/// The beginning of `text`, at most `bytes` long.
+pub(super) fn head(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let mut end = bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[derive(Clone, Copy, Default)]
+struct Span {
+    /// In the folded buffer.
+    from: usize,
+    to: usize,
+    /// In the source.
+    start: usize,
+    end: usize,
+}
+
+/// Calls `sink` with every token of `text`, in order.
+pub(super) fn scan(text: &str, sink: &mut impl FnMut(Token<'_>)) {
+    let mut scanner = Scanner { text, bytes: text.as_bytes(), buffer: String::with_capacity(96), parts: Vec::new() };
+    let mut at = 0;
+    while at < scanner.bytes.len() {
+        let b = scanner.bytes[at];
+        if b < 0x80 {
+            if b.is_ascii_alphanumeric() {
+                at = scanner.compound(at, sink);
+            } else {
+                at += 1;
+            }
+            continue;
+        }
+        let Some(c) = scanner.char_at(at) else { break };
+        at = match class(c) {
+            Class::Word => scanner.compound(at, sink),
+            Class::Pair => scanner.run(at, sink),
+            Class::Separator | Class::Mark => at + c.len_utf8(),
+        };
+    }
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    /// Folded text of the word or run at hand.
+    buffer: String,
+    parts: Vec<Span>,
+}
+
+impl Scanner<'_> {
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.text.get(at..)?.chars().next()
+    }
+
+    /// Reads the words that joiners connect, beginning at `at`; answers with where it stopped.
+    fn compound(&mut self, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
+        self.buffer.clear();
+        self.parts.clear();
+        let mut at = at;
+        // Where the present compound's buffer would begin.
+        loop {
+            let (span, next) = self.word(at);
+            self.parts.push(span);
+            at = next;
+            let Some(&joiner) = self.bytes.get(at) else { break };
+            if !self.joins(joiner, at, span) {
+                break;
+            }
+            self.buffer.push(char::from(joiner));
+            at += 1;
+        }
+        let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return at };
+        if self.parts.len() > 1 && self.parts.len() <= MAX_PARTS && self.buffer.len() <= MAX_WORD_BYTES {
+            sink(Token { text: &self.buffer, start: first.start, end: last.end, kind: Kind::Whole });
+        }
+        for part in &self.parts {
+            let text = head(&self.buffer[part.from..part.to], MAX_WORD_BYTES);
+            if !text.is_empty() {
+                sink(Token { text, start: part.start, end: part.end, kind: Kind::Word });
+            }
+        }
+        at
+    }
+
+    /// Whether `joiner` at `at` connects the word before it with what follows.
+    fn joins(&self, joiner: u8, at: usize, before: Span) -> bool {
+        let Some(next) = self.char_at(at + 1) else { return false };
+        match joiner {
+            b'.' | b'_' | b'@' => class(next) == Class::Word,
+            b'-' | b'/' | b':' | b',' => {
+                next.is_ascii_digit()
+                    && self.buffer[before.from..before.to].bytes().next_back().is_some_and(|b| b.is_ascii_digit())
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads one word into the buffer.
+    fn word(&mut self, start: usize) -> (Span, usize) {
+        let from = self.buffer.len();
+        let mut at = start;
+        let mut end = start;
+        let mut to = None;
+        while let Some(&b) = self.bytes.get(at) {
+            if b.is_ascii_alphanumeric() {
+                self.buffer.push(char::from(b.to_ascii_lowercase()));
+                at += 1;
+                end = at;
+                continue;
+            }
+            if b < 0x80 && b != b'\'' {
+                break;
+            }
+            let Some(c) = self.char_at(at) else { break };
+            if matches!(c, '\'' | '’' | 'ʼ') {
+                let after = at + c.len_utf8();
+                if !self.char_at(after).is_some_and(char::is_alphabetic) || is_elided(&self.buffer[from..]) {
+                    break;
+                }
+                if let Some(clitic) = self.clitic(after) {
+                    // What was read up to here is the word.
+                    to = Some(self.buffer.len());
+                    at = clitic;
+                    break;
+                }
+                at = after;
+                continue;
+            }
+            match class(c) {
+                Class::Word | Class::Mark => {
+                    fold(c, &mut self.buffer);
+                    at += c.len_utf8();
+                    end = at;
+                }
+                Class::Pair | Class::Separator => break,
+            }
+        }
+        let to = to.unwrap_or(self.buffer.len());
+        (Span { from, to, start, end }, at.max(start + 1))
+    }
+
+    /// The end of an English clitic (`'s`, `'ll`, `'ve`, `'re`, `'d`, `'m`) that ends its word.
+    fn clitic(&self, after: usize) -> Option<usize> {
+        let rest = &self.bytes[after..];
+        let len = rest.iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
+        let word = &rest[..len];
+        let known = [&b"s"[..], b"ll", b"ve", b"re", b"d", b"m"].iter().any(|c| word.eq_ignore_ascii_case(c));
+        let ends = !self.char_at(after + len).is_some_and(|c| matches!(class(c), Class::Word | Class::Mark));
+        (known && ends).then_some(after + len)
+    }
+
+    /// Reads a run without spaces, beginning at `at`.
+    fn run(&mut self, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
+        self.buffer.clear();
+        self.parts.clear();
+        let mut at = at;
+        let mut previous: Option<Span> = None;
+        let mut count = 0;
+        // One character of look-ahead, because a voicing mark changes the character before it.
+        let mut current: Option<Span> = None;
+        loop {
+            let c = self.char_at(at).filter(|&c| {
+                let class = class(c);
+                class == Class::Pair || (class == Class::Mark && current.is_some())
+            });
+            let mut begun = None;
+            if let Some(c) = c {
+                let before = self.buffer.len();
+                let last = self.buffer.chars().next_back();
+                fold(c, &mut self.buffer);
+                let end = at + c.len_utf8();
+                let grew = self.buffer.len() > before && self.buffer.get(..before).is_some_and(|b| b.chars().next_back() == last);
+                match (&mut current, grew) {
+                    (Some(current), false) => {
+                        current.end = end;
+                        current.to = self.buffer.len();
+                    }
+                    _ => begun = Some(Span { from: before, to: self.buffer.len(), start: at, end }),
+                }
+                at = end;
+                if begun.is_none() {
+                    continue;
+                }
+            }
+            // `current` is complete now.
+            if let (Some(a), Some(b)) = (previous, current) {
+                let text = &self.buffer[a.from..b.to];
+                sink(Token { text, start: a.start, end: b.end, kind: Kind::Pair });
+            }
+            if let Some(current) = current {
+                count += 1;
+                previous = Some(current);
+            }
+            current = begun;
+            if c.is_none() {
+                break;
+            }
+            // Keep the buffer short in long runs.
+            if self.buffer.len() > 4096
+                && let (Some(a), Some(b)) = (previous, current)
+            {
+                self.buffer.drain(..a.from);
+                let by = a.from;
+                previous = Some(Span { from: 0, to: a.to - by, ..a });
+                current = Some(Span { from: b.from - by, to: b.to - by, ..b });
+            }
+        }
+        if let Some(last) = previous {
+            let kind = if count == 1 { Kind::Lone } else { Kind::Tail };
+            let text = &self.buffer[last.from..last.to];
+            if !text.is_empty() {
+                sink(Token { text, start: last.start, end: last.end, kind });
+            }
+        }
+        at
+    }
+}
+
+/// The French, Italian and Catalan words that lose their vowel before another.
+fn is_elided(word: &str) -> bool {
+    matches!(
+        word,
+        "l" | "d" | "j" | "m" | "t" | "s" | "n" | "c" | "qu" | "jusqu" | "lorsqu" | "puisqu" | "quoiqu" | "dell"
+            | "nell" | "all" | "sull" | "dall" | "un" | "quest" | "quell"
+    )
+}
+
+/// The form in which a name equals another: its words, folded, with one space between them. Empty for a text
+/// without words.
+pub(super) fn name_key(text: &str) -> String {
+    let mut key = String::with_capacity(text.len());
+    let mut end = 0;
+    scan(text, &mut |t| match t.kind {
+        Kind::Whole | Kind::Tail => {}
+        Kind::Pair if t.start < end => {
+            // The second character only: the first is there already.
+            let skip = t.text.chars().next().map_or(0, char::len_utf8);
+            key.push_str(&t.text[skip..]);
+            end = t.end;
+        }
+        Kind::Word | Kind::Pair | Kind::Lone => {
+            if !key.is_empty() {
+                key.push(' ');
+            }
+            key.push_str(t.text);
+            end = t.end;
+        }
+    });
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut out = Vec::new();
+        scan(text, &mut |t| out.push(t.text.to_owned()));
+        out
+    }
+
+    #[test]
+    fn plain_words() {
+        assert_eq!(words("Hello, World! 42nd"), ["hello", "world", "42nd"]);
+        assert_eq!(words("don't we'll Alice's ALICE'S l'avion O'Brien rock 'n' roll it’s"), [
+            "dont", "we", "alice", "alice", "l", "avion", "obrien", "rock", "n", "roll", "it"
+        ]);
+        assert_eq!(words("naïve Café"), ["naive", "cafe"]);
+        assert_eq!(words("हिन्दी में"), ["हिन्दी", "में"]);
+    }
+
+    #[test]
+    fn compounds_come_whole_and_in_parts() {
+        assert_eq!(words("v1.0.21."), ["v1.0.21", "v1", "0", "21"]);
+        assert_eq!(words("2026-11-20, 09:30"), ["2026-11-20", "2026", "11", "20", "09:30", "09", "30"]);
+        assert_eq!(words("alice@example.com"), ["alice@example.com", "alice", "example", "com"]);
+        assert_eq!(words("well-known a/b"), ["well", "known", "a", "b"]);
+        assert_eq!(words("snake_case @handle"), ["snake_case", "snake", "case", "handle"]);
+        assert_eq!(words("a.b.c.d.e.f.g.h.i.j").len(), 10);
+    }
+
+    #[test]
+    fn runs_come_in_pairs() {
+        assert_eq!(words("東京都庁"), ["東京", "京都", "都庁", "庁"]);
+        assert_eq!(words("東 x 京都"), ["東", "x", "京都", "都"]);
+        assert_eq!(words("GPT4を使う"), ["gpt4", "を使", "使う", "う"]);
+        assert_eq!(words("ｶﾞｷ"), words("ガキ"));
+        assert_eq!(words("か\u{3099}き"), words("がき"));
+        assert_eq!(words("ไทย"), ["ไท", "ทย", "ย"]);
+        assert_eq!(words(&"東".repeat(5000)).len(), 5000);
+    }
+
+    #[test]
+    fn names_meet() {
+        assert_eq!(name_key("  Alice   SMITH "), "alice smith");
+        assert_eq!(name_key("alice-smith"), "alice smith");
+        assert_eq!(name_key("東京都庁"), "東京都庁");
+        assert_eq!(name_key("v1.0 東京 x"), "v1 0 東京 x");
+        assert_eq!(name_key("?!"), "");
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_lie_in_the_text(text in "\\PC{0,60}|[a-zA-Z0-9 .'’@_東京かﾞ\u{3099}ไที่é\u{301}\u{200b}-]{0,60}") {
+            scan(&text, &mut |t| {
+                assert!(!t.text.is_empty() && t.text.len() <= MAX_WORD_BYTES);
+                assert!(t.start < t.end && text.get(t.start..t.end).is_some(), "{t:?}");
+            });
+        }
+    }
+}

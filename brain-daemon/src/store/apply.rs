@@ -1,0 +1,367 @@
+//! How a page changes: the record, its text, its former version, what is derived from it, its place in the
+//! sequence of changes and its row in the outbox, together.
+
+use brain_protocol::{Slug, SourceId, WriteStatus};
+use redb::ReadableTable;
+
+use super::record::{
+    Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance, TimelineRecord,
+    VersionRecord, to_bytes,
+};
+use super::writer::ChangedPage;
+use super::{Draft, RECOVERY_MS, StoreError};
+use crate::page;
+
+/// A page as it comes in, worked out before the writer sees it.
+#[derive(Debug, Clone)]
+pub struct NewPage {
+    /// The page's type.
+    pub page_type: String,
+    /// The page's title.
+    pub title: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Other names it answers to.
+    pub aliases: Vec<String>,
+    /// Its text.
+    pub content: Content,
+    /// SHA-256 of the normalised body.
+    pub content_hash: Hash,
+    /// In how many chunks the body is.
+    pub chunks: u32,
+    /// Its links.
+    pub links: Vec<LinkRecord>,
+    /// Its names for bare links.
+    pub names: Vec<String>,
+    /// Its dated lines.
+    pub timeline: Vec<TimelineRecord>,
+    /// Where it came from.
+    pub provenance: Provenance,
+    /// Whether the slug was made from the content, so that the same content within 24 hours is a duplicate.
+    pub captured: bool,
+}
+
+/// A page after a change.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// What happened.
+    pub status: WriteStatus,
+    /// The page now.
+    pub record: PageRecord,
+}
+
+/// A page that was purged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Erased {
+    /// Its id, which is never used again.
+    pub id: u64,
+}
+
+impl Draft<'_> {
+    /// Creates the page, or keeps its former version and replaces it. A soft-deleted page becomes active again.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn write_page(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        new: NewPage,
+        now: i64,
+    ) -> Result<Applied, StoreError> {
+        self.dirty += 1;
+        let former = self.page(source, slug)?;
+        let mut ours = Vec::new();
+        let (id, version, created_at, content_at, status, path);
+        match &former {
+            None => {
+                id = self.next_id;
+                self.next_id += 1;
+                path = self.free_path(source, slug, id)?;
+                self.ids.insert(id, (source.as_str(), slug.as_str()))?;
+                (version, created_at, content_at, status) = (1, now, now, WriteStatus::Created);
+            }
+            Some(old) => {
+                id = old.id;
+                path = old.source_path.clone();
+                let content = self.content(id)?;
+                ours.push(page::file_hash(&content.frontmatter, &content.body));
+                let kept = VersionRecord { record: old.clone(), content };
+                self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
+                self.changes.remove(old.seq)?;
+                match old.deleted_at {
+                    None => self.remove_derived(source, id)?,
+                    Some(at) => _ = self.deleted.remove((at, id))?,
+                }
+                version = old.version + 1;
+                created_at = old.created_at;
+                content_at = if old.content_hash == new.content_hash { old.content_at } else { now };
+                status = if old.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };
+            }
+        }
+        if former.as_ref().is_none_or(|old| old.deleted_at.is_some()) {
+            self.active += 1;
+        }
+        self.seq += 1;
+        let record = PageRecord {
+            id,
+            seq: self.seq,
+            version,
+            page_type: new.page_type,
+            title: new.title,
+            tags: new.tags,
+            aliases: new.aliases,
+            content_hash: new.content_hash,
+            chunks: new.chunks,
+            bytes: new.content.body.len() as u64,
+            created_at,
+            updated_at: now,
+            content_at,
+            deleted_at: None,
+            source_path: path,
+            provenance: new.provenance,
+        };
+        if new.captured {
+            self.captured.insert((content_at, id), ())?;
+        }
+        let derived =
+            Derived { links: new.links, names: new.names, tags: record.tags.clone(), timeline: new.timeline };
+        self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
+        self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
+        self.insert_derived(source, id, &derived)?;
+        self.put_record(source, slug, &record, FileState::Present, ours)?;
+        self.announce(
+            id,
+            Some(ChangedPage {
+                source: source.clone(),
+                slug: slug.clone(),
+                record: record.clone(),
+                content: new.content,
+            }),
+        );
+        Ok(Applied { status, record })
+    }
+
+    /// Hides an active page and sends its file to the trash.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn soft_delete(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        mut record: PageRecord,
+        now: i64,
+    ) -> Result<PageRecord, StoreError> {
+        self.dirty += 1;
+        let id = record.id;
+        self.remove_derived(source, id)?;
+        self.deleted.insert((now, id), ())?;
+        self.active -= 1;
+        record.deleted_at = Some(now);
+        self.touch(source, slug, &mut record, FileState::Trashed)?;
+        self.announce(id, None);
+        Ok(record)
+    }
+
+    /// Makes a soft-deleted page active again, as it was.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn restore(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        mut record: PageRecord,
+    ) -> Result<PageRecord, StoreError> {
+        self.dirty += 1;
+        let id = record.id;
+        if let Some(at) = record.deleted_at.take() {
+            self.deleted.remove((at, id))?;
+        }
+        self.active += 1;
+        let derived = self.derived_of(id)?;
+        self.insert_derived(source, id, &derived)?;
+        self.touch(source, slug, &mut record, FileState::Present)?;
+        let content = self.content(id)?;
+        let page =
+            ChangedPage { source: source.clone(), slug: slug.clone(), record: record.clone(), content };
+        self.announce(id, Some(page));
+        Ok(record)
+    }
+
+    /// Purges up to `limit` pages whose recovery window ended before `now`, with everything about them.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<Erased>, StoreError> {
+        let mut due = Vec::new();
+        for row in self.deleted.range(..(now - RECOVERY_MS, 0))?.take(limit) {
+            due.push(row?.0.value());
+        }
+        let mut erased = Vec::with_capacity(due.len());
+        for (at, id) in due {
+            self.dirty += 1;
+            self.deleted.remove((at, id))?;
+            let Some((source, slug)) = self.ids.remove(id)?.map(|guard| {
+                let (source, slug) = guard.value();
+                (source.to_owned(), slug.to_owned())
+            }) else {
+                continue;
+            };
+            let record = super::draft::read::<PageRecord>(
+                self.pages.remove((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value),
+            )?;
+            let content = self.content(id)?;
+            self.contents.remove(id)?;
+            self.derived.remove(id)?;
+            self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
+            if let Some(record) = record {
+                self.paths.remove((source.as_str(), record.source_path.as_str()))?;
+                // The row in `changes` stays, at a new place: followers learn that the page is gone.
+                self.changes.remove(record.seq)?;
+                self.seq += 1;
+                self.changes.insert(self.seq, id)?;
+                let ours = vec![page::file_hash(&content.frontmatter, &content.body)];
+                self.ask_for_file(id, &source, &record.source_path, FileState::Purged, ours)?;
+            }
+            self.announce(id, None);
+            erased.push(Erased { id });
+        }
+        Ok(erased)
+    }
+
+    /// Forgets captures that are too old to be duplicates of anything.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn forget_captures(&mut self, before: i64) -> Result<(), StoreError> {
+        let old: Vec<_> = self
+            .captured
+            .range(..(before, 0))?
+            .map(|row| Ok(row?.0.value()))
+            .collect::<Result<_, StoreError>>()?;
+        for key in old {
+            self.dirty += 1;
+            self.captured.remove(key)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the record a new place in the sequence and asks for its file.
+    fn touch(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: &mut PageRecord,
+        want: FileState,
+    ) -> Result<(), StoreError> {
+        let content = self.content(record.id)?;
+        let ours = vec![page::file_hash(&content.frontmatter, &content.body)];
+        self.changes.remove(record.seq)?;
+        self.seq += 1;
+        record.seq = self.seq;
+        self.put_record(source, slug, record, want, ours)
+    }
+
+    fn put_record(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: &PageRecord,
+        want: FileState,
+        ours: Vec<Hash>,
+    ) -> Result<(), StoreError> {
+        self.pages.insert((source.as_str(), slug.as_str()), to_bytes(record)?.as_slice())?;
+        self.changes.insert(record.seq, record.id)?;
+        self.ask_for_file(record.id, source.as_str(), &record.source_path, want, ours)
+    }
+
+    fn ask_for_file(
+        &mut self,
+        id: u64,
+        source: &str,
+        path: &str,
+        want: FileState,
+        mut ours: Vec<Hash>,
+    ) -> Result<(), StoreError> {
+        // A file that was never written may still hold what an earlier change left.
+        if let Some(waiting) = self.outbox_row(id)? {
+            ours.extend(waiting.ours);
+            ours.dedup();
+            ours.truncate(16);
+        }
+        let row = OutboxRow { seq: self.seq, source: source.to_owned(), path: path.to_owned(), want, ours };
+        self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
+        Ok(())
+    }
+
+    /// The file for a new page: its slug's, unless another page has it.
+    fn free_path(&mut self, source: &SourceId, slug: &Slug, id: u64) -> Result<String, StoreError> {
+        let mut path = page::file_path(slug);
+        let taken = self.paths.get((source.as_str(), path.as_str()))?.is_some();
+        if taken {
+            path = format!("{}~{id}.md", path.trim_end_matches(".md"));
+        }
+        self.paths.insert((source.as_str(), path.as_str()), id)?;
+        Ok(path)
+    }
+
+    fn insert_derived(&mut self, source: &SourceId, id: u64, derived: &Derived) -> Result<(), StoreError> {
+        let source = source.as_str();
+        for name in &derived.names {
+            self.names.insert((source, name.as_str(), id), ())?;
+        }
+        for tag in &derived.tags {
+            self.tags.insert((source, tag.as_str(), id), ())?;
+        }
+        for (i, entry) in (0_u32..).zip(&derived.timeline) {
+            self.timeline.insert((entry.date.as_str(), id, i), ())?;
+        }
+        for link in &derived.links {
+            for (to, key) in link.keys(source) {
+                self.links_in.insert((to, key.as_str(), id), ())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_derived(&mut self, source: &SourceId, id: u64) -> Result<(), StoreError> {
+        let derived = self.derived_of(id)?;
+        let source = source.as_str();
+        for name in &derived.names {
+            self.names.remove((source, name.as_str(), id))?;
+        }
+        for tag in &derived.tags {
+            self.tags.remove((source, tag.as_str(), id))?;
+        }
+        for (i, entry) in (0_u32..).zip(&derived.timeline) {
+            self.timeline.remove((entry.date.as_str(), id, i))?;
+        }
+        for link in &derived.links {
+            for (to, key) in link.keys(source) {
+                self.links_in.remove((to, key.as_str(), id))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LinkRecord {
+    /// The rows under which the link can be found from its other end: source and key.
+    pub(super) fn keys<'a>(&'a self, own_source: &'a str) -> impl Iterator<Item = (&'a str, String)> {
+        let source = self.source.as_deref().unwrap_or(own_source);
+        let slugs = self.slugs.iter().map(move |slug| (source, slug_key(slug)));
+        // Names are those of the page's own source.
+        let names = self.name.iter().map(move |name| (own_source, name_key(name)));
+        slugs.chain(names)
+    }
+}
+
+pub(super) fn slug_key(slug: &str) -> String {
+    format!("s:{slug}")
+}
+
+pub(super) fn name_key(name: &str) -> String {
+    format!("n:{name}")
+}

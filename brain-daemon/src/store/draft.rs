@@ -1,0 +1,162 @@
+//! One write transaction with its tables open: what the jobs of a batch change together.
+
+use std::sync::Arc;
+
+use brain_protocol::{Slug, SourceId};
+use redb::{ReadableTable, Table, WriteTransaction};
+
+use super::record::{
+    Content, Derived, OutboxRow, PageRecord, SourceRecord, Stored, VersionRecord, from_bytes, to_bytes,
+};
+use super::writer::{Change, ChangedPage};
+use super::{StoreError, tables as t};
+
+type Pair = (&'static str, &'static str);
+
+/// The tables of one write transaction. Everything here is seen by later jobs of the same batch at once, by
+/// readers after the commit.
+pub struct Draft<'t> {
+    meta: Table<'t, &'static str, u64>,
+    pub(super) sources: Table<'t, &'static str, &'static [u8]>,
+    pub(super) pages: Table<'t, Pair, &'static [u8]>,
+    pub(super) ids: Table<'t, u64, Pair>,
+    pub(super) contents: Table<'t, u64, &'static [u8]>,
+    pub(super) derived: Table<'t, u64, &'static [u8]>,
+    pub(super) versions: Table<'t, (u64, u32), &'static [u8]>,
+    pub(super) changes: Table<'t, u64, u64>,
+    pub(super) paths: Table<'t, Pair, u64>,
+    pub(super) names: Table<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) links_in: Table<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) tags: Table<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) timeline: Table<'t, (&'static str, u64, u32), ()>,
+    pub(super) deleted: Table<'t, (i64, u64), ()>,
+    pub(super) captured: Table<'t, (i64, u64), ()>,
+    pub(super) outbox: Table<'t, u64, &'static [u8]>,
+    pub(super) next_id: u64,
+    pub(super) seq: u64,
+    pub(super) active: u64,
+    /// Counts writes, so that a job that refuses after writing can be told from one that only looked.
+    pub(super) dirty: u64,
+    /// Whether somebody wants this commit even if only outbox rows go.
+    pub(super) flush: bool,
+    feed: Vec<Change>,
+}
+
+impl<'t> Draft<'t> {
+    /// Opens, and in a new store makes, every table.
+    pub(super) fn open(txn: &'t WriteTransaction) -> Result<Self, StoreError> {
+        let meta = txn.open_table(t::META)?;
+        let number = |key: &str, or: u64| -> Result<u64, StoreError> {
+            Ok(meta.get(key)?.map_or(or, |guard| guard.value()))
+        };
+        let (next_id, seq, active) =
+            (number(t::META_NEXT_ID, 1)?, number(t::META_SEQ, 0)?, number(t::META_ACTIVE, 0)?);
+        Ok(Self {
+            meta,
+            sources: txn.open_table(t::SOURCES)?,
+            pages: txn.open_table(t::PAGES)?,
+            ids: txn.open_table(t::IDS)?,
+            contents: txn.open_table(t::CONTENTS)?,
+            derived: txn.open_table(t::DERIVED)?,
+            versions: txn.open_table(t::VERSIONS)?,
+            changes: txn.open_table(t::CHANGES)?,
+            paths: txn.open_table(t::PATHS)?,
+            names: txn.open_table(t::NAMES)?,
+            links_in: txn.open_table(t::LINKS_IN)?,
+            tags: txn.open_table(t::TAGS)?,
+            timeline: txn.open_table(t::TIMELINE)?,
+            deleted: txn.open_table(t::DELETED)?,
+            captured: txn.open_table(t::CAPTURED)?,
+            outbox: txn.open_table(t::OUTBOX)?,
+            next_id,
+            seq,
+            active,
+            dirty: 0,
+            flush: false,
+            feed: Vec::new(),
+        })
+    }
+
+    /// Writes the counters and hands over what changed, in order. The transaction is complete after this.
+    pub(super) fn finish(mut self) -> Result<Vec<Change>, StoreError> {
+        self.meta.insert(t::META_NEXT_ID, self.next_id)?;
+        self.meta.insert(t::META_SEQ, self.seq)?;
+        self.meta.insert(t::META_ACTIVE, self.active)?;
+        Ok(self.feed)
+    }
+
+    pub(super) fn set_meta(&mut self, key: &'static str, value: u64) -> Result<(), StoreError> {
+        self.meta.insert(key, value)?;
+        Ok(())
+    }
+
+    /// Notes a page's new state for those who follow the store's changes.
+    pub(super) fn announce(&mut self, id: u64, page: Option<ChangedPage>) {
+        self.feed.push(Change { seq: self.seq, id, page: page.map(Arc::new) });
+    }
+
+    /// The page, deleted or not.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
+        read(self.pages.get((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// The text of the page with this id.
+    ///
+    /// # Errors
+    /// When there is none: pages never lose their text before they are purged.
+    pub fn content(&self, id: u64) -> Result<Content, StoreError> {
+        read(self.contents.get(id)?.as_ref().map(redb::AccessGuard::value))?
+            .ok_or_else(|| StoreError::damaged(format!("page {id} has no text")))
+    }
+
+    /// A former version of a page.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
+        read(self.versions.get((id, version))?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// Whether the source is registered.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn has_source(&self, source: &SourceId) -> Result<bool, StoreError> {
+        Ok(self.sources.get(source.as_str())?.is_some())
+    }
+
+    /// Registers a source or changes it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn put_source(&mut self, source: &SourceId, record: &SourceRecord) -> Result<(), StoreError> {
+        self.dirty += 1;
+        self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
+        Ok(())
+    }
+
+    /// Drops the outbox row of a page whose file is as the change `seq` wanted it.
+    pub(super) fn file_done(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
+        if self.outbox_row(id)?.is_some_and(|row| row.seq == seq) {
+            self.dirty += 1;
+            self.outbox.remove(id)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
+        read(self.outbox.get(id)?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    pub(super) fn derived_of(&self, id: u64) -> Result<Derived, StoreError> {
+        Ok(read(self.derived.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
+    }
+}
+
+/// The value behind a guard, if there is one.
+pub(super) fn read<T: Stored>(bytes: Option<&[u8]>) -> Result<Option<T>, StoreError> {
+    bytes.map(from_bytes).transpose()
+}

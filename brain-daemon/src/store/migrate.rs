@@ -1,0 +1,163 @@
+//! Schema numbers and the way from each to the next.
+//!
+//! An older store is copied, then migrated in one transaction: killed in the middle, it is as it was. A newer
+//! one is refused by name of both numbers.
+
+use std::fs;
+use std::path::Path;
+
+use bincode::Options;
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+use serde::Deserialize;
+
+use super::record::{Content, Hash, PageRecord, Provenance, VersionRecord, to_bytes};
+use super::{StoreError, tables as t};
+
+/// The schema that this program reads and writes.
+pub const SCHEMA: u64 = 81;
+
+/// The oldest schema that can be migrated.
+pub const FIRST_SCHEMA: u64 = 80;
+
+/// A number of the `meta` table.
+pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, StoreError> {
+    match txn.open_table(t::META) {
+        Ok(table) => Ok(table.get(key)?.map(|guard| guard.value())),
+        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Brings the store at `path` to [`SCHEMA`].
+pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
+    let place = path.display().to_string();
+    let Some(found) = meta(&db.begin_read()?, t::META_SCHEMA)? else {
+        return Err(StoreError::Damaged(format!("{place} has no schema number: it is not a brain store")));
+    };
+    if found > SCHEMA {
+        return Err(StoreError::Newer { path: place, found, known: SCHEMA });
+    }
+    if found < FIRST_SCHEMA {
+        return Err(StoreError::Damaged(format!(
+            "{place} has schema {found}, older than any brain ever wrote"
+        )));
+    }
+    if found == SCHEMA {
+        return Ok(());
+    }
+    copy_before(path, found)?;
+    let mut txn = db.begin_write()?;
+    txn.set_quick_repair(true);
+    for from in found..SCHEMA {
+        match from {
+            80 => add_provenance(&txn)?,
+            _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
+        }
+        txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
+        tracing::info!(from, to = from + 1, "store migrated");
+    }
+    txn.commit()?;
+    Ok(())
+}
+
+/// Keeps the older store as `brain.redb.v<number>`, complete or not at all.
+fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
+    let kept = path.with_extension(format!("redb.v{schema}"));
+    let half = path.with_extension(format!("redb.v{schema}.tmp"));
+    let io = |e: std::io::Error| StoreError::from_io(&e, &kept.display().to_string());
+    fs::copy(path, &half).map_err(io)?;
+    fs::File::open(&half).and_then(|f| f.sync_all()).map_err(io)?;
+    fs::rename(&half, &kept).map_err(io)
+}
+
+/// A page of schema 80: without provenance.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub(super) struct PageRecord80 {
+    pub(super) id: u64,
+    pub(super) seq: u64,
+    pub(super) version: u32,
+    pub(super) page_type: String,
+    pub(super) title: String,
+    pub(super) tags: Vec<String>,
+    pub(super) aliases: Vec<String>,
+    pub(super) content_hash: Hash,
+    pub(super) chunks: u32,
+    pub(super) bytes: u64,
+    pub(super) created_at: i64,
+    pub(super) updated_at: i64,
+    pub(super) content_at: i64,
+    pub(super) deleted_at: Option<i64>,
+    pub(super) source_path: String,
+}
+
+/// A version of schema 80.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub(super) struct VersionRecord80 {
+    pub(super) record: PageRecord80,
+    pub(super) content: Content,
+}
+
+impl From<PageRecord80> for PageRecord {
+    fn from(old: PageRecord80) -> Self {
+        Self {
+            id: old.id,
+            seq: old.seq,
+            version: old.version,
+            page_type: old.page_type,
+            title: old.title,
+            tags: old.tags,
+            aliases: old.aliases,
+            content_hash: old.content_hash,
+            chunks: old.chunks,
+            bytes: old.bytes,
+            created_at: old.created_at,
+            updated_at: old.updated_at,
+            content_at: old.content_at,
+            deleted_at: old.deleted_at,
+            source_path: old.source_path,
+            provenance: Provenance::default(),
+        }
+    }
+}
+
+/// 80 → 81: pages and their versions get the four provenance columns, all absent.
+fn add_provenance(txn: &WriteTransaction) -> Result<(), StoreError> {
+    let mut pages = txn.open_table(t::PAGES)?;
+    let mut rows = Vec::new();
+    for row in pages.iter()? {
+        let (key, value) = row?;
+        let (source, slug) = key.value();
+        let old: PageRecord80 = from_v80(value.value(), "page")?;
+        rows.push((source.to_owned(), slug.to_owned(), to_bytes(&PageRecord::from(old))?));
+    }
+    for (source, slug, bytes) in rows {
+        pages.insert((source.as_str(), slug.as_str()), bytes.as_slice())?;
+    }
+    let mut versions = txn.open_table(t::VERSIONS)?;
+    let mut keys = Vec::new();
+    for row in versions.iter()? {
+        keys.push(row?.0.value());
+    }
+    for key in keys {
+        let old: VersionRecord80 = match versions.get(key)? {
+            Some(guard) => from_v80(guard.value(), "version of a page")?,
+            None => continue,
+        };
+        let new = VersionRecord { record: old.record.into(), content: old.content };
+        versions.insert(key, to_bytes(&new)?.as_slice())?;
+    }
+    Ok(())
+}
+
+/// A value in the format of schema 80: format byte 1.
+fn from_v80<T: for<'de> Deserialize<'de>>(bytes: &[u8], what: &str) -> Result<T, StoreError> {
+    let rest = match bytes.split_first() {
+        Some((1, rest)) => rest,
+        _ => return Err(StoreError::damaged(format!("a {what} is not of schema 80"))),
+    };
+    bincode::DefaultOptions::new()
+        .deserialize(rest)
+        .map_err(|e| StoreError::damaged(format!("a {what} of schema 80 cannot be read: {e}")))
+}

@@ -1,0 +1,37 @@
+//! The store: everything that must survive, in one redb file.
+//!
+//! Only this room touches redb. It knows records and their invariants (a page, its former versions, what is
+//! derived from it, its place in the sequence of changes, its row in the outbox change together or not at
+//! all); it must not know how pages are parsed, searched, or shown, nor who asks.
+//!
+//! Writing: one thread owns the write transaction and lets everybody who waits share one commit
+//! ([`Store::write`]). Reading: short snapshots through a [`Reader`], which is the only place that decides
+//! whether a caller may see a page. The layout is described in `docs/store.md`.
+
+mod apply;
+mod draft;
+mod error;
+mod migrate;
+mod open;
+mod read;
+mod record;
+mod tables;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod writer;
+
+pub use apply::{Applied, Erased, NewPage};
+pub use draft::Draft;
+pub use error::StoreError;
+pub use migrate::{FIRST_SCHEMA, SCHEMA};
+pub use open::{Store, StoreOptions};
+pub use read::{Counts, Reader, Resolution, Visibility};
+pub use record::{
+    Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
+    TimelineRecord, VersionRecord,
+};
+pub use writer::{Change, CommitHook};
+
+/// How long a soft-deleted page can be restored, in milliseconds: 72 hours.
+pub const RECOVERY_MS: i64 = 72 * 60 * 60 * 1000;

@@ -1,0 +1,272 @@
+//! Opening the store, and keeping it usable when the disk under it is not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use brain_protocol::SourceId;
+use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
+
+use super::read::{Reader, Visibility};
+use super::writer::{CommitHook, Writer};
+use super::{Draft, SourceRecord, StoreError, migrate, tables as t};
+
+/// How a store is opened.
+pub struct StoreOptions {
+    /// Memory for redb's cache, in bytes.
+    pub cache_bytes: usize,
+    /// Writes are refused when the disk has less room than this, in bytes, so that reading goes on.
+    pub min_free_bytes: u64,
+    /// Now, Unix milliseconds: for what is made at the first start.
+    pub now: i64,
+    /// A random number for a new store.
+    pub fresh_id: u64,
+}
+
+/// The store. One a process and file.
+pub struct Store {
+    shared: Arc<Shared>,
+    writer: Writer,
+    store_id: u64,
+}
+
+/// What readers and the writer share.
+pub(super) struct Shared {
+    path: PathBuf,
+    cache_bytes: usize,
+    min_free_bytes: u64,
+    /// `None` only while it is opened anew after a failure of the disk.
+    db: RwLock<Option<Database>>,
+    /// (page id, sequence number) of files that are as they should be and whose outbox rows can go.
+    done_files: Mutex<Vec<(u64, u64)>>,
+}
+
+impl Store {
+    /// Opens the store at `path`, makes it when there is none, migrates it when it is older.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when another process has it, [`StoreError::Newer`] when a newer program wrote it,
+    /// [`StoreError::Damaged`] when it is not a store any more, and what the disk says.
+    pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
+        if !path.exists() {
+            create(path, options)?;
+        }
+        let mut db = open_database(path, options.cache_bytes)?;
+        migrate::upgrade(&mut db, path)?;
+        let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            cache_bytes: options.cache_bytes,
+            min_free_bytes: options.min_free_bytes,
+            db: RwLock::new(Some(db)),
+            done_files: Mutex::default(),
+        });
+        let store_id = migrate::meta(&shared.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        let writer =
+            Writer::start(Arc::clone(&shared), hook).map_err(|e| StoreError::from_io(&e, "store writer"))?;
+        Ok(Self { shared, writer, store_id })
+    }
+
+    /// Runs `work` in the next transaction and waits until it is durable. `work` may run more than once, each
+    /// time on a fresh draft; it must look before it writes.
+    ///
+    /// # Errors
+    /// What `work` refuses, or what the disk says. Nothing was changed then.
+    pub fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.writer.call(work)
+    }
+
+    /// Notes that a page's file is as the change `seq` wanted it. Its outbox row goes with the next commit.
+    pub fn file_done(&self, id: u64, seq: u64) {
+        self.shared.put_back_done_files(vec![(id, seq)]);
+    }
+
+    /// How many outbox rows only wait for the next commit.
+    #[must_use]
+    pub fn done_files(&self) -> usize {
+        self.shared.done_files.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Commits now what [`Store::file_done`] noted.
+    ///
+    /// # Errors
+    /// When the disk refuses; the notes are kept for the next commit.
+    pub fn flush_done_files(&self) -> Result<(), StoreError> {
+        if self.shared.done_files.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            return Ok(());
+        }
+        self.write(|draft| {
+            draft.flush = true;
+            Ok(())
+        })
+    }
+
+    /// A snapshot that shows what `view` may see. Keep it short: the file cannot reuse what it holds.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
+        Ok(Reader::new(self.shared.begin_read()?, view))
+    }
+
+    /// Something to make snapshots with on another thread, the writer's included.
+    #[must_use]
+    pub fn reader_maker(&self) -> ReaderMaker {
+        ReaderMaker { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Random, made with the store: what is derived from it carries it.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.store_id
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+}
+
+/// Makes snapshots; see [`Store::reader_maker`].
+pub struct ReaderMaker {
+    shared: Arc<Shared>,
+}
+
+impl ReaderMaker {
+    /// A snapshot, as from [`Store::read`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
+        Ok(Reader::new(self.shared.begin_read()?, view))
+    }
+}
+
+impl Shared {
+    fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
+        let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        let db = guard
+            .as_ref()
+            .ok_or_else(|| StoreError::Io("the disk failed and the store is being opened again".into()))?;
+        Ok(db.begin_read()?)
+    }
+
+    pub(super) fn take_done_files(&self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut *self.done_files.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn put_back_done_files(&self, files: Vec<(u64, u64)>) {
+        self.done_files.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+    }
+
+    pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
+        if self.db.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+            self.reopen()?;
+        }
+        let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        let db = guard.as_ref().ok_or_else(|| StoreError::Io("the store is not open".into()))?;
+        let mut txn = db.begin_write()?;
+        // Two-phase commit, and a start after a crash that need not walk the file.
+        txn.set_quick_repair(true);
+        Ok(txn)
+    }
+
+    /// Refuses while there is still room to refuse in: a write that fails half-way closes redb.
+    pub(super) fn check_room(&self) -> Result<(), StoreError> {
+        let place = self.path.parent().unwrap_or(&self.path);
+        let Ok(stat) = rustix::fs::statvfs(place) else { return Ok(()) };
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        if free < self.min_free_bytes {
+            return Err(StoreError::DiskFull(format!(
+                "{} has {} MB free, and brain keeps {} MB",
+                place.display(),
+                free / 1_000_000,
+                self.min_free_bytes / 1_000_000
+            )));
+        }
+        Ok(())
+    }
+
+    /// After a failed commit: redb refuses everything once its file has failed, so the file is opened anew.
+    pub(super) fn recover(&self, error: &StoreError) {
+        if matches!(error, StoreError::DiskFull(_) if self.check_room().is_err())
+            && self.begin_write().is_ok()
+        {
+            return;
+        }
+        if let Err(error) = self.reopen() {
+            tracing::error!(%error, "the store cannot be opened again yet");
+        }
+    }
+
+    fn reopen(&self) -> Result<(), StoreError> {
+        let mut guard = self.db.write().unwrap_or_else(PoisonError::into_inner);
+        drop(guard.take());
+        // Readers that are still at work hold the file a little longer.
+        let patience = Instant::now() + Duration::from_secs(2);
+        loop {
+            match open_database(&self.path, self.cache_bytes) {
+                Ok(db) => {
+                    *guard = Some(db);
+                    return Ok(());
+                }
+                Err(StoreError::Locked(_)) if Instant::now() < patience => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
+    let place = path.display().to_string();
+    if fs::metadata(path).is_ok_and(|m| m.len() == 0) {
+        // redb would make a new store of it, and an emptied one would look like a lost brain.
+        return Err(StoreError::Damaged(format!("{place} is empty")));
+    }
+    match Database::builder().set_cache_size(cache_bytes).open(path) {
+        Ok(db) => Ok(db),
+        Err(redb::DatabaseError::DatabaseAlreadyOpen) => Err(StoreError::Locked(place)),
+        Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) => Err(StoreError::from_io(&e, &place)),
+        Err(redb::DatabaseError::Storage(redb::StorageError::Corrupted(what))) => {
+            Err(StoreError::Damaged(format!("{place}: {what}")))
+        }
+        Err(e) => Err(StoreError::Damaged(format!("{place}: {e}"))),
+    }
+}
+
+/// Makes a store beside its place and moves it there when it is whole, so that a file of that name always is one.
+fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
+    let place = path.display().to_string();
+    let io = |e: &std::io::Error| StoreError::from_io(e, &place);
+    let fresh = path.with_extension("redb.new");
+    match fs::remove_file(&fresh) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(&e)),
+        _ => {}
+    }
+    let db = Database::builder().set_cache_size(options.cache_bytes).create(&fresh).map_err(|e| match e {
+        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => io(&e),
+        e => StoreError::Io(format!("{place}: {e}")),
+    })?;
+    let txn = db.begin_write()?;
+    {
+        let mut draft = Draft::open(&txn)?;
+        draft.set_meta(t::META_SCHEMA, migrate::SCHEMA)?;
+        draft.set_meta(t::META_STORE_ID, options.fresh_id)?;
+        draft.put_source(&SourceId::default(), &SourceRecord { path: None, created_at: options.now })?;
+        draft.finish()?;
+    }
+    txn.commit()?;
+    drop(db);
+    fs::rename(&fresh, path).map_err(|e| io(&e))?;
+    if let Some(dir) = path.parent() {
+        fs::File::open(dir).and_then(|d| d.sync_all()).map_err(|e| io(&e))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,470 @@
+//! Reading: short snapshots, and the one place that decides whether a caller may see a page.
+
+use std::collections::BTreeMap;
+
+use brain_protocol::{Slug, SourceId};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata};
+
+use super::apply::{name_key, slug_key};
+use super::draft::read;
+use super::record::{Content, Derived, LinkRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord};
+use super::writer::{Change, ChangedPage};
+use super::{StoreError, migrate, tables as t};
+
+/// Which sources a caller may see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Visibility {
+    /// Every source.
+    All,
+    /// These.
+    Only(Vec<SourceId>),
+}
+
+impl Visibility {
+    /// Whether pages of this source may be seen.
+    #[must_use]
+    pub fn shows(&self, source: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(sources) => sources.iter().any(|s| s.as_str() == source),
+        }
+    }
+}
+
+/// Sizes of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Active pages of all sources.
+    pub active: u64,
+    /// Soft-deleted pages.
+    pub deleted: u64,
+    /// Sources.
+    pub sources: u64,
+    /// Files that are still to be written.
+    pub outbox: u64,
+    /// The last sequence number.
+    pub seq: u64,
+    /// The schema's number.
+    pub schema: u64,
+}
+
+/// Where a link leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// To this page.
+    Page(Box<(SourceId, Slug, PageRecord)>),
+    /// To no page yet.
+    Missing,
+    /// Several pages answer to the name.
+    Ambiguous,
+}
+
+/// An active page that the caller may see.
+pub type Found = (SourceId, Slug, PageRecord);
+
+/// One snapshot of the store, as one caller may see it.
+pub struct Reader {
+    txn: ReadTransaction,
+    view: Visibility,
+}
+
+impl Reader {
+    pub(super) fn new(txn: ReadTransaction, view: Visibility) -> Self {
+        Self { txn, view }
+    }
+
+    fn table<K: redb::Key + 'static, V: redb::Value + 'static>(
+        &self,
+        definition: redb::TableDefinition<'static, K, V>,
+    ) -> Result<ReadOnlyTable<K, V>, StoreError> {
+        Ok(self.txn.open_table(definition)?)
+    }
+
+    /// The one predicate: active, and in a source that the caller may see.
+    fn admits(&self, source: &str, record: &PageRecord) -> bool {
+        record.deleted_at.is_none() && self.view.shows(source)
+    }
+
+    /// The active page.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
+        Ok(self.page_even_deleted(source, slug)?.filter(|record| self.admits(source.as_str(), record)))
+    }
+
+    /// The page, deleted or not, if its source may be seen: for those who restore and for telling "deleted" from
+    /// "never was".
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn page_even_deleted(
+        &self,
+        source: &SourceId,
+        slug: &Slug,
+    ) -> Result<Option<PageRecord>, StoreError> {
+        if !self.view.shows(source.as_str()) {
+            return Ok(None);
+        }
+        let pages = self.table(t::PAGES)?;
+        read(pages.get((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// The active page with this id.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn by_id(&self, id: u64) -> Result<Option<Found>, StoreError> {
+        Ok(self.by_id_even_deleted(id)?.filter(|(source, _, record)| self.admits(source.as_str(), record)))
+    }
+
+    /// The page with this id, deleted or not.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn by_id_even_deleted(&self, id: u64) -> Result<Option<Found>, StoreError> {
+        let Some(guard) = self.table(t::IDS)?.get(id)? else { return Ok(None) };
+        let (source, slug) = guard.value();
+        let (source, slug) = parse_key(source, slug)?;
+        Ok(self.page_even_deleted(&source, &slug)?.map(|record| (source, slug, record)))
+    }
+
+    /// The text of the page with this id.
+    ///
+    /// # Errors
+    /// When there is none, or the store cannot be read.
+    pub fn content(&self, id: u64) -> Result<Content, StoreError> {
+        read(self.table(t::CONTENTS)?.get(id)?.as_ref().map(redb::AccessGuard::value))?
+            .ok_or_else(|| StoreError::Damaged(format!("page {id} has no text")))
+    }
+
+    /// What is derived from the page's text.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn derived(&self, id: u64) -> Result<Derived, StoreError> {
+        Ok(read(self.table(t::DERIVED)?.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
+    }
+
+    /// One former version.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
+        read(self.table(t::VERSIONS)?.get((id, version))?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// The former versions, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn versions(&self, id: u64) -> Result<Vec<VersionRecord>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.table(t::VERSIONS)?.range((id, 0)..=(id, u32::MAX))?.rev() {
+            out.extend(read(Some(row?.1.value()))?);
+        }
+        Ok(out)
+    }
+
+    /// The registered sources that the caller may see.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn sources(&self) -> Result<Vec<(SourceId, SourceRecord)>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.table(t::SOURCES)?.iter()? {
+            let (key, value) = row?;
+            let id = SourceId::parse(key.value()).map_err(|e| StoreError::Damaged(e.to_string()))?;
+            if let Some(record) = read(Some(value.value()))?.filter(|_| self.view.shows(id.as_str())) {
+                out.push((id, record));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Sizes.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn counts(&self) -> Result<Counts, StoreError> {
+        Ok(Counts {
+            active: migrate::meta(&self.txn, t::META_ACTIVE)?.unwrap_or(0),
+            deleted: self.table(t::DELETED)?.len()?,
+            sources: self.table(t::SOURCES)?.len()?,
+            outbox: self.table(t::OUTBOX)?.len()?,
+            seq: migrate::meta(&self.txn, t::META_SEQ)?.unwrap_or(0),
+            schema: migrate::meta(&self.txn, t::META_SCHEMA)?.unwrap_or(0),
+        })
+    }
+
+    /// Calls `each` for active pages, newest change first, beginning below the sequence number `below`, until it
+    /// says stop.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn newest(
+        &self,
+        below: u64,
+        mut each: impl FnMut(Found) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let changes = self.table(t::CHANGES)?;
+        for row in changes.range(..below)?.rev() {
+            if let Some(found) = self.by_id(row?.1.value())?
+                && !each(found)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` for active pages in the order of (source, slug), after the given key, until it says stop.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn in_order(
+        &self,
+        after: (&str, &str),
+        mut each: impl FnMut(Found) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let pages = self.table(t::PAGES)?;
+        for row in pages.range::<(&str, &str)>((Excluded(after), Unbounded))? {
+            let (key, value) = row?;
+            let (source, slug) = key.value();
+            let Some(record) = read::<PageRecord>(Some(value.value()))? else { continue };
+            if !self.admits(source, &record) {
+                continue;
+            }
+            let (source, slug) = parse_key(source, slug)?;
+            if !each((source, slug, record))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` for soft-deleted pages, newest first, until it says stop.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn deleted(&self, mut each: impl FnMut(Found) -> Result<bool, StoreError>) -> Result<(), StoreError> {
+        for row in self.table(t::DELETED)?.iter()?.rev() {
+            let (_, id) = row?.0.value();
+            if let Some(found) = self.by_id_even_deleted(id)?
+                && !each(found)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The active pages that were captured at or after `since` and still have that content, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn captured(&self, since: i64) -> Result<Vec<Found>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.table(t::CAPTURED)?.range((since, 0)..)? {
+            let (at, id) = row?.0.value();
+            out.extend(self.by_id(id)?.filter(|(_, _, record)| record.content_at == at));
+        }
+        Ok(out)
+    }
+
+    /// When the longest deleted page was deleted, Unix milliseconds.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn oldest_deletion(&self) -> Result<Option<i64>, StoreError> {
+        Ok(self.table(t::DELETED)?.first()?.map(|(key, _)| key.value().0))
+    }
+
+    /// Active pages by tag, with their numbers.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn tag_counts(&self, source: Option<&SourceId>) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut counts = BTreeMap::new();
+        for row in self.table(t::TAGS)?.iter()? {
+            let key = row?.0;
+            let (of, tag, _) = key.value();
+            if self.view.shows(of) && source.is_none_or(|s| s.as_str() == of) {
+                *counts.entry(tag.to_owned()).or_insert(0) += 1;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// The ids of active pages of `source` with `tag`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn tagged(&self, source: &SourceId, tag: &str) -> Result<Vec<u64>, StoreError> {
+        self.ids_under(t::TAGS, source.as_str(), tag)
+    }
+
+    fn ids_under(
+        &self,
+        table: redb::TableDefinition<'static, (&'static str, &'static str, u64), ()>,
+        source: &str,
+        key: &str,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.table(table)?.range((source, key, 0)..=(source, key, u64::MAX))? {
+            out.push(row?.0.value().2);
+        }
+        Ok(out)
+    }
+
+    /// Calls `each` with (page, position) for dated lines from `since` to `until` (inclusive days), newest first,
+    /// until it says stop.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn timeline(
+        &self,
+        since: &str,
+        until: &str,
+        mut each: impl FnMut(&Found, usize) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let table = self.table(t::TIMELINE)?;
+        for row in table.range((since, 0, 0)..=(until, u64::MAX, u32::MAX))?.rev() {
+            let (_, id, position) = row?.0.value();
+            if let Some(found) = self.by_id(id)?
+                && !each(&found, position as usize)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a link of a page in `own_source` leads now.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn resolve(&self, link: &LinkRecord, own_source: &SourceId) -> Result<Resolution, StoreError> {
+        let source = link.source.as_deref().map_or_else(|| Ok(own_source.clone()), SourceId::parse);
+        if let Ok(source) = source {
+            for slug in &link.slugs {
+                let Ok(slug) = Slug::parse(slug.as_str()) else { continue };
+                if let Some(record) = self.page(&source, &slug)? {
+                    return Ok(Resolution::Page(Box::new((source, slug, record))));
+                }
+            }
+        }
+        let Some(name) = &link.name else { return Ok(Resolution::Missing) };
+        let mut answering = Vec::new();
+        for id in self.ids_under(t::NAMES, own_source.as_str(), name)? {
+            answering.extend(self.by_id(id)?);
+        }
+        Ok(match (answering.pop(), answering.is_empty()) {
+            (Some(one), true) => Resolution::Page(Box::new(one)),
+            (Some(_), false) => Resolution::Ambiguous,
+            (None, _) => Resolution::Missing,
+        })
+    }
+
+    /// The active pages with a link that leads to this page, with those links.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn backlinks(&self, to: &Found) -> Result<Vec<(Found, LinkRecord)>, StoreError> {
+        let (source, slug, record) = to;
+        let mut keys = vec![slug_key(slug.as_str())];
+        keys.extend(self.derived(record.id)?.names.iter().map(|name| name_key(name)));
+        let mut from = std::collections::BTreeSet::new();
+        for key in keys {
+            from.extend(self.ids_under(t::LINKS_IN, source.as_str(), &key)?);
+        }
+        let mut out = Vec::new();
+        for id in from {
+            let Some(page) = self.by_id(id)? else { continue };
+            for link in self.derived(id)?.links {
+                if let Resolution::Page(target) = self.resolve(&link, &page.0)?
+                    && target.2.id == record.id
+                {
+                    out.push((page.clone(), link));
+                }
+            }
+        }
+        out.sort_by(|a, b| (&a.0.0, &a.0.1).cmp(&(&b.0.0, &b.0.1)));
+        Ok(out)
+    }
+
+    /// The active pages with a link to a slug that no page has yet, with those links.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn links_to_missing(
+        &self,
+        source: &SourceId,
+        slug: &Slug,
+    ) -> Result<Vec<(Found, LinkRecord)>, StoreError> {
+        let mut out = Vec::new();
+        for id in self.ids_under(t::LINKS_IN, source.as_str(), &slug_key(slug.as_str()))? {
+            let Some(page) = self.by_id(id)? else { continue };
+            for link in self.derived(id)?.links {
+                let names_it = link.slugs.iter().any(|s| s == slug.as_str());
+                if names_it && self.resolve(&link, &page.0)? == Resolution::Missing {
+                    out.push((page.clone(), link));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Up to `limit` changes after the sequence number `after`, in order, for those who follow the store.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn changes_after(&self, after: u64, limit: usize) -> Result<Vec<Change>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.table(t::CHANGES)?.range(after + 1..)?.take(limit) {
+            let (seq, id) = row?;
+            let (seq, id) = (seq.value(), id.value());
+            let page = match self.by_id_even_deleted(id)?.filter(|(_, _, record)| record.deleted_at.is_none())
+            {
+                Some((source, slug, record)) => {
+                    let content = self.content(id)?;
+                    Some(std::sync::Arc::new(ChangedPage { source, slug, record, content }))
+                }
+                None => None,
+            };
+            out.push(Change { seq, id, page });
+        }
+        Ok(out)
+    }
+
+    /// How many changes there are after the sequence number `after`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn changes_after_count(&self, after: u64) -> Result<u64, StoreError> {
+        Ok(self.table(t::CHANGES)?.range(after + 1..)?.count() as u64)
+    }
+
+    /// The outbox row of a page.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
+        read(self.table(t::OUTBOX)?.get(id)?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// The ids in the outbox.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn outbox(&self) -> Result<Vec<u64>, StoreError> {
+        self.table(t::OUTBOX)?.iter()?.map(|row| Ok(row?.0.value())).collect()
+    }
+}
+
+/// A key that was valid when it was stored.
+fn parse_key(source: &str, slug: &str) -> Result<(SourceId, Slug), StoreError> {
+    let damaged = |e: brain_protocol::NameError| StoreError::Damaged(format!("key of a page: {e}"));
+    Ok((SourceId::parse(source).map_err(damaged)?, Slug::parse(slug).map_err(damaged)?))
+}

@@ -1,0 +1,206 @@
+//! The values of the store's tables, and their bytes.
+//!
+//! A stored value is one format byte and then bincode. A format is never changed: a new one gets the next
+//! number and [`super::migrate`] turns the old rows into it.
+
+use bincode::Options;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::StoreError;
+
+/// A SHA-256 digest.
+pub type Hash = [u8; 32];
+
+/// A page without its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRecord {
+    /// Stable for the page's whole life; never used again.
+    pub id: u64,
+    /// Place of the last change in the store's sequence.
+    pub seq: u64,
+    /// Number of the present version, from 1.
+    pub version: u32,
+    /// The page's type.
+    pub page_type: String,
+    /// The page's title.
+    pub title: String,
+    /// The page's tags, in the author's order.
+    pub tags: Vec<String>,
+    /// Other names that the page answers to.
+    pub aliases: Vec<String>,
+    /// SHA-256 of the normalised body.
+    pub content_hash: Hash,
+    /// In how many chunks the body is.
+    pub chunks: u32,
+    /// Length of the body in bytes.
+    pub bytes: u64,
+    /// First stored, Unix milliseconds.
+    pub created_at: i64,
+    /// Last changed, Unix milliseconds.
+    pub updated_at: i64,
+    /// When this body came in, Unix milliseconds: the 24 hours of the duplicate check begin here.
+    pub content_at: i64,
+    /// Soft-deleted, Unix milliseconds.
+    pub deleted_at: Option<i64>,
+    /// The page's file, relative to its source's directory.
+    pub source_path: String,
+    /// Where the page came from. Schema 81.
+    pub provenance: Provenance,
+}
+
+/// Where a page came from: the columns that schema 81 added. All absent for pages of schema 80.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The door: `capture-cli`, `put_page`, `import` …
+    pub source_kind: Option<String>,
+    /// Where the content was, for example `file:///home/me/note.md`.
+    pub source_uri: Option<String>,
+    /// The operation that took it in.
+    pub ingested_via: Option<String>,
+    /// When, Unix milliseconds.
+    pub ingested_at: Option<i64>,
+}
+
+/// A page's text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// The YAML between the `---` lines, verbatim; empty when there is none.
+    pub frontmatter: String,
+    /// The markdown below it, verbatim.
+    pub body: String,
+}
+
+/// What is derived from a page's text and stands in tables of its own. Kept beside the page, so that exactly
+/// these rows go when the page changes, whatever a later program would derive.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Derived {
+    /// Links in the order of the text.
+    pub links: Vec<LinkRecord>,
+    /// Normalised names (file name and aliases) for bare `[[name]]` links.
+    pub names: Vec<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Dated lines.
+    pub timeline: Vec<TimelineRecord>,
+}
+
+/// A link as the author wrote it, not resolved: pages come and go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// The source that is named, else the page's own.
+    pub source: Option<String>,
+    /// Slugs it may mean, best first; empty for a bare name.
+    pub slugs: Vec<String>,
+    /// The normalised name, for a bare `[[name]]`, or for `[[a:b]]` when there is no source `a`.
+    pub name: Option<String>,
+    /// `mentions` or the frontmatter key.
+    pub kind: String,
+    /// What the author wrote as target.
+    pub raw: String,
+}
+
+/// A dated line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineRecord {
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    /// What happened.
+    pub text: String,
+    /// What stands in `[Source: …]`.
+    pub source: Option<String>,
+}
+
+/// A former version of a page, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionRecord {
+    /// The page as it was.
+    pub record: PageRecord,
+    /// Its text as it was.
+    pub content: Content,
+}
+
+/// A registered source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRecord {
+    /// Its directory; `None` for `pages/` in the home.
+    pub path: Option<String>,
+    /// Registered, Unix milliseconds.
+    pub created_at: i64,
+}
+
+/// A page whose file may not yet be as the store says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutboxRow {
+    /// The change that asked for it.
+    pub seq: u64,
+    /// The page's source.
+    pub source: String,
+    /// The file, relative to the source's directory.
+    pub path: String,
+    /// What the file should become.
+    pub want: FileState,
+    /// Digests of what brain may have left in the file before: anything else is somebody's work and stays.
+    pub ours: Vec<Hash>,
+}
+
+/// What a page's file should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileState {
+    /// The page's text.
+    Present,
+    /// In `.trash/`.
+    Trashed,
+    /// Gone from `.trash/` too.
+    Purged,
+}
+
+/// A value with a format number and bytes of its own.
+pub(super) trait Stored: Serialize + DeserializeOwned {
+    /// The format byte.
+    const FORMAT: u8;
+    /// What it is, for errors.
+    const WHAT: &'static str;
+}
+
+macro_rules! stored {
+    ($($type:ty = $format:literal, $what:literal;)*) => {
+        $(impl Stored for $type { const FORMAT: u8 = $format; const WHAT: &'static str = $what; })*
+    };
+}
+
+stored! {
+    PageRecord = 2, "page";
+    Content = 1, "text of a page";
+    Derived = 1, "derived rows of a page";
+    VersionRecord = 2, "version of a page";
+    SourceRecord = 1, "source";
+    OutboxRow = 1, "outbox row";
+}
+
+fn options() -> impl Options {
+    bincode::DefaultOptions::new()
+}
+
+/// The bytes of a value.
+pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
+    let mut out = vec![T::FORMAT];
+    options()
+        .serialize_into(&mut out, value)
+        .map_err(|e| StoreError::damaged(format!("a {} cannot be stored: {e}", T::WHAT)))?;
+    Ok(out)
+}
+
+/// The value that `bytes` hold.
+pub(super) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, StoreError> {
+    match bytes.split_first() {
+        Some((&format, rest)) if format == T::FORMAT => options()
+            .deserialize(rest)
+            .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::WHAT))),
+        first => Err(StoreError::damaged(format!(
+            "a {} has format {}, expected {}",
+            T::WHAT,
+            first.map_or(0, |(f, _)| *f),
+            T::FORMAT
+        ))),
+    }
+}

@@ -1,0 +1,48 @@
+//! The names and types of redb's tables. Derived tables begin with what they are looked up by.
+
+use redb::TableDefinition;
+
+/// Numbers about the store itself; see the constants below.
+pub(super) const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
+/// Source id → [`super::SourceRecord`].
+pub(super) const SOURCES: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("sources");
+/// (source, slug) → [`super::PageRecord`].
+pub(super) const PAGES: TableDefinition<'static, (&str, &str), &[u8]> = TableDefinition::new("pages");
+/// Page id → (source, slug).
+pub(super) const IDS: TableDefinition<'static, u64, (&str, &str)> = TableDefinition::new("ids");
+/// Page id → [`super::Content`].
+pub(super) const CONTENTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("contents");
+/// Page id → [`super::Derived`]. A deleted page keeps its row and loses what the row
+/// stands for in the tables below.
+pub(super) const DERIVED: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("derived");
+/// (page id, version) → [`super::VersionRecord`].
+pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> = TableDefinition::new("versions");
+/// Sequence number → page id. One row a page, at its last change; a purged page keeps its row.
+pub(super) const CHANGES: TableDefinition<'static, u64, u64> = TableDefinition::new("changes");
+/// (source, path) → page id.
+pub(super) const PATHS: TableDefinition<'static, (&str, &str), u64> = TableDefinition::new("paths");
+/// (source, name, page id).
+pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("names");
+/// (source, target, page id that links), where target is `s:<slug>` or `n:<name>`.
+pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in");
+/// (source, tag, page id).
+pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("tags");
+/// (date, page id, position in the page).
+pub(super) const TIMELINE: TableDefinition<'static, (&str, u64, u32), ()> = TableDefinition::new("timeline");
+/// (deleted at in Unix milliseconds, page id).
+pub(super) const DELETED: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("deleted");
+/// (when its body came in, page id) of captured pages: the 24 hours of the duplicate check.
+pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("captured");
+/// Page id → [`super::OutboxRow`].
+pub(super) const OUTBOX: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("outbox");
+
+/// The schema's number.
+pub(super) const META_SCHEMA: &str = "schema";
+/// The id of the next page.
+pub(super) const META_NEXT_ID: &str = "next_id";
+/// The last sequence number.
+pub(super) const META_SEQ: &str = "seq";
+/// Active pages.
+pub(super) const META_ACTIVE: &str = "active";
+/// Random, made with the store: what is derived from it carries it.
+pub(super) const META_STORE_ID: &str = "store_id";

@@ -1,0 +1,216 @@
+//! The one writer: a thread that owns the write transaction and lets everybody who waits share one commit.
+//!
+//! A job is answered only after the commit that holds it is on disk. While one commit is being flushed the next
+//! jobs gather, so that the cost of a flush is divided by however many wait. A job looks before it writes: one
+//! that refuses without having written costs the others nothing; one that fails after it wrote takes the whole
+//! transaction back, and the batch runs again without it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+
+use super::open::Shared;
+use super::record::{Content, PageRecord};
+use super::{Draft, StoreError};
+
+/// The most jobs that share one commit: bounds the time that the first one waits for the last.
+const MAX_BATCH: usize = 256;
+
+/// How many jobs may wait before a caller has to wait for room.
+const QUEUE: usize = 1024;
+
+/// A page after a committed change, for those who derive something from pages.
+#[derive(Debug)]
+pub struct ChangedPage {
+    /// The page's source.
+    pub source: SourceId,
+    /// The page's slug.
+    pub slug: Slug,
+    /// The page.
+    pub record: PageRecord,
+    /// Its text.
+    pub content: Content,
+}
+
+/// One committed change.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Its place in the sequence.
+    pub seq: u64,
+    /// The page's id.
+    pub id: u64,
+    /// The page now; `None` when it is deleted or purged.
+    pub page: Option<Arc<ChangedPage>>,
+}
+
+/// Called with the changes of each commit, in order, after it is durable and before anybody is answered.
+pub type CommitHook = Box<dyn Fn(Vec<Change>) + Send>;
+
+/// Work in the queue. Object-safe, so that one queue carries every kind of answer.
+pub(super) trait Job: Send {
+    /// Does the work in the draft. May be called again with a fresh draft.
+    fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError>;
+    /// Tells the waiter how it ended.
+    fn end(self: Box<Self>, result: Result<(), StoreError>);
+}
+
+struct Call<T, F> {
+    work: F,
+    output: Option<T>,
+    answer: SyncSender<Result<T, StoreError>>,
+}
+
+impl<T, F> Job for Call<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send,
+{
+    fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError> {
+        self.output = Some((self.work)(draft)?);
+        Ok(())
+    }
+
+    fn end(self: Box<Self>, result: Result<(), StoreError>) {
+        let Self { output, answer, .. } = *self;
+        // A waiter that went away has its page all the same.
+        let _ = answer.send(result.and_then(|()| output.ok_or(StoreError::Closed)));
+    }
+}
+
+/// The queue in front of the writer thread.
+pub(super) struct Writer {
+    queue: Option<SyncSender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(shared: Arc<Shared>, hook: CommitHook) -> std::io::Result<Self> {
+        let (queue, jobs) = sync_channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || serve(&shared, &jobs, &hook))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Runs `work` in the next transaction and waits until it is durable.
+    pub(super) fn call<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (answer, outcome) = sync_channel(1);
+        let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
+        queue.send(Box::new(Call { work, output: None, answer })).map_err(|_| StoreError::Closed)?;
+        outcome.recv().map_err(|_| StoreError::Closed)?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
+    while let Ok(first) = jobs.recv() {
+        let mut batch = vec![first];
+        while batch.len() < MAX_BATCH
+            && let Ok(job) = jobs.try_recv()
+        {
+            batch.push(job);
+        }
+        commit(shared, batch, hook);
+    }
+}
+
+/// Runs a batch in one transaction, again without the job that spoiled it if one does, and answers everybody.
+fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
+    let mut waiting = batch;
+    loop {
+        match attempt(shared, &mut waiting) {
+            Ok((changes, refusals)) => {
+                if !changes.is_empty() {
+                    hook(changes);
+                }
+                for (job, refusal) in waiting.into_iter().zip(refusals) {
+                    job.end(refusal.map_or(Ok(()), Err));
+                }
+                return;
+            }
+            Err(Spoiled { by: Some(index), error }) => waiting.remove(index).end(Err(error)),
+            Err(Spoiled { by: None, error }) => {
+                tracing::error!(%error, jobs = waiting.len(), "commit failed");
+                shared.recover(&error);
+                for job in waiting {
+                    job.end(Err(error.again()));
+                }
+                return;
+            }
+        }
+        if waiting.is_empty() {
+            return;
+        }
+    }
+}
+
+struct Spoiled {
+    /// The job that is to blame; `None` when it is the store.
+    by: Option<usize>,
+    error: StoreError,
+}
+
+impl From<StoreError> for Spoiled {
+    fn from(error: StoreError) -> Self {
+        Self { by: None, error }
+    }
+}
+
+type Refusals = Vec<Option<StoreError>>;
+
+fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, Refusals), Spoiled> {
+    let txn = shared.begin_write()?;
+    let mut draft = Draft::open(&txn)?;
+    let mut refusals = Vec::with_capacity(jobs.len());
+    for (index, job) in jobs.iter_mut().enumerate() {
+        let before = draft.dirty;
+        let result = catch_unwind(AssertUnwindSafe(|| job.run(&mut draft))).unwrap_or_else(|_| {
+            Err(Fault::new(FaultCode::Internal, "a defect in brain stopped this write; nothing was changed")
+                .hint("the log of the daemon has the place; please report it")
+                .into())
+        });
+        match result {
+            Ok(()) => refusals.push(None),
+            Err(error) if error.is_refusal() && draft.dirty == before => refusals.push(Some(error)),
+            Err(error) if error.is_refusal() => return Err(Spoiled { by: Some(index), error }),
+            Err(error) => return Err(Spoiled { by: None, error }),
+        }
+    }
+    if draft.dirty > 0 {
+        shared.check_room()?;
+    }
+    // A file that is on disk does not deserve a flush of its own: its outbox row goes with the next commit.
+    let files = if draft.dirty > 0 || draft.flush { shared.take_done_files() } else { Vec::new() };
+    for &(id, seq) in &files {
+        if let Err(error) = draft.file_done(id, seq) {
+            shared.put_back_done_files(files);
+            return Err(error.into());
+        }
+    }
+    if draft.dirty == 0 {
+        return Ok((Vec::new(), refusals));
+    }
+    let committed = draft.finish().and_then(|changes| Ok((changes, txn.commit()?)));
+    match committed {
+        Ok((changes, ())) => Ok((changes, refusals)),
+        Err(error) => {
+            shared.put_back_done_files(files);
+            Err(error.into())
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! `brain capture`: the ways in, what is refused, and what is answered.
+
+use std::fs;
+
+use brain_tests::TestHome;
+
+#[test]
+fn a_first_capture_starts_the_daemon_and_is_there() {
+    let home = TestHome::new();
+    let page = home.json(["capture", "A first thought"]);
+    assert_eq!(page["status"], "created");
+    let text = fs::read_to_string(page["path"].as_str().unwrap()).unwrap();
+    assert!(text.ends_with("A first thought"), "{text}");
+}
+
+#[test]
+fn words_file_and_standard_input_each_give_a_page_that_names_its_origin() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let words = home.json(["capture", "three", "words", "here"]);
+    assert_eq!(words["source_uri"], "cli:argument");
+    assert_eq!(home.get(words["slug"].as_str().unwrap())["body"], "three words here");
+    let piped = home.json_with(["capture", "--stdin"], b"from a pipe\n");
+    assert_eq!(piped["source_uri"], "cli:stdin");
+    let file = home.outside().join("note.md");
+    fs::write(&file, "from a file\n").unwrap();
+    let filed = home.json(["capture", "--file", file.to_str().unwrap()]);
+    assert_eq!(filed["source_uri"], format!("file://{}", file.display()));
+    for page in [&words, &piped, &filed] {
+        assert_eq!(page["source_kind"], "capture-cli");
+        assert_eq!(page["status"], "created");
+        let stored = home.get(page["slug"].as_str().unwrap());
+        assert_eq!(stored["source_uri"], page["source_uri"]);
+        assert_eq!(stored["source_kind"], "capture-cli");
+    }
+}
+
+#[test]
+fn two_ways_at_once_are_a_usage_error_and_store_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let file = home.outside().join("note.md");
+    fs::write(&file, "x").unwrap();
+    let file = file.to_str().unwrap();
+    for args in
+        [&["capture", "word", "--stdin"][..], &["capture", "word", "--file", file], &["capture", "--stdin", "--file", file]]
+    {
+        assert_eq!(home.fault_with(args, b"y", 2)["code"], "usage", "{args:?}");
+    }
+    assert_eq!(home.json(["status"])["pages"], 0);
+}
+
+#[test]
+fn nothing_or_only_white_space_ends_with_2_and_names_all_three_ways() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let blank = home.outside().join("blank.md");
+    fs::write(&blank, "\u{FEFF} \n\t\r\n\u{3000}").unwrap();
+    let cases: [(&[&str], &[u8]); 5] = [
+        (&["capture"], b""),
+        (&["capture", "  ", "\n\t"], b""),
+        (&["capture", "--stdin"], b""),
+        (&["capture", "--stdin"], b" \r\n\t \n"),
+        (&["capture", "--file", blank.to_str().unwrap()], b""),
+    ];
+    for (args, stdin) in cases {
+        let ran = home.brain_with(args, stdin).expect(2);
+        for way in ["words", "--file", "--stdin"] {
+            assert!(ran.stderr.contains(way), "{args:?} does not name {way}: {ran:?}");
+        }
+        assert_eq!(ran.stdout, "");
+    }
+    assert_eq!(home.json(["status"])["pages"], 0);
+}
+
+#[test]
+fn frontmatter_without_content_is_nothing_to_capture() {
+    let home = TestHome::new();
+    let error = home.fault_with(["capture", "--stdin"], b"---\ntitle: Only a head\n---\n\n", 2);
+    assert_eq!(error["code"], "empty_content");
+    assert_eq!(home.json(["status"])["pages"], 0);
+}
+
+#[test]
+fn a_missing_file_ends_with_1_and_names_enoent_and_the_path() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let ran = home.brain(["capture", "--file", "/no/such/note.md"]).expect(1);
+    assert!(ran.stderr.contains("ENOENT") && ran.stderr.contains("/no/such/note.md"), "{ran:?}");
+}
+
+#[test]
+fn a_nul_byte_is_refused_with_the_input_and_the_offset() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let file = home.outside().join("nul.md");
+    fs::write(&file, b"ab\0cd").unwrap();
+    let error = home.fault(["capture", "--file", file.to_str().unwrap()], 1);
+    assert_eq!(error["code"], "binary_content");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(file.to_str().unwrap()) && message.contains("byte 2"), "{message}");
+    let mut late = vec![b'a'; 70_000];
+    late.push(0);
+    let error = home.fault_with(["capture", "--stdin"], &late, 1);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("standard input") && message.contains("byte 70000"), "{message}");
+    assert_eq!(home.json(["status"])["pages"], 0);
+}
+
+#[test]
+fn invalid_utf8_is_refused_with_the_input_and_the_offset() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for (bytes, offset) in [(&b"abc\xff"[..], 3), (b"\xed\xa0\x80 lone surrogate", 0), ("é".as_bytes().split_at(1).0, 0)] {
+        let error = home.fault_with(["capture", "--stdin"], bytes, 1);
+        assert_eq!(error["code"], "binary_content");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("standard input") && message.contains(&format!("byte {offset}")), "{message}");
+    }
+    let word = OsString::from_vec(b"na\xefve".to_vec());
+    let error = home.fault([OsString::from("capture"), word], 1);
+    assert!(error["message"].as_str().unwrap().contains("byte 2"), "{error}");
+    assert_eq!(home.json(["status"])["pages"], 0);
+}
+
+#[test]
+fn five_million_bytes_are_taken_and_one_more_is_not() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut text = "All work and no play makes a long page indeed. ".repeat(110_000).into_bytes();
+    text.truncate(5_000_000);
+    text[4_999_999] = b'x';
+    let page = home.json_with(["capture", "--stdin"], &text);
+    assert_eq!(page["status"], "created");
+    let body = home.get(page["slug"].as_str().unwrap());
+    assert_eq!(body["body"].as_str().unwrap().as_bytes(), text);
+    text.push(b'y');
+    let error = home.fault_with(["capture", "--stdin"], &text, 1);
+    assert_eq!(error["code"], "too_large");
+    let file = home.outside().join("big.md");
+    fs::write(&file, &text).unwrap();
+    let error = home.fault(["capture", "--file", file.to_str().unwrap()], 1);
+    assert_eq!(error["code"], "too_large");
+    assert!(error["message"].as_str().unwrap().contains("big.md"), "{error}");
+    assert_eq!(home.json(["status"])["pages"], 1);
+}
+
+#[test]
+fn json_has_exactly_the_fields_of_the_contract() {
+    let home = TestHome::new();
+    let page = home.json(["capture", "shape"]);
+    let mut fields: Vec<&str> = page.as_object().unwrap().keys().map(String::as_str).collect();
+    fields.retain(|f| *f != "warnings");
+    fields.sort_unstable();
+    let mut expected = [
+        "slug", "status", "duplicate", "chunks", "content_hash", "written", "path", "source_id", "source_kind",
+        "source_uri", "captured_at",
+    ];
+    expected.sort_unstable();
+    assert_eq!(fields, expected);
+    assert_eq!(page["duplicate"], false);
+    assert_eq!(page["written"], true);
+    assert_eq!(page["source_id"], "default");
+    let hash = page["content_hash"].as_str().unwrap();
+    assert!(hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)), "{hash}");
+    let at = page["captured_at"].as_str().unwrap();
+    assert!(at.len() == 24 && at.ends_with('Z') && at.as_bytes()[19] == b'.', "{at}");
+    let slug = page["slug"].as_str().unwrap();
+    assert_eq!(slug, format!("inbox/{}-{}", &at[..10], &hash[..8]));
+    assert_eq!(page["path"], home.page_file(slug).to_str().unwrap());
+}
+
+#[test]
+fn quiet_prints_the_slug_and_nothing_else() {
+    let home = TestHome::new();
+    let first = home.brain(["capture", "hush", "--quiet"]).expect(0);
+    let slug = first.stdout.trim_end();
+    assert!(slug.starts_with("inbox/") && first.stdout == format!("{slug}\n"), "{first:?}");
+    assert_eq!(first.stderr, "", "even starting the daemon is silent");
+    assert_eq!(home.brain(["capture", "-q", "hush"]).expect(0).stdout, first.stdout);
+}
+
+#[test]
+fn an_unregistered_source_ends_with_4_and_says_how_to_register_it() {
+    let home = TestHome::new();
+    let error = home.fault(["capture", "x", "--source", "work"], 4);
+    assert_eq!(error["code"], "unknown_source");
+    let said = format!("{} {}", error["message"], error["hint"]);
+    assert!(said.contains("work") && said.contains("brain sources add work --path <path>"), "{said}");
+    assert!(said.contains("register it first") && said.contains("default"), "the registered ones are listed: {said}");
+    assert_eq!(home.fault(["capture", "x", "--source", "Bad_Source"], 2)["code"], "invalid_source");
+}
+
+#[test]
+fn an_unusual_type_is_taken_with_a_warning_and_no_word_is_refused() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let ran = home.brain(["capture", "x marks", "--type", "recipe"]).expect(0);
+    assert!(ran.stderr.contains("warning") && ran.stderr.contains("recipe"), "{ran:?}");
+    let page = home.json(["capture", "y marks", "--type", "recipe"]);
+    assert!(page["warnings"][0].as_str().unwrap().contains("recipe"), "{page}");
+    for usual in ["note", "idea", "observation"] {
+        let page = home.json(["capture", &format!("usual {usual}"), "--type", usual]);
+        assert_eq!(page["warnings"], serde_json::json!([]));
+        assert_eq!(home.get(page["slug"].as_str().unwrap())["type"], usual);
+    }
+    for bad in ["Big Idea", "", "Ä"] {
+        assert_eq!(home.fault(["capture", "z", "--type", bad], 2)["code"], "usage", "{bad}");
+    }
+}
+
+#[test]
+fn a_slug_of_ones_own_is_used_and_a_bad_one_is_refused_with_the_nearest() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let page = home.json(["capture", "mine", "--slug", "ideas/my-own"]);
+    assert_eq!(page["slug"], "ideas/my-own");
+    assert!(home.page_file("ideas/my-own").exists());
+    let error = home.fault(["capture", "mine", "--slug", "Ideas/My Own"], 2);
+    assert_eq!(error["code"], "invalid_slug");
+    assert!(error["hint"].as_str().unwrap().contains("ideas/my-own"), "{error}");
+    for bad in ["../etc/passwd", "/abs", "a//b", "a/./b", "a%2fb", "a\\b", "a\u{202E}b", "a\u{0}b".trim_end_matches('\0')] {
+        if bad.contains('\0') {
+            continue;
+        }
+        assert_eq!(home.fault(["capture", "x", "--slug", bad], 2)["code"], "invalid_slug", "{bad:?}");
+    }
+}

@@ -1,0 +1,242 @@
+//! What a capture does with frontmatter, and when two captures are one.
+
+use std::fs;
+
+use brain_tests::TestHome;
+use serde_json::Value;
+
+fn captured(home: &TestHome, text: &str, flags: &[&str]) -> Value {
+    let args: Vec<&str> = ["capture", "--stdin"].iter().chain(flags).copied().collect();
+    home.json_with(args, text.as_bytes())
+}
+
+fn file_of(page: &Value) -> String {
+    fs::read_to_string(page["path"].as_str().unwrap()).unwrap()
+}
+
+fn blocks(text: &str) -> usize {
+    text.lines().filter(|line| *line == "---").count()
+}
+
+#[test]
+fn the_files_frontmatter_is_merged_with_keys_order_and_comments_kept() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = "---\n# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  deep: true\n---\n\nThe body.\n";
+    let file = file_of(&captured(&home, text, &[]));
+    let kept = "# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  deep: true\n";
+    assert!(file.contains(kept), "{file}");
+    assert_eq!(blocks(&file), 2, "one block: {file}");
+    assert!(file.ends_with("---\n\nThe body.\n"), "{file}");
+    for added in ["type: note", "title: The body.", "captured_at: ", "captured_via: capture-cli"] {
+        assert!(file.contains(added), "{added} is missing: {file}");
+    }
+}
+
+#[test]
+fn flags_win_over_the_file_and_the_file_over_the_defaults() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = |n: u32| format!("---\ntype: observation\ntitle: From the file\ntags: [one]\n---\nBody {n}\n");
+    let page = home.get(captured(&home, &text(1), &[])["slug"].as_str().unwrap());
+    assert_eq!((&page["type"], &page["title"]), (&"observation".into(), &"From the file".into()));
+    assert_eq!(page["tags"], serde_json::json!(["one"]));
+    let flags = ["--type", "idea", "--title", "From the flag", "--tag", "two", "--tag", "#One"];
+    let page = home.get(captured(&home, &text(2), &flags)["slug"].as_str().unwrap());
+    assert_eq!((&page["type"], &page["title"]), (&"idea".into(), &"From the flag".into()));
+    assert_eq!(page["tags"], serde_json::json!(["one", "two"]));
+    let frontmatter = page["frontmatter"].as_str().unwrap();
+    assert_eq!(frontmatter.matches("title:").count(), 1, "{frontmatter}");
+    assert_eq!(frontmatter.matches("type:").count(), 1, "{frontmatter}");
+    let page = home.get(captured(&home, "Neither flag nor file\n", &[])["slug"].as_str().unwrap());
+    assert_eq!((&page["type"], &page["title"]), (&"note".into(), &"Neither flag nor file".into()));
+}
+
+#[test]
+fn a_title_with_yaml_in_it_comes_back_as_it_was_given() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for title in ["a: b # c", "\"quoted\" & 'single'", "- list?", "yes", "2026-11-21", "{x: [y]}", "tab\there", "🦀 emoji"] {
+        let page = captured(&home, &format!("body of {title}"), &[&format!("--title={title}")]);
+        assert_eq!(home.get(page["slug"].as_str().unwrap())["title"], title.replace('\t', " ").as_str().to_owned());
+    }
+}
+
+#[test]
+fn captured_at_and_captured_via_of_the_file_are_kept() {
+    let home = TestHome::new();
+    let text = "---\ncaptured_at: 2020-01-02T03:04:05.678Z\ncaptured_via: phone\n---\nOld note\n";
+    let page = captured(&home, text, &[]);
+    assert_eq!(page["captured_at"], "2020-01-02T03:04:05.678Z");
+    let file = file_of(&page);
+    assert!(file.contains("captured_via: phone") && !file.contains("capture-cli"), "{file}");
+}
+
+#[test]
+fn malformed_yaml_ends_with_1_names_line_and_column_and_stores_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for yaml in ["title: [1, 2\ntype: note\n", "title: \"open\ntype: note\n", "a: 1\na: 2\n", "title: x\n\tbad: tab\n"] {
+        let text = format!("---\n{yaml}---\nBody\n");
+        let error = home.fault_with(["capture", "--stdin"], text.as_bytes(), 1);
+        assert_eq!(error["code"], "invalid_frontmatter", "{yaml:?}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("line ") && message.contains("column "), "{yaml:?}: {message}");
+        assert!(message.contains("standard input"), "{message}");
+    }
+    let text = "---\nfine: 1\nwrong: [1, 2\n---\nBody\n";
+    let message = home.fault_with(["capture", "--stdin"], text.as_bytes(), 1)["message"].to_string();
+    let line: u32 = message.split("line ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    assert!((3..=4).contains(&line), "the line is one of the file: {message}");
+    assert_eq!(home.json(["status"])["pages"], 0);
+    assert!(!home.path().join("pages/inbox").exists());
+}
+
+#[test]
+fn crlf_bom_empty_block_and_rules_in_the_body_are_handled() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let page = captured(&home, "\u{FEFF}---\r\ntitle: Windows\r\n---\r\nLine one\r\nLine two\r\n", &[]);
+    let stored = home.get(page["slug"].as_str().unwrap());
+    assert_eq!(stored["title"], "Windows");
+    assert_eq!(stored["body"], "Line one\r\nLine two\r\n", "the text keeps its own characters");
+    let page = captured(&home, "---\n---\nAn empty block\n", &[]);
+    assert_eq!(home.get(page["slug"].as_str().unwrap())["title"], "An empty block");
+    assert_eq!(blocks(&file_of(&page)), 2);
+    let body = "---\n\nProse first, then a rule.\n\n---\n\nAnd more.\n";
+    let page = captured(&home, body, &[]);
+    let stored = home.get(page["slug"].as_str().unwrap());
+    assert_eq!(stored["body"], body);
+    assert_eq!(stored["title"], "Prose first, then a rule.");
+    let page = captured(&home, "Above\n\n---\n\nBelow\n", &[]);
+    let file = file_of(&page);
+    assert!(file.ends_with("---\n\nAbove\n\n---\n\nBelow\n"), "{file}");
+}
+
+#[test]
+fn unicode_arrives_to_the_byte() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = "👩‍👩‍👧‍👦 naïve cafe\u{301} 日本語 ไทย العربية \u{1F1E9}\u{1F1EA} \u{200D} z̴͉̊a̷\n\tend  ";
+    let page = captured(&home, text, &[]);
+    assert_eq!(home.get(page["slug"].as_str().unwrap())["body"], text);
+    assert!(file_of(&page).ends_with(text));
+    let plain = home.brain(["get", page["slug"].as_str().unwrap()]).expect(0);
+    assert!(plain.stdout.contains(text), "{plain:?}");
+}
+
+#[test]
+fn a_long_first_line_gives_a_title_of_at_most_80_characters() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for line in ["🦀".repeat(200), "日".repeat(300), format!("# {}", "word ".repeat(60))] {
+        let page = captured(&home, &line, &[]);
+        let title = home.get(page["slug"].as_str().unwrap())["title"].as_str().unwrap().to_owned();
+        assert!((1..=80).contains(&title.chars().count()), "{title}");
+        assert!(line.trim_start_matches("# ").starts_with(title.trim_end_matches('…').trim_end()), "{title}");
+    }
+    let page = captured(&home, "---\n\n***\n\n", &[]);
+    assert_eq!(home.get(page["slug"].as_str().unwrap())["title"], "Capture");
+}
+
+#[test]
+fn one_text_has_one_slug_whatever_its_type_and_the_type_makes_a_version() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let first = captured(&home, "The same text", &[]);
+    let again = captured(&home, "The same text", &[]);
+    assert_eq!(again["status"], "unchanged");
+    assert_eq!(again["duplicate"], true);
+    assert_eq!(again["captured_at"], first["captured_at"]);
+    let other = captured(&home, "The same text", &["--type", "idea"]);
+    assert_eq!(other["slug"], first["slug"]);
+    assert_eq!(other["status"], "updated");
+    let slug = first["slug"].as_str().unwrap();
+    assert_eq!(home.get(slug)["type"], "idea");
+    let versions = home.json(["history", slug]);
+    assert_eq!(versions["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(versions["versions"][1]["type"], "note");
+    assert_eq!(home.json(["status"])["pages"], 1);
+}
+
+#[test]
+fn a_duplicate_is_recognised_after_the_daemon_was_killed() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let first = captured(&home, "Remember me", &[]);
+    daemon.kill();
+    let _daemon = home.daemon();
+    let again = captured(&home, "Remember me", &[]);
+    assert_eq!((&again["status"], &again["slug"]), (&"unchanged".into(), &first["slug"]));
+    assert_eq!(again["captured_at"], first["captured_at"]);
+}
+
+#[test]
+fn the_hash_is_one_for_every_door_and_every_way_to_write_the_text() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let hash = captured(&home, "Café au lait\nsecond line", &[])["content_hash"].clone();
+    let same = [
+        "Cafe\u{301} au lait\nsecond line",
+        "Café au lait\r\nsecond line\r\n",
+        "Café au lait\rsecond line",
+        "\u{FEFF}\n  Café au lait\nsecond line  \n\n",
+        "---\ntitle: Other\n---\nCafé au lait\nsecond line\n",
+    ];
+    for text in same {
+        assert_eq!(captured(&home, text, &[])["content_hash"], hash, "{text:?}");
+    }
+    assert_eq!(home.put("doors/put", same[1])["content_hash"], hash);
+    let dir = home.outside().join("vault");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("imported.md"), same[0]).unwrap();
+    home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(home.get("imported")["content_hash"], hash);
+    assert_ne!(captured(&home, "café au lait\nsecond line", &[])["content_hash"], hash, "case counts");
+    let page = home.get("imported");
+    assert_eq!(page["body"], same[0], "the stored text keeps its own characters");
+}
+
+#[test]
+fn prose_of_2500_to_4000_characters_is_two_chunks_and_a_short_note_is_one() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let sentence = "The quick brown fox jumps over the lazy dog near the quiet river bank. ";
+    for (length, chunks) in [(300, 1), (1999, 1), (2500, 2), (3000, 2), (4000, 2)] {
+        let text: String = sentence.chars().cycle().take(length - 1).chain(['.']).collect();
+        assert_eq!(captured(&home, &text, &[])["chunks"], chunks, "{length} characters");
+    }
+    let thai: String = "ภาษาไทยไม่มีช่องว่างระหว่างคำ".chars().cycle().take(2600).collect();
+    assert_eq!(captured(&home, &thai, &[])["chunks"], 2, "counted in characters, not bytes");
+}
+
+#[test]
+fn other_content_with_the_same_eight_digits_is_never_overwritten() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = "A text whose slug is taken";
+    let probe = captured(&home, text, &["--slug", "probe"]);
+    let hash = probe["content_hash"].as_str().unwrap();
+    let date = &probe["captured_at"].as_str().unwrap()[..10];
+    let taken = format!("inbox/{date}-{}", &hash[..8]);
+    home.put(&taken, "I was here first");
+    let page = captured(&home, text, &[]);
+    assert_eq!(page["slug"], format!("inbox/{date}-{}", &hash[8..16]));
+    assert_eq!(page["status"], "created");
+    assert_eq!(home.get(&taken)["body"], "I was here first");
+    let again = captured(&home, text, &[]);
+    assert_eq!((&again["slug"], &again["status"]), (&page["slug"], &"unchanged".into()));
+}
+
+#[test]
+fn a_capture_onto_a_deleted_page_brings_it_back_and_says_so() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let page = captured(&home, "Gone and back", &[]);
+    let slug = page["slug"].as_str().unwrap();
+    home.json(["delete", slug]);
+    let back = captured(&home, "Gone and back", &[]);
+    assert_eq!((&back["status"], &back["slug"]), (&"restored".into(), &page["slug"]));
+    assert_eq!(home.get(slug)["body"], "Gone and back");
+    assert!(home.page_file(slug).exists());
+}
