@@ -9,6 +9,8 @@ use brain_daemon::{cli, daemon};
 use brain_protocol::{Fault, FaultCode};
 
 fn main() -> ExitCode {
+    // What a brain holds is its owner's alone, whatever the mode of the directory it lies in.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     match cli::parse() {
         Ok(command) => run(command),
         Err(error) => {

@@ -106,7 +106,7 @@ fn daemon(brain: &Brain) -> Result<Finding, Fault> {
 fn socket(brain: &Brain) -> Result<Finding, Fault> {
     let path = brain.config.socket(&brain.home);
     let Ok(meta) = std::fs::symlink_metadata(&path) else {
-        return fail(format!("{} is not there", path.display()), "brain stop && brain status");
+        return fail(format!("{} is not there", path.display()), "brain stop");
     };
     let mode = meta.permissions().mode() & 0o777;
     if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {
@@ -150,9 +150,19 @@ fn index(brain: &Brain) -> Result<Finding, Fault> {
     if let Some(reason) = brain.index.degraded() {
         return warn(reason, "brain status");
     }
-    let pages = brain.store.read(Visibility::All)?.counts()?.active;
-    let Some(index) = brain.index.get() else { return fail("not open", "brain stop && brain status") };
-    let docs = index.doc_count();
+    let Some(index) = brain.index.get() else { return fail("not open", "brain stop") };
+    let count = || -> Result<(u64, u64), Fault> {
+        Ok((index.doc_count(), brain.store.read(Visibility::All)?.counts()?.active))
+    };
+    let (mut docs, mut pages) = count()?;
+    // A write between the two counts is no finding.
+    for _ in 0..5 {
+        if docs == pages {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        (docs, pages) = count()?;
+    }
     if docs != pages {
         return warn(
             format!("the index has {docs} pages, the store {pages}"),

@@ -15,22 +15,26 @@ use brain_protocol::{
 };
 
 use super::intake::{IMPORT, new_page, read_document};
-use super::put::same_page;
+use super::put::{same_page, says_the_same};
 use super::{Brain, Caller, Progress};
 use crate::files;
-use crate::page::Document;
+use crate::page::Frontmatter;
 use crate::store::{Applied, NewPage, PageRecord};
 
 /// Files that share a commit.
 const BATCH: usize = 500;
+/// Bytes of files that share a commit: bounds the memory of an import.
+const BATCH_BYTES: u64 = 8_000_000;
 /// How many failures a reply names.
 const MAX_NAMED: usize = 1000;
 
+/// A file to import: its path in the directory, its place, and the slug it gets.
+type Source = (String, PathBuf, Slug);
+
 /// A file that can be stored.
-#[derive(Clone)]
 struct Ready {
     slug: Slug,
-    document: Document,
+    frontmatter: Frontmatter,
     page: NewPage,
 }
 
@@ -81,7 +85,7 @@ impl Brain {
         let total = all as u64;
         let files = one_slug_each(found.files, &mut tally);
         let mut done = total - files.len() as u64;
-        for batch in files.chunks(BATCH) {
+        for batch in batches(&files) {
             if !progress.at(done, total) || self.is_stopping() {
                 let message = format!("the import ended early, after {done} of {total} files");
                 return Err(Fault::new(FaultCode::Cancelled, message)
@@ -135,7 +139,7 @@ impl Brain {
     }
 
     /// Reads and parses files on all cores.
-    fn work_out(&self, batch: &[(String, PathBuf, Slug)], tally: &mut Tally) -> Vec<Ready> {
+    fn work_out(&self, batch: &[Source], tally: &mut Tally) -> Vec<Ready> {
         let now = self.clock.now();
         let next = AtomicUsize::new(0);
         let results: Mutex<Vec<(usize, Result<Ready, String>)>> = Mutex::new(Vec::with_capacity(batch.len()));
@@ -175,15 +179,14 @@ impl Brain {
     ) -> Result<(), Fault> {
         let now = self.clock.now();
         let place = source.clone();
-        let mut ready = Some(ready);
         if dry_run {
-            return self.compare(source, &ready.take().unwrap_or_default(), tally);
+            return self.compare(source, &ready, tally);
         }
         let applied = self.store.write(move |draft| {
             let mut out: Vec<Applied> = Vec::new();
-            for Ready { slug, document, page } in ready.iter().flatten() {
+            for Ready { slug, frontmatter, page } in &ready {
                 if let Some(record) = draft.page(&place, slug)?.filter(|r| r.deleted_at.is_none())
-                    && same_page(draft, record.id, document)?
+                    && same_page(draft, record.id, frontmatter, &page.content.body)?
                 {
                     out.push(Applied { status: WriteStatus::Unchanged, record });
                     continue;
@@ -207,15 +210,13 @@ impl Brain {
     /// What a dry run says: the same decisions, from a snapshot.
     fn compare(&self, source: &SourceId, ready: &[Ready], tally: &mut Tally) -> Result<(), Fault> {
         let reader = self.store.read(crate::store::Visibility::All)?;
-        for Ready { slug, document, .. } in ready {
+        for Ready { slug, frontmatter, page } in ready {
             let status = match reader.page(source, slug)? {
                 None => WriteStatus::Created,
-                Some(record) => {
-                    let stored = super::intake::stored_document(&reader.content(record.id)?)?;
-                    let same = stored.body == document.body
-                        && stored.frontmatter.same_content(&document.frontmatter, super::intake::STAMPS);
-                    if same { WriteStatus::Unchanged } else { WriteStatus::Updated }
+                Some(record) if says_the_same(&reader.content(record.id)?, frontmatter, &page.content.body)? => {
+                    WriteStatus::Unchanged
                 }
+                Some(_) => WriteStatus::Updated,
             };
             tally.count(status);
         }
@@ -244,6 +245,22 @@ impl Brain {
     }
 }
 
+/// Cuts the files into batches of [`BATCH`] files and about [`BATCH_BYTES`] at the most.
+fn batches(files: &[Source]) -> Vec<&[Source]> {
+    let (mut out, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (i, file) in files.iter().enumerate() {
+        if i > start && (i - start == BATCH || bytes > BATCH_BYTES) {
+            out.push(&files[start..i]);
+            (start, bytes) = (i, 0);
+        }
+        bytes += std::fs::metadata(&file.1).map_or(0, |m| m.len());
+    }
+    if start < files.len() {
+        out.push(&files[start..]);
+    }
+    out
+}
+
 /// One file as a page.
 fn ready(path: &str, place: &Path, slug: &Slug, now: i64) -> Result<Ready, String> {
     let size = std::fs::metadata(place).map_err(|e| e.to_string())?.len();
@@ -253,12 +270,13 @@ fn ready(path: &str, place: &Path, slug: &Slug, now: i64) -> Result<Ready, Strin
     let bytes = std::fs::read(place).map_err(|e| e.to_string())?;
     let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
     let provenance = IMPORT.provenance(format!("file://{}", place.display()), now);
-    let page = new_page(slug, document.clone(), provenance, false).map_err(|fault| fault.message)?;
-    Ok(Ready { slug: slug.clone(), document, page })
+    let frontmatter = document.frontmatter.clone();
+    let page = new_page(slug, document, provenance, false).map_err(|fault| fault.message)?;
+    Ok(Ready { slug: slug.clone(), frontmatter, page })
 }
 
 /// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is taken.
-fn one_slug_each(files: Vec<(String, PathBuf)>, tally: &mut Tally) -> Vec<(String, PathBuf, Slug)> {
+fn one_slug_each(files: Vec<(String, PathBuf)>, tally: &mut Tally) -> Vec<Source> {
     let mut by_slug: HashMap<Slug, Vec<String>> = HashMap::new();
     let mut named = Vec::with_capacity(files.len());
     for (path, place) in files {

@@ -8,12 +8,10 @@ use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceI
 use super::{Brain, Caller};
 use crate::clock::rfc3339;
 use crate::page::normal_tag;
-use crate::store::{PageRecord, RECOVERY_MS, Reader};
+use crate::store::{Found, RECOVERY_MS, Reader};
 
 /// The longest listing in one answer.
 const MAX_LIMIT: u32 = 1000;
-
-type Found = (SourceId, Slug, PageRecord);
 
 impl Brain {
     pub(super) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {

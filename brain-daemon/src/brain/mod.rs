@@ -139,7 +139,7 @@ impl Brain {
             Request::Status => self.status(caller).map(Reply::Status),
             Request::Stop => Ok(Reply::Stopping),
             Request::Capture(r) => self.capture(caller, r).map(Reply::Written),
-            Request::Put(r) => self.put(caller, r).map(Reply::Written),
+            Request::Put(r) => self.put(caller, &r).map(Reply::Written),
             Request::Get(r) => self.get(caller, &r).map(Reply::Page),
             Request::Search(r) => self.search(caller, r).map(Reply::Hits),
             Request::List(r) => self.list(caller, &r).map(Reply::Pages),

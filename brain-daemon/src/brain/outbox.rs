@@ -48,7 +48,7 @@ impl FileReport {
 impl Brain {
     /// Brings the file of a page in line with the store.
     pub(super) fn agree(&self, source: &SourceId, record: &PageRecord) -> FileReport {
-        let mut path = self.home.pages().join(&record.source_path);
+        let mut path = self.file_place(source, record);
         let problem = match self.agree_by_id(record.id) {
             Ok(place) => {
                 path = place.unwrap_or(path);

@@ -7,11 +7,11 @@ use super::intake::{
     PUT_PAGE, STAMPS, new_page, origin_label, origin_uri, read_document, stamp, stored_document,
 };
 use super::{Brain, Caller};
-use crate::page::Document;
-use crate::store::{Applied, Draft, StoreError};
+use crate::page::Frontmatter;
+use crate::store::{Applied, Content, Draft, StoreError};
 
 impl Brain {
-    pub(super) fn put(&self, caller: &Caller, request: Put) -> Result<Written, Fault> {
+    pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<Written, Fault> {
         let now = self.clock.now();
         let document = read_document(&request.content, &origin_label(&request.origin))?;
         let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
@@ -28,7 +28,7 @@ impl Brain {
             }
             if let Some(record) = &existing
                 && record.deleted_at.is_none()
-                && same_page(draft, record.id, &document)?
+                && same_page(draft, record.id, &document.frontmatter, &document.body)?
             {
                 let stored = stored_document(&draft.content(record.id)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
@@ -47,12 +47,21 @@ impl Brain {
 }
 
 /// Whether the stored page says the same: body to the letter, frontmatter but for its stamps.
-pub(super) fn same_page(draft: &Draft<'_>, id: u64, document: &Document) -> Result<bool, StoreError> {
-    let stored = draft.content(id)?;
-    if stored.body != document.body {
+pub(super) fn same_page(
+    draft: &Draft<'_>,
+    id: u64,
+    frontmatter: &Frontmatter,
+    body: &str,
+) -> Result<bool, StoreError> {
+    Ok(says_the_same(&draft.content(id)?, frontmatter, body)?)
+}
+
+/// Whether a stored page and a new one differ in their stamps at most.
+pub(super) fn says_the_same(stored: &Content, frontmatter: &Frontmatter, body: &str) -> Result<bool, Fault> {
+    if stored.body != body {
         return Ok(false);
     }
-    Ok(stored_document(&stored)?.frontmatter.same_content(&document.frontmatter, STAMPS))
+    Ok(stored_document(stored)?.frontmatter.same_content(frontmatter, STAMPS))
 }
 
 fn refuse_empty(slug: &str, exists: bool) -> Fault {

@@ -46,7 +46,7 @@ pub fn markdown_files(dir: &Path) -> Found {
         match entry.path().strip_prefix(dir).ok().and_then(Path::to_str) {
             Some(path) => found.files.push((path.to_owned(), entry.path().to_owned())),
             None => {
-                found.unreadable.push((entry.path().display().to_string(), "its name is not UTF-8".into()))
+                found.unreadable.push((entry.path().display().to_string(), "its name is not UTF-8".into()));
             }
         }
     }

@@ -120,12 +120,13 @@ impl<'a> Gather<'a> {
             }
             self.named(number, allowed.as_ref(), &mut named)?;
             match &pruned {
-                Some(query) if count >= segment.reader.max_doc() / LOOSE => {
+                Some(query) if std::env::var_os("ADD").is_none() && count >= segment.reader.max_doc() / LOOSE => {
                     self.by_pruning(query.as_ref(), stats, number, allowed.as_ref(), &mut best)?;
                 }
                 _ => self.by_adding(stats, number, allowed, &mut best)?,
             }
         }
+        if std::env::var_os("P1").is_some() { return Ok(()); }
         let mut docs: Vec<(u32, u32, [bool; 3])> =
             best.heap.into_iter().map(|Reverse((_, segment, doc))| (segment, doc, [false; 3])).chain(named).collect();
         docs.sort_unstable();

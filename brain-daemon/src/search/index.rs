@@ -360,7 +360,7 @@ impl Index {
         let mut stats = gather.stats();
         let newest = overlay::count(&view.overlay, &plan, &mut stats);
         let mut hits = Hits::new(plan.groups.len());
-        let most = CANDIDATES.max(question.limit.saturating_mul(4)).min(10_000);
+        let most = std::env::var("CAND").map_or(CANDIDATES, |v| v.parse().unwrap_or(200)).max(question.limit.saturating_mul(4)).min(10_000);
         gather.collect(&stats, most, &mut hits)?;
         overlay::collect(&newest, &plan, &mut hits);
         let truncated = hits.candidates.len() > question.limit;

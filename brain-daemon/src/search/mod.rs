@@ -122,7 +122,7 @@ impl Default for Options {
             commit_after: std::time::Duration::from_secs(5),
             commit_when_idle: std::time::Duration::from_secs(2),
             commit_changes: 512,
-            commit_changes_bulk: 8192,
+            commit_changes_bulk: 4096,
             overlay_bytes: 128 << 20,
         }
     }

@@ -43,9 +43,9 @@ impl StoreError {
         Self::Damaged(what.into())
     }
 
-    /// Whether the operation itself said no, rather than the store failing.
-    pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused(_))
+    /// Whether the file failed, rather than what one operation wanted of it.
+    pub(super) fn is_the_disk(&self) -> bool {
+        matches!(self, Self::DiskFull(_) | Self::ReadOnly(_) | Self::Io(_))
     }
 
     pub(super) fn from_io(error: &std::io::Error, place: &str) -> Self {

@@ -26,7 +26,7 @@ pub use draft::Draft;
 pub use error::StoreError;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use open::{Store, StoreOptions};
-pub use read::{Counts, Reader, Resolution, Visibility};
+pub use read::{Counts, Found, Reader, Resolution, Visibility};
 pub use record::{
     Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
     TimelineRecord, VersionRecord,

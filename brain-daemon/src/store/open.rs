@@ -149,6 +149,7 @@ impl ReaderMaker {
 
 impl Shared {
     fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
+        self.ensure_open()?;
         let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
         let db = guard
             .as_ref()
@@ -165,9 +166,7 @@ impl Shared {
     }
 
     pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
-        if self.db.read().unwrap_or_else(PoisonError::into_inner).is_none() {
-            self.reopen()?;
-        }
+        self.ensure_open()?;
         let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
         let db = guard.as_ref().ok_or_else(|| StoreError::Io("the store is not open".into()))?;
         let mut txn = db.begin_write()?;
@@ -193,15 +192,18 @@ impl Shared {
     }
 
     /// After a failed commit: redb refuses everything once its file has failed, so the file is opened anew.
-    pub(super) fn recover(&self, error: &StoreError) {
-        if matches!(error, StoreError::DiskFull(_) if self.check_room().is_err())
-            && self.begin_write().is_ok()
-        {
-            return;
-        }
+    pub(super) fn recover(&self) {
         if let Err(error) = self.reopen() {
             tracing::error!(%error, "the store cannot be opened again yet");
         }
+    }
+
+    /// Opens the file again if an earlier attempt failed.
+    fn ensure_open(&self) -> Result<(), StoreError> {
+        if self.db.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+            self.reopen()?;
+        }
+        Ok(())
     }
 
     fn reopen(&self) -> Result<(), StoreError> {
@@ -216,7 +218,7 @@ impl Shared {
                     return Ok(());
                 }
                 Err(StoreError::Locked(_)) if Instant::now() < patience => {
-                    std::thread::sleep(Duration::from_millis(5))
+                    std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(error) => return Err(error),
             }

@@ -143,10 +143,12 @@ fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
                 }
                 return;
             }
-            Err(Spoiled { by: Some(index), error }) => waiting.remove(index).end(Err(error)),
-            Err(Spoiled { by: None, error }) => {
+            Err(Spoiled { by: Blame::Job(index), error }) => waiting.remove(index).end(Err(error)),
+            Err(Spoiled { by, error }) => {
                 tracing::error!(%error, jobs = waiting.len(), "commit failed");
-                shared.recover(&error);
+                if by == Blame::Disk {
+                    shared.recover();
+                }
                 for job in waiting {
                     job.end(Err(error.again()));
                 }
@@ -160,14 +162,23 @@ fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
 }
 
 struct Spoiled {
-    /// The job that is to blame; `None` when it is the store.
-    by: Option<usize>,
+    by: Blame,
     error: StoreError,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blame {
+    /// The job at this place of the batch; the others run again.
+    Job(usize),
+    /// There is too little room to begin.
+    Room,
+    /// The file could not be read or written.
+    Disk,
 }
 
 impl From<StoreError> for Spoiled {
     fn from(error: StoreError) -> Self {
-        Self { by: None, error }
+        Self { by: Blame::Disk, error }
     }
 }
 
@@ -186,13 +197,13 @@ fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, R
         });
         match result {
             Ok(()) => refusals.push(None),
-            Err(error) if error.is_refusal() && draft.dirty == before => refusals.push(Some(error)),
-            Err(error) if error.is_refusal() => return Err(Spoiled { by: Some(index), error }),
-            Err(error) => return Err(Spoiled { by: None, error }),
+            Err(error) if error.is_the_disk() => return Err(error.into()),
+            Err(error) if draft.dirty == before => refusals.push(Some(error)),
+            Err(error) => return Err(Spoiled { by: Blame::Job(index), error }),
         }
     }
     if draft.dirty > 0 {
-        shared.check_room()?;
+        shared.check_room().map_err(|error| Spoiled { by: Blame::Room, error })?;
     }
     // A file that is on disk does not deserve a flush of its own: its outbox row goes with the next commit.
     let files = if draft.dirty > 0 || draft.flush { shared.take_done_files() } else { Vec::new() };

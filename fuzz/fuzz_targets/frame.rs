@@ -1,0 +1,23 @@
+//! Bytes from the socket: greeting, frames, requests and answers. Whatever decodes must encode to bytes that decode to it.
+#![no_main]
+
+use brain_protocol::{Answer, HELLO_LEN, Hello, Request, decode, encode, read_frame};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Some(Ok(bytes)) = data.get(..HELLO_LEN).map(<[u8; HELLO_LEN]>::try_from) {
+        let _ = Hello::from_bytes(&bytes);
+    }
+    let mut rest = data;
+    while let Ok(payload) = read_frame(&mut rest) {
+        let _ = decode::<Request>(&payload);
+    }
+    if let Ok(request) = decode::<Request>(data) {
+        let bytes = encode(&request).expect("what was decoded fits");
+        assert_eq!(decode::<Request>(&bytes).expect("and decodes"), request);
+    }
+    if let Ok(answer) = decode::<Answer>(data) {
+        let bytes = encode(&answer).expect("what was decoded fits");
+        assert!(decode::<Answer>(&bytes).is_ok());
+    }
+});

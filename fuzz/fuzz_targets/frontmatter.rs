@@ -1,0 +1,21 @@
+//! Frontmatter: a document that parses survives its file, and edits keep it readable.
+#![no_main]
+
+use brain_daemon::page::{Document, content_hash, decode_text};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = decode_text(data) else { return };
+    let Ok(document) = Document::parse(text) else { return };
+    let again = Document::parse(&document.render()).expect("a rendered document parses");
+    assert_eq!(again, document);
+    assert_eq!(content_hash(&again.body), content_hash(&document.body));
+    let mut edited = document.clone();
+    edited.frontmatter.set("title", "A: title # with 'marks'");
+    edited.frontmatter.set_list("tags", &["a".into(), "no".into()]);
+    edited.frontmatter.remove("type");
+    let _ = edited.frontmatter.adopt(&document.frontmatter, &["title"]);
+    let read = Document::parse(&edited.render()).expect("an edited document parses");
+    assert_eq!(read.frontmatter.title().as_deref(), Some("A: title # with 'marks'"));
+    assert_eq!(read.body, document.body);
+});

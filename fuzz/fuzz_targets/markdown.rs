@@ -1,0 +1,24 @@
+//! Everything that is read out of a page's body.
+#![no_main]
+
+use brain_daemon::page::{chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE};
+use brain_protocol::Slug;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = decode_text(data) else { return };
+    let slug = Slug::parse("people/ann").expect("a slug");
+    let _ = links(&slug, text, &Frontmatter::empty());
+    for entry in timeline(text) {
+        assert_eq!(entry.date.len(), 10);
+    }
+    assert!(derive_title(text).chars().count() <= MAX_TITLE);
+    let mut end = 0;
+    for chunk in chunks(text) {
+        assert_eq!(chunk.start, end);
+        assert!(text[chunk.clone()].chars().count() < 2500);
+        end = chunk.end;
+    }
+    assert!(end == text.len() || text.trim().is_empty());
+    let _ = Slug::from_path(text).map(|slug| Slug::parse(slug.as_str()).expect("a slug from a path is a slug"));
+});

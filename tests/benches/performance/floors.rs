@@ -1,0 +1,154 @@
+//! What things cost at the least: the disk, a socket, redb and tantivy, each alone.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use redb::{Database, TableDefinition};
+use tantivy::collector::TopDocs;
+use tantivy::query::QueryParser;
+use tantivy::schema::{Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{Index, IndexReader, TantivyDocument, doc};
+
+use super::notes::Notes;
+
+const TABLE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("notes");
+
+/// Writes a block to a file of the same disk and waits for the disk.
+pub(crate) struct Disk(File);
+
+impl Disk {
+    pub(crate) fn new(dir: &Path) -> Self {
+        let file = File::create(dir.join("fsync-floor")).unwrap();
+        file.write_all_at(&vec![0; 1 << 20], 0).unwrap();
+        file.sync_all().unwrap();
+        Self(file)
+    }
+
+    pub(crate) fn sync(&self, n: usize) -> Duration {
+        let block = [n as u8; 4096];
+        let began = Instant::now();
+        self.0.write_all_at(&block, (n as u64 % 256) * 4096).unwrap();
+        self.0.sync_data().unwrap();
+        began.elapsed()
+    }
+}
+
+/// A thread that sends back what it gets.
+pub(crate) struct Echo(UnixStream);
+
+impl Echo {
+    pub(crate) fn new() -> Self {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            let mut buffer = [0_u8; 200];
+            while far.read_exact(&mut buffer).and_then(|()| far.write_all(&buffer)).is_ok() {}
+        });
+        Self(near)
+    }
+
+    pub(crate) fn round_trip(&mut self) -> Duration {
+        let mut buffer = [7_u8; 200];
+        let began = Instant::now();
+        self.0.write_all(&buffer).unwrap();
+        self.0.read_exact(&mut buffer).unwrap();
+        began.elapsed()
+    }
+}
+
+/// redb with one table and nothing else.
+pub(crate) struct Redb(Database);
+
+impl Redb {
+    pub(crate) fn new(dir: &Path, name: &str) -> Self {
+        Self(Database::builder().set_cache_size(16_000_000).create(dir.join(name)).unwrap())
+    }
+
+    /// Commits these values, as safely as brain does.
+    pub(crate) fn commit(&self, values: &[(u64, &[u8])]) -> Duration {
+        let began = Instant::now();
+        let mut txn = self.0.begin_write().unwrap();
+        txn.set_quick_repair(true);
+        {
+            let mut table = txn.open_table(TABLE).unwrap();
+            for (key, value) in values {
+                table.insert(key, value).unwrap();
+            }
+        }
+        txn.commit().unwrap();
+        began.elapsed()
+    }
+
+    /// Stores these notes, 500 a commit.
+    pub(crate) fn fill(&self, notes: &Notes, count: usize) -> Duration {
+        let texts: Vec<Vec<u8>> = (0..count).map(|n| notes.note(n).content().into_bytes()).collect();
+        let rows: Vec<(u64, &[u8])> = (0_u64..).zip(texts.iter().map(Vec::as_slice)).collect();
+        rows.chunks(500).map(|rows| self.commit(rows)).sum()
+    }
+}
+
+/// How long opening a store takes, and nothing else.
+pub(crate) fn reopen(store: &Path) -> Duration {
+    let began = Instant::now();
+    let db = Database::builder().set_cache_size(16_000_000).open(store).unwrap();
+    let took = began.elapsed();
+    drop(db);
+    took
+}
+
+/// tantivy with titles and bodies, stemmed, and nothing else.
+pub(crate) struct Tantivy {
+    reader: IndexReader,
+    parser: QueryParser,
+    /// How long indexing took.
+    pub(crate) built: Duration,
+}
+
+impl Tantivy {
+    pub(crate) fn new(dir: &Path, notes: &Notes, count: usize) -> Self {
+        std::fs::create_dir_all(dir).unwrap();
+        let mut schema = Schema::builder();
+        let stemmed = TextFieldIndexing::default()
+            .set_tokenizer("en_stem")
+            .set_index_option(IndexRecordOption::WithFreqsAndPositions);
+        let text = TextOptions::default().set_indexing_options(stemmed);
+        let slug: Field = schema.add_text_field("slug", STRING | STORED);
+        let title: Field = schema.add_text_field("title", text.clone());
+        let body: Field = schema.add_text_field("body", text);
+        let index = Index::create_in_dir(dir, schema.build()).unwrap();
+        let mut built = Duration::ZERO;
+        let mut writer = index.writer_with_num_threads::<TantivyDocument>(2, 100_000_000).unwrap();
+        for part in 0..count.div_ceil(1000) {
+            // Making the notes is not what is measured.
+            let range = part * 1000..((part + 1) * 1000).min(count);
+            let made: Vec<_> = range.map(|n| notes.note(n)).collect();
+            let began = Instant::now();
+            for note in made {
+                let document = doc!(slug => note.slug(), title => note.title.as_str(), body => note.body.as_str());
+                writer.add_document(document).unwrap();
+            }
+            built += began.elapsed();
+        }
+        let began = Instant::now();
+        writer.commit().unwrap();
+        built += began.elapsed();
+        writer.wait_merging_threads().unwrap();
+        let reader = index.reader().unwrap();
+        let parser = QueryParser::for_index(&index, vec![title, body]);
+        Self { reader, parser, built }
+    }
+
+    pub(crate) fn search(&self, question: &str) -> Duration {
+        let began = Instant::now();
+        let query = self.parser.parse_query(question).unwrap();
+        let searcher = self.reader.searcher();
+        let found = searcher.search(&query, &TopDocs::with_limit(20).order_by_score()).unwrap();
+        for (_, address) in &found {
+            searcher.doc::<TantivyDocument>(*address).unwrap();
+        }
+        began.elapsed()
+    }
+}

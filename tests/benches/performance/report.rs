@@ -1,0 +1,110 @@
+//! Figures, and the table they end in.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Samples of one measurement.
+#[derive(Default, Clone)]
+pub(crate) struct Samples(Vec<f64>);
+
+impl Samples {
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    /// A duration, in milliseconds.
+    pub(crate) fn time(&mut self, took: Duration) {
+        self.push(took.as_secs_f64() * 1e3);
+    }
+
+    /// The value below which `share` of the samples are.
+    pub(crate) fn at(&self, share: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().saturating_sub(1);
+        sorted.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        self.at(0.5)
+    }
+
+    /// Median and spread, in the unit given.
+    pub(crate) fn text(&self, unit: &str) -> String {
+        format!("{} {unit} ({}–{})", short(self.median()), short(self.at(0.1)), short(self.at(0.9)))
+    }
+}
+
+/// Three digits that matter.
+pub(crate) fn short(value: f64) -> String {
+    let places = if value.abs() < 0.1 { 3 } else if value.abs() < 10.0 { 2 } else if value.abs() < 100.0 { 1 } else { 0 };
+    format!("{value:.places$}")
+}
+
+/// What a figure must reach.
+#[derive(Clone, Copy)]
+pub(crate) enum Goal {
+    Below(f64, &'static str),
+    AtLeast(f64, &'static str),
+    /// For information.
+    None,
+}
+
+impl Goal {
+    fn text(self) -> String {
+        match self {
+            Self::Below(most, unit) => format!("under {most} {unit}"),
+            Self::AtLeast(least, unit) => format!("at least {least} {unit}"),
+            Self::None => "–".into(),
+        }
+    }
+
+    fn met(self, value: f64) -> &'static str {
+        let met = match self {
+            Self::Below(most, _) => value < most,
+            Self::AtLeast(least, _) => value >= least,
+            Self::None => return "",
+        };
+        if met { "yes" } else { "**no**" }
+    }
+}
+
+/// A line of the table.
+pub(crate) struct Row {
+    pub(crate) what: String,
+    pub(crate) goal: Goal,
+    /// The figure that the goal is about.
+    pub(crate) value: f64,
+    pub(crate) measured: String,
+    /// What the same costs at the least, and its name.
+    pub(crate) floor: Option<(f64, String)>,
+}
+
+/// The table.
+#[derive(Default)]
+pub(crate) struct Table(Vec<Row>);
+
+impl Table {
+    pub(crate) fn add(&mut self, row: Row) {
+        eprintln!("  {}: {} ({})", row.what, row.measured, row.goal.text());
+        self.0.push(row);
+    }
+
+    pub(crate) fn markdown(&self) -> String {
+        let mut out = String::from("| what | must reach | measured | met | at the least, same run | ratio |\n|---|---|---|---|---|---|\n");
+        for row in &self.0 {
+            let (floor, ratio) = match &row.floor {
+                Some((floor, name)) => (name.clone(), short(row.value / floor)),
+                None => (String::new(), String::new()),
+            };
+            let (goal, met) = (row.goal.text(), row.goal.met(row.value));
+            let _ = writeln!(out, "| {} | {goal} | {} | {met} | {floor} | {ratio} |", row.what, row.measured);
+        }
+        out
+    }
+
+    /// How many goals are missed.
+    pub(crate) fn missed(&self) -> usize {
+        self.0.iter().filter(|row| row.goal.met(row.value) == "**no**").count()
+    }
+}
