@@ -129,7 +129,10 @@ impl Config {
         match std::fs::read_to_string(path) {
             Ok(text) => config.read(&text, path)?,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(Fault::new(FaultCode::InvalidConfig, format!("{}: {e}", path.display()))),
+            Err(e) => {
+                return Err(Fault::new(FaultCode::InvalidConfig, format!("{}: {e}", path.display()))
+                    .hint("make that file readable, or set BRAIN_HOME to another directory"));
+            }
         }
         for key in KEYS {
             let name = format!("BRAIN_{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
@@ -143,9 +146,14 @@ impl Config {
 
     fn read(&mut self, text: &str, path: &Path) -> Result<(), Fault> {
         let place = path.display();
-        let table: toml::Table = text
-            .parse()
-            .map_err(|e: toml::de::Error| invalid(format!("{place}: {}", e.to_string().trim_end())))?;
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+            // On one line: the client shows the last words of a daemon that could not start.
+            let before = text.get(..e.span().map_or(0, |span| span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            let message = e.message().trim_end().replace('\n', ", ");
+            invalid(format!("{place}: line {line}, column {column}: {message}"))
+        })?;
         for (section, value) in &table {
             let known: Vec<&str> = KEYS.iter().map(|k| k.section).collect();
             if !known.contains(&section.as_str()) {

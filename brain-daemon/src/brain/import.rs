@@ -211,8 +211,9 @@ impl Brain {
     fn compare(&self, source: &SourceId, ready: &[Ready], tally: &mut Tally) -> Result<(), Fault> {
         let reader = self.store.read(crate::store::Visibility::All)?;
         for Ready { slug, frontmatter, page } in ready {
-            let status = match reader.page(source, slug)? {
+            let status = match reader.page_even_deleted(source, slug)? {
                 None => WriteStatus::Created,
+                Some(record) if record.deleted_at.is_some() => WriteStatus::Restored,
                 Some(record) if says_the_same(&reader.content(record.id)?, frontmatter, &page.content.body)? => {
                     WriteStatus::Unchanged
                 }

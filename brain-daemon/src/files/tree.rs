@@ -50,24 +50,25 @@ impl Tree {
     /// What the disk says; the file is as it was then.
     pub fn put(&self, path: &str, text: &str, ours: &[[u8; 32]], tag: u64) -> io::Result<Outcome> {
         let place = self.place(path);
-        match look(&place)? {
-            Seen::Nothing => {}
-            Seen::Other => return Ok(Outcome::Foreign),
-            Seen::File(found) if found == digest(text.as_bytes()) => return Ok(Outcome::Done),
-            Seen::File(found) if ours.contains(&found) => {}
-            Seen::File(_) => return Ok(Outcome::Foreign),
+        let there = match look(&place)? {
+            Seen::Nothing => false,
+            Seen::File(found) if found == digest(text.as_bytes()) => true,
+            Seen::File(found) if ours.contains(&found) => false,
+            Seen::File(_) | Seen::Other => return Ok(Outcome::Foreign),
+        };
+        if !there {
+            let dir = place.parent().unwrap_or(&self.root);
+            self.make_dir(dir)?;
+            let temporary = dir.join(format!(".brain-{tag}.tmp"));
+            let written = fs::File::create(&temporary)
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .and_then(|()| fs::rename(&temporary, &place));
+            if let Err(error) = written {
+                let _ = fs::remove_file(&temporary);
+                return Err(error);
+            }
         }
-        let dir = place.parent().unwrap_or(&self.root);
-        self.make_dir(dir)?;
-        let temporary = dir.join(format!(".brain-{tag}.tmp"));
-        let written = fs::File::create(&temporary)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| fs::rename(&temporary, &place));
-        if let Err(error) = written {
-            let _ = fs::remove_file(&temporary);
-            return Err(error);
-        }
-        // A copy in the trash is what a restore came from.
+        // A copy in the trash is what a restore came from; a crash may have left it beside the file.
         let trashed = self.trash_place(path);
         if let Seen::File(found) = look(&trashed)?
             && (ours.contains(&found) || found == digest(text.as_bytes()))
@@ -163,6 +164,18 @@ mod tests {
         assert_eq!(tree.put("a/b.md", "three", &[digest(b"two")], 1).unwrap(), Outcome::Foreign);
         assert_eq!(fs::read_to_string(tree.place("a/b.md")).unwrap(), "mine");
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_restore_that_was_cut_short_leaves_no_copy_in_the_trash() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree::new(dir.path());
+        for place in ["x.md", ".trash/x.md"] {
+            fs::create_dir_all(dir.path().join(".trash")).unwrap();
+            fs::write(dir.path().join(place), "text").unwrap();
+        }
+        assert_eq!(tree.put("x.md", "text", &[digest(b"text")], 1).unwrap(), Outcome::Done);
+        assert!(tree.place("x.md").exists() && !dir.path().join(".trash/x.md").exists());
     }
 
     #[test]

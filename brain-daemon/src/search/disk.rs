@@ -4,8 +4,7 @@ use std::{fs, panic::AssertUnwindSafe, path::Path};
 
 use serde::{Deserialize, Serialize};
 use tantivy::{
-    Index as Tantivy, IndexReader, IndexSettings, ReloadPolicy, Searcher,
-    directory::MmapDirectory,
+    Index as Tantivy, IndexReader, IndexSettings, ReloadPolicy, Searcher, directory::MmapDirectory,
     tokenizer::TextAnalyzer,
 };
 
@@ -84,7 +83,11 @@ pub(super) fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, Str
 /// The index that is there. `None` when there is none; an error when it is of no use.
 fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, String> {
     if !dir.join("meta.json").exists() {
-        return if dir.join(".managed.json").exists() { Err("its list of files is missing".into()) } else { Ok(None) };
+        return if dir.join(".managed.json").exists() {
+            Err("its list of files is missing".into())
+        } else {
+            Ok(None)
+        };
     }
     if dir.join(DAMAGED).exists() {
         return Err("it was found damaged".into());
@@ -99,7 +102,8 @@ fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, Str
     let meta = tantivy.load_metas().map_err(|e| text(&e))?;
     let seq = match &meta.payload {
         Some(payload) => {
-            let payload: Payload = serde_json::from_str(payload).map_err(|e| format!("its mark is broken: {e}"))?;
+            let payload: Payload =
+                serde_json::from_str(payload).map_err(|e| format!("its mark is broken: {e}"))?;
             if payload.format != FORMAT {
                 return Err(format!("it is of version {}, not {FORMAT}", payload.format));
             }

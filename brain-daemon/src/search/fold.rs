@@ -66,9 +66,16 @@ pub(super) fn fold(c: char, out: &mut String) {
     }
     match c {
         // The bulk of what is neither Latin nor ASCII is itself.
-        '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' | '\u{30A1}'..='\u{30FA}' | '\u{30FC}'
-        | '\u{AC00}'..='\u{D7A3}' | '\u{0E01}'..='\u{0E32}' | '\u{0E34}'..='\u{0E4E}'
-        | '\u{0430}'..='\u{044F}' | '\u{03B1}'..='\u{03C1}' | '\u{03C3}'..='\u{03C9}' => out.push(c),
+        '\u{4E00}'..='\u{9FFF}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30A1}'..='\u{30FA}'
+        | '\u{30FC}'
+        | '\u{AC00}'..='\u{D7A3}'
+        | '\u{0E01}'..='\u{0E32}'
+        | '\u{0E34}'..='\u{0E4E}'
+        | '\u{0430}'..='\u{044F}'
+        | '\u{03B1}'..='\u{03C1}'
+        | '\u{03C3}'..='\u{03C9}' => out.push(c),
         '\u{0410}'..='\u{042F}' => out.extend(c.to_lowercase()),
         'ß' | 'ẞ' => out.push_str("ss"),
         'æ' | 'Æ' => out.push_str("ae"),

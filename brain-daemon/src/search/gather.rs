@@ -1,8 +1,8 @@
 //! The disk index's part of a question: the statistics, the candidates, and how the question stands in each of them.
 //!
-//! Candidates come in one of two ways. Plain words, with no condition or a loose one, go through tantivy's block-max
-//! WAND, which skips what cannot be among the best. Everything else adds up scores over the whole posting lists: a few
-//! nanoseconds a posting, and any condition is a bit set.
+//! Candidates come in one of two ways. Plain words, with no condition or a loose one, on a large segment go through
+//! tantivy's block-max WAND, which skips what cannot be among the best. Everything else adds up scores over the whole
+//! posting lists: a few nanoseconds a posting, and any condition is a bit set.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -28,6 +28,8 @@ type Result<T> = tantivy::Result<T>;
 
 /// At most so many pages of one segment count as called just so.
 const MAX_NAMED: usize = 64;
+/// Below so many documents in a segment, adding up is quicker than pruning.
+const LARGE: u32 = if cfg!(test) { 32 } else { 32_768 };
 /// A condition that leaves at least this share (one in …) of a segment is loose.
 const LOOSE: u32 = 4;
 
@@ -84,7 +86,12 @@ impl Best {
 
 impl<'a> Gather<'a> {
     /// Looks the plan's terms up.
-    pub(super) fn new(searcher: &'a Searcher, fields: Fields, plan: &'a Plan, overlay: &'a Overlay) -> Result<Self> {
+    pub(super) fn new(
+        searcher: &'a Searcher,
+        fields: Fields,
+        plan: &'a Plan,
+        overlay: &'a Overlay,
+    ) -> Result<Self> {
         let segments = searcher
             .segment_readers()
             .iter()
@@ -120,15 +127,20 @@ impl<'a> Gather<'a> {
             }
             self.named(number, allowed.as_ref(), &mut named)?;
             match &pruned {
-                Some(query) if std::env::var_os("ADD").is_none() && count >= segment.reader.max_doc() / LOOSE => {
+                Some(query)
+                    if segment.reader.max_doc() >= LARGE && count >= segment.reader.max_doc() / LOOSE =>
+                {
                     self.by_pruning(query.as_ref(), stats, number, allowed.as_ref(), &mut best)?;
                 }
                 _ => self.by_adding(stats, number, allowed, &mut best)?,
             }
         }
-        if std::env::var_os("P1").is_some() { return Ok(()); }
-        let mut docs: Vec<(u32, u32, [bool; 3])> =
-            best.heap.into_iter().map(|Reverse((_, segment, doc))| (segment, doc, [false; 3])).chain(named).collect();
+        let mut docs: Vec<(u32, u32, [bool; 3])> = best
+            .heap
+            .into_iter()
+            .map(|Reverse((_, segment, doc))| (segment, doc, [false; 3]))
+            .chain(named)
+            .collect();
         docs.sort_unstable();
         docs.dedup_by(|b, a| {
             let same = (a.0, a.1) == (b.0, b.1);
@@ -229,19 +241,21 @@ impl<'a> Gather<'a> {
         let flat = Shares { norms: None, average: 1.0 };
         for (index, found) in segment.groups.iter().enumerate() {
             let weight = stats.idf(index) * self.plan.groups[index].times;
-            let mut add = |reader: &InvertedIndexReader, infos: &[TermInfo], shares: &Shares<'_>, weight: f32| {
-                for info in infos {
-                    let mut postings = reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-                    let mut doc = postings.doc();
-                    while doc != TERMINATED {
-                        if let Some(sum) = sums.get_mut(doc as usize) {
-                            *sum += weight * shares.share(doc, postings.term_freq());
+            let mut add =
+                |reader: &InvertedIndexReader, infos: &[TermInfo], shares: &Shares<'_>, weight: f32| {
+                    for info in infos {
+                        let mut postings =
+                            reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+                        let mut doc = postings.doc();
+                        while doc != TERMINATED {
+                            if let Some(sum) = sums.get_mut(doc as usize) {
+                                *sum += weight * shares.share(doc, postings.term_freq());
+                            }
+                            doc = postings.advance();
                         }
-                        doc = postings.advance();
                     }
-                }
-                Ok::<(), std::io::Error>(())
-            };
+                    Ok::<(), std::io::Error>(())
+                };
             add(&segment.body, &found.body, &body, weight)?;
             add(&segment.title, &found.title, &title, weight)?;
             add(&segment.words, &found.words, &flat, weight)?;
@@ -258,7 +272,12 @@ impl<'a> Gather<'a> {
     }
 
     /// The documents whose name is the question.
-    fn named(&self, number: usize, allowed: Option<&Bits>, out: &mut Vec<(u32, u32, [bool; 3])>) -> Result<()> {
+    fn named(
+        &self,
+        number: usize,
+        allowed: Option<&Bits>,
+        out: &mut Vec<(u32, u32, [bool; 3])>,
+    ) -> Result<()> {
         let segment = &self.segments[number];
         for (which, key) in self.plan.names.iter().flatten().enumerate() {
             let Some(mut postings) = segment.with_key(key)? else { continue };
@@ -306,7 +325,9 @@ impl<'a> Gather<'a> {
             let places = paired[group] && !prefix;
             let option =
                 if places { IndexRecordOption::WithFreqsAndPositions } else { IndexRecordOption::WithFreqs };
-            let mut look = |reader: &InvertedIndexReader, infos: &[TermInfo], cell: fn(&mut Cell) -> &mut Occurrences| {
+            let mut look = |reader: &InvertedIndexReader,
+                            infos: &[TermInfo],
+                            cell: fn(&mut Cell) -> &mut Occurrences| {
                 let open = |info| reader.read_postings_from_terminfo(info, option);
                 let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
                 for (row, &(_, doc, _)) in docs.iter().enumerate() {

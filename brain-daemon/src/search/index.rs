@@ -24,7 +24,7 @@ use super::{
 };
 
 /// The least number of candidates that are scored in full.
-const CANDIDATES: usize = 200;
+const CANDIDATES: usize = 100;
 
 /// A full-text index that finds what was pushed, at once.
 ///
@@ -154,7 +154,11 @@ impl Shared {
     }
 
     /// Waits until there is something to do, or until `due`.
-    pub(super) fn wait<'a>(&self, mut state: MutexGuard<'a, State>, due: Option<Instant>) -> MutexGuard<'a, State> {
+    pub(super) fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        due: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
         match due {
             Some(due) => {
                 let left = due.saturating_duration_since(Instant::now());
@@ -273,7 +277,8 @@ impl Index {
             done: Condvar::new(),
             analyzers: Mutex::default(),
             fields: disk.fields,
-            default_language: Lang::from_code(&options.default_language.to_lowercase()).unwrap_or(Lang::UNSTEMMED),
+            default_language: Lang::from_code(&options.default_language.to_lowercase())
+                .unwrap_or(Lang::UNSTEMMED),
             options,
             dir: dir.to_owned(),
         });
@@ -319,21 +324,32 @@ impl Index {
     }
 
     fn wait_a_little<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.shared.done.wait_timeout(state, Duration::from_millis(100)).unwrap_or_else(PoisonError::into_inner).0
+        self.shared
+            .done
+            .wait_timeout(state, Duration::from_millis(100))
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
     }
 
     /// The best pages for a question, out of everything pushed before. An empty question has no answer.
     ///
     /// # Errors
-    /// When the index on disk is found damaged. It is replaced at the next [`Index::open`].
+    /// When the index on disk is found damaged: it is replaced at the next [`Index::open`]. When this one question
+    /// could not be answered.
     pub fn search(&self, question: &Question) -> Result<Found, IndexError> {
         let mut analyzer = self.shared.analyzer();
         let view = self.shared.view();
         let result = guarded(|| self.answer(&view, question, &mut analyzer).map_err(|e| e.to_string()));
         self.shared.give_back(analyzer);
         result.map_err(|problem| {
+            // The fault may be the question's; the files say.
+            let files = || view.searcher.index().validate_checksum().map_err(|e| e.to_string());
+            let sound = guarded(files).is_ok_and(|damaged| damaged.is_empty());
+            tracing::error!(problem, sound, "a question could not be answered");
+            if sound {
+                return IndexError::Failed(problem);
+            }
             condemn(&self.shared.dir);
-            tracing::error!(problem, "the search index is damaged");
             self.shared.state().standing = Some(format!("it is damaged: {problem}"));
             IndexError::Damaged(problem)
         })
@@ -360,7 +376,7 @@ impl Index {
         let mut stats = gather.stats();
         let newest = overlay::count(&view.overlay, &plan, &mut stats);
         let mut hits = Hits::new(plan.groups.len());
-        let most = std::env::var("CAND").map_or(CANDIDATES, |v| v.parse().unwrap_or(200)).max(question.limit.saturating_mul(4)).min(10_000);
+        let most = CANDIDATES.max(question.limit.saturating_mul(4)).min(10_000);
         gather.collect(&stats, most, &mut hits)?;
         overlay::collect(&newest, &plan, &mut hits);
         let truncated = hits.candidates.len() > question.limit;
@@ -461,7 +477,10 @@ impl Drop for Index {
 
 impl std::fmt::Debug for Index {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Index").field("dir", &self.shared.dir).field("committed", &self.committed_seq()).finish()
+        f.debug_struct("Index")
+            .field("dir", &self.shared.dir)
+            .field("committed", &self.committed_seq())
+            .finish()
     }
 }
 

@@ -53,7 +53,13 @@ pub(super) struct Indexer {
 
 impl Indexer {
     pub(super) fn new(shared: Arc<Shared>, disk: Disk, store: String) -> Self {
-        let ids = disk.reader.searcher().segment_readers().iter().filter_map(|r| Some(r.fast_fields().u64("id").ok()?.max_value())).max();
+        let ids = disk
+            .reader
+            .searcher()
+            .segment_readers()
+            .iter()
+            .filter_map(|r| Some(r.fast_fields().u64("id").ok()?.max_value()))
+            .max();
         Self {
             analyzer: Analyzer::new(shared.default_language()),
             shared,
@@ -133,7 +139,8 @@ impl Indexer {
                 let enough = self.queue.len() >= options.commit_changes && idle >= GATHER * 10
                     || self.queue.len() >= options.commit_changes_bulk;
                 if flushing
-                    || (!retrying && (enough || oldest >= options.commit_after || idle >= options.commit_when_idle))
+                    || (!retrying
+                        && (enough || oldest >= options.commit_after || idle >= options.commit_when_idle))
                 {
                     return Some(true);
                 }
@@ -232,8 +239,9 @@ impl Indexer {
         if self.frozen.is_none() {
             let mut state = self.shared.state();
             self.frozen = Some(state.claimed);
-            state.standing =
-                Some("changes were let go of while it could not be written; the next start takes them in".into());
+            state.standing = Some(
+                "changes were let go of while it could not be written; the next start takes them in".into(),
+            );
         }
         let gone: Vec<Op> = self.queue.drain(..self.queue.len().div_ceil(2)).collect();
         self.fed = 0;

@@ -280,7 +280,9 @@ mod tests {
         let code = |text: &str| detect(text, en).code();
         assert_eq!(code("short"), "en");
         assert_eq!(
-            code("Das ist ein Haus, und in dem Haus wohnt die Familie, die nicht mit der Katze spielen will."),
+            code(
+                "Das ist ein Haus, und in dem Haus wohnt die Familie, die nicht mit der Katze spielen will."
+            ),
             "de"
         );
         assert_eq!(
@@ -294,7 +296,10 @@ mod tests {
             ),
             "ru"
         );
-        assert_eq!(code("fn main() { let x = 5; println!(\"{x}\"); for i in 0..9 { foo(i) } } // nothing"), "en");
+        assert_eq!(
+            code("fn main() { let x = 5; println!(\"{x}\"); for i in 0..9 { foo(i) } } // nothing"),
+            "en"
+        );
         assert_eq!(code("東京都庁は新宿区にあります。"), "en");
     }
 

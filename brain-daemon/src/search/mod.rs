@@ -191,6 +191,9 @@ pub enum IndexError {
     /// The index on disk cannot be read. Opening it again replaces it.
     #[error("the search index is damaged ({0}); it is made anew at the next start")]
     Damaged(String),
+    /// The question could not be answered, though the index is sound: a fault of the program.
+    #[error("the search failed: {0}")]
+    Failed(String),
     /// The index on disk cannot be written. What was pushed is found nevertheless, and is tried again.
     #[error("the search index cannot be written: {0}")]
     Unwritable(String),

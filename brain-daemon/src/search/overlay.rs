@@ -1,10 +1,7 @@
 //! The newest pages: those that the disk index has not committed yet, and those it must forget. A few hundred as a
 //! rule; each question looks through all of them.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     document::{Document, Entry, FAR, NEXT, Terms},
@@ -87,7 +84,10 @@ impl Place {
 pub(super) fn collect(matched: &[Matched], plan: &Plan, hits: &mut Hits) {
     for found in matched {
         let Some(document) = found.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
-        let names = plan.names.as_ref().map_or([false; 3], |names| names.each_ref().map(|n| document.has_key(n.hash)));
+        let names = plan
+            .names
+            .as_ref()
+            .map_or([false; 3], |names| names.each_ref().map(|n| document.has_key(n.hash)));
         let index = hits.push(Candidate {
             id: document.id,
             updated_at: document.updated_at,
@@ -179,7 +179,8 @@ impl<'a> Finder<'a> {
         }
         // Positions of a group stand together, in order.
         cells.sort_unstable();
-        let named = self.plan.names.as_ref().is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
+        let named =
+            self.plan.names.as_ref().is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
         let answers = (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
         Matched { entry: slot.entry.clone().filter(|_| answers), cells, answers }
     }
@@ -227,7 +228,9 @@ fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
     let is = |hash: u64, forms: &[Hashed]| forms.iter().any(|form| form.hash == hash);
     terms.hashes.iter().enumerate().any(|(at, &hash)| {
         is(hash, first)
-            && rest.iter().all(|(place, forms)| terms.hashes.get(at + *place as usize).is_some_and(|&h| is(h, forms)))
+            && rest
+                .iter()
+                .all(|(place, forms)| terms.hashes.get(at + *place as usize).is_some_and(|&h| is(h, forms)))
     })
 }
 

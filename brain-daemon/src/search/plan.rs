@@ -120,7 +120,8 @@ impl Plan {
             return plan;
         }
         if let Some(sources) = &question.sources {
-            plan.required.push(Condition::Keys(sources.iter().map(|s| keyed(key::SOURCE, s.as_str())).collect()));
+            plan.required
+                .push(Condition::Keys(sources.iter().map(|s| keyed(key::SOURCE, s.as_str())).collect()));
         }
         if let Some(page_type) = &question.page_type {
             plan.required.push(Condition::Keys(vec![keyed(key::TYPE, &page_type.trim().to_lowercase())]));
@@ -178,7 +179,12 @@ impl Builder<'_> {
                 self.plan.names = Some([key::TITLE, key::ALIAS, key::SLUG].map(|space| keyed(space, &name)));
             }
         }
-        let all: Vec<&str> = texts.iter().flat_map(|(words, _)| words).filter(|w| w.kind == Kind::Word).map(|w| w.text.as_str()).collect();
+        let all: Vec<&str> = texts
+            .iter()
+            .flat_map(|(words, _)| words)
+            .filter(|w| w.kind == Kind::Word)
+            .map(|w| w.text.as_str())
+            .collect();
         let has_other = texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
         let mut stop = stop_words(&all, &self.plan.languages);
         if has_other && stop.is_empty() {
@@ -296,7 +302,9 @@ impl Builder<'_> {
                 }
                 Unit::ExcludedPrefix(text, scope) => Condition::Prefix(name_key(text), *scope),
                 Unit::Prefix(text, Scope::Title) => Condition::Prefix(name_key(text), Scope::Title),
-                Unit::Filter { field: Filter::Tag, value, .. } => Condition::Keys(vec![keyed(key::TAG, value)]),
+                Unit::Filter { field: Filter::Tag, value, .. } => {
+                    Condition::Keys(vec![keyed(key::TAG, value)])
+                }
                 Unit::Filter { field: Filter::Type, value, excluded } => {
                     if !excluded {
                         types.push(keyed(key::TYPE, value));
@@ -313,8 +321,10 @@ impl Builder<'_> {
                 }
                 Unit::Words(_) | Unit::Prefix(_, Scope::Anywhere) => continue,
             };
-            let excluded =
-                matches!(unit, Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. });
+            let excluded = matches!(
+                unit,
+                Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
+            );
             if excluded { self.plan.excluded.push(condition) } else { self.plan.required.push(condition) }
         }
         // A page has one type and one source: several mean any of them.

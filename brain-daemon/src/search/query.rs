@@ -75,16 +75,15 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
 }
 
 fn is_positive(unit: &Unit) -> bool {
-    !matches!(
-        unit,
-        Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
-    )
+    !matches!(unit, Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. })
 }
 
 /// The first part of `text`, which does not begin with white space, and what follows it.
 fn unit(text: &str) -> (Option<Unit>, &str) {
     let (excluded, body) = match text.strip_prefix('-') {
-        Some(body) if body.starts_with(|c: char| c.is_alphanumeric() || is_quote(c) || c == '#') => (true, body),
+        Some(body) if body.starts_with(|c: char| c.is_alphanumeric() || is_quote(c) || c == '#') => {
+            (true, body)
+        }
         _ => (false, text),
     };
     let word_end = body.find(char::is_whitespace).unwrap_or(body.len());
@@ -103,8 +102,11 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
                 return (None, rest);
             }
             let value = value.to_owned();
-            let unit =
-                if excluded { Unit::Excluded(value, Scope::Anywhere) } else { Unit::Required(value, Scope::Anywhere) };
+            let unit = if excluded {
+                Unit::Excluded(value, Scope::Anywhere)
+            } else {
+                Unit::Required(value, Scope::Anywhere)
+            };
             return (Some(unit), rest);
         }
         // No closing quote: words.
@@ -170,7 +172,9 @@ fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Optio
             let value = match filter {
                 Filter::Tag => name_key(value),
                 Filter::Type => value.trim().to_lowercase(),
-                Filter::Source => brain_protocol::SourceId::parse(value.to_lowercase()).ok()?.as_str().to_owned(),
+                Filter::Source => {
+                    brain_protocol::SourceId::parse(value.to_lowercase()).ok()?.as_str().to_owned()
+                }
             };
             (!value.is_empty()).then_some(Unit::Filter { field: *filter, value, excluded })
         }
@@ -202,22 +206,28 @@ mod tests {
     #[test]
     fn every_form() {
         use Scope::{Anywhere, Title};
-        assert_eq!(parse("a \"b c\" -d e* -\"f g\""), [
-            words("a"),
-            required("b c", Anywhere),
-            Unit::Excluded("d".into(), Anywhere),
-            Unit::Prefix("e".into(), Anywhere),
-            Unit::Excluded("f g".into(), Anywhere),
-        ]);
-        assert_eq!(parse("title:x TITLE:\"a b\" tag:\"Machine Learning\" type:Person source:notes -tag:old t"), [
-            required("x", Title),
-            required("a b", Title),
-            filter(Filter::Tag, "machine learning", false),
-            filter(Filter::Type, "person", false),
-            filter(Filter::Source, "notes", false),
-            filter(Filter::Tag, "old", true),
-            words("t"),
-        ]);
+        assert_eq!(
+            parse("a \"b c\" -d e* -\"f g\""),
+            [
+                words("a"),
+                required("b c", Anywhere),
+                Unit::Excluded("d".into(), Anywhere),
+                Unit::Prefix("e".into(), Anywhere),
+                Unit::Excluded("f g".into(), Anywhere),
+            ]
+        );
+        assert_eq!(
+            parse("title:x TITLE:\"a b\" tag:\"Machine Learning\" type:Person source:notes -tag:old t"),
+            [
+                required("x", Title),
+                required("a b", Title),
+                filter(Filter::Tag, "machine learning", false),
+                filter(Filter::Type, "person", false),
+                filter(Filter::Source, "notes", false),
+                filter(Filter::Tag, "old", true),
+                words("t"),
+            ]
+        );
         assert_eq!(parse("title:al*"), [Unit::Prefix("al".into(), Title)]);
     }
 

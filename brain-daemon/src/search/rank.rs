@@ -6,7 +6,11 @@
 
 use brain_protocol::ScorePart;
 
-use super::{Ranked, plan::{Pair, Plan}, query::Scope};
+use super::{
+    Ranked,
+    plan::{Pair, Plan},
+    query::Scope,
+};
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
@@ -249,7 +253,11 @@ impl<'a> Scorer<'a> {
         let counts = self.together.iter().skip(index * self.pairs.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pairs).zip(counts) {
             if count > 0 {
-                add(Reason::Pair(pair.second), pair.first, PAIR * idf * saturation(count as f32, len, self.average));
+                add(
+                    Reason::Pair(pair.second),
+                    pair.first,
+                    PAIR * idf * saturation(count as f32, len, self.average),
+                );
             }
         }
         total
@@ -325,7 +333,11 @@ mod tests {
 
     #[test]
     fn rare_words_say_more() {
-        let stats = Stats { docs: 100, frequency: vec![[1, 0, 0, 0], [50, 3, 0, 0], [200, 0, 0, 0]], ..Stats::default() };
+        let stats = Stats {
+            docs: 100,
+            frequency: vec![[1, 0, 0, 0], [50, 3, 0, 0], [200, 0, 0, 0]],
+            ..Stats::default()
+        };
         assert!(stats.idf(0) > stats.idf(1));
         assert!(stats.idf(2) > 0.0);
         assert!(saturation(1.0, 50.0, 100.0) > saturation(1.0, 200.0, 100.0));

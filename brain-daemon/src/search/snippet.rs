@@ -87,8 +87,8 @@ impl Snippeter {
     /// when nothing matches. Looks at the first 256 KB.
     #[must_use]
     pub fn snippet(&self, body: &str, chunks: &[Range<usize>]) -> Snippet {
-        let whole = [0..body.len()];
-        let chunks = if chunks.is_empty() { &whole } else { chunks };
+        let whole = 0..body.len();
+        let chunks = if chunks.is_empty() { std::slice::from_ref(&whole) } else { chunks };
         let mut best: Option<(f32, usize, Vec<Match>)> = None;
         let mut left = MAX_SCAN;
         for (index, chunk) in chunks.iter().enumerate() {
@@ -226,7 +226,10 @@ fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
     let mut chars = body[from..first].char_indices().rev();
     for _ in 0..lead {
         let Some((index, c)) = chars.next() else { return from };
-        if matches!(c, '\n' | '.' | '!' | '?' | '。' | '！' | '？') && at < first && body[at..first].chars().count() * 3 > lead {
+        if matches!(c, '\n' | '.' | '!' | '?' | '。' | '！' | '？')
+            && at < first
+            && body[at..first].chars().count() * 3 > lead
+        {
             // A sentence begins after the white space that follows.
             let sentence = &body[at..];
             if c == '\n' || !c.is_ascii() || sentence.starts_with(char::is_whitespace) {

@@ -148,9 +148,12 @@ impl<'a> Segment<'a> {
                 }
                 for index in indexes {
                     for info in expand(index, prefix)? {
-                        each(&mut index.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?, |doc| {
-                            bits.insert(doc);
-                        });
+                        each(
+                            &mut index.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?,
+                            |doc| {
+                                bits.insert(doc);
+                            },
+                        );
                     }
                 }
             }
@@ -165,7 +168,13 @@ impl<'a> Segment<'a> {
     }
 
     /// Adds the documents that have `phrase` in the field of `index`.
-    fn phrase(&self, index: &InvertedIndexReader, field: Field, phrase: &Phrase, out: &mut Bits) -> Result<()> {
+    fn phrase(
+        &self,
+        index: &InvertedIndexReader,
+        field: Field,
+        phrase: &Phrase,
+        out: &mut Bits,
+    ) -> Result<()> {
         let mut words: Vec<Vec<TermInfo>> = Vec::with_capacity(phrase.words.len());
         for (_, forms) in &phrase.words {
             let mut infos = Vec::with_capacity(forms.len());
@@ -181,7 +190,9 @@ impl<'a> Segment<'a> {
         for infos in &words {
             let mut bits = Bits::empty(self.reader.max_doc());
             for info in infos {
-                each(&mut index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?, |doc| bits.insert(doc));
+                each(&mut index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?, |doc| {
+                    bits.insert(doc);
+                });
             }
             match &mut all {
                 None => all = Some(bits),
@@ -195,7 +206,8 @@ impl<'a> Segment<'a> {
         }
         let mut postings: Vec<Vec<SegmentPostings>> = Vec::with_capacity(words.len());
         for infos in &words {
-            let open = |info| index.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
+            let open =
+                |info| index.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
             postings.push(infos.iter().map(open).collect::<std::io::Result<_>>()?);
         }
         let (mut starts, mut next) = (Vec::new(), Vec::new());

@@ -1,5 +1,7 @@
 //! The room as its owner uses it.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use brain_protocol::{Slug, SourceId};
@@ -68,22 +70,30 @@ fn everywhere(changes: &[Change], check: impl Fn(&Index)) {
 }
 
 fn corpus() -> Vec<Change> {
-    let mut alice = page(1, 1, "Alice Smith", "Alice runs the latency team at Acme. She likes running marathons.");
+    let mut alice =
+        page(1, 1, "Alice Smith", "Alice runs the latency team at Acme. She likes running marathons.");
     alice.aliases = vec!["Al".into(), "Lady Latency".into()];
     alice.tags = vec!["person".into(), "Machine Learning".into()];
     alice.page_type = "person".into();
-    let mut acme = page(2, 2, "Acme", "Acme builds rockets; the rocket team met on 2026-11-20 about version 1.0.21.");
+    let mut acme =
+        page(2, 2, "Acme", "Acme builds rockets; the rocket team met on 2026-11-20 about version 1.0.21.");
     acme.source = SourceId::parse("work").unwrap();
     acme.slug = Slug::parse("companies/acme-corp").unwrap();
     vec![
         put(alice),
         put(acme),
-        note(3, "Das Café in München ist schön, und die Straßen sind voll mit Menschen, die nicht nach Hause gehen."),
+        note(
+            3,
+            "Das Café in München ist schön, und die Straßen sind voll mit Menschen, die nicht nach Hause gehen.",
+        ),
         note(4, "東京都庁は新宿区にある。会議は大阪。"),
         note(5, "ภาษาไทยไม่มีช่องว่างระหว่างคำ"),
         note(6, "Write to bob@example.com about the snake_case names; don't forget Alice's rockets."),
         note(7, "서울에서 혈당에 대한 회의가 있었다"),
-        note(8, "Компания занимается разработкой программ для банков, и она работает в этой стране уже много лет."),
+        note(
+            8,
+            "Компания занимается разработкой программ для банков, и она работает в этой стране уже много лет.",
+        ),
     ]
 }
 
@@ -177,7 +187,7 @@ fn names_come_first_and_matches_are_named() {
         assert_eq!((slug.hits[0].id, slug.hits[0].tier), (2, 1));
         assert_eq!(index.search(&ask("person")).unwrap().hits[0].matched, ["tag"]);
         // A filter holds for names too.
-        assert_eq!(ids(index, "acme -rockets"), [20]);
+        assert_eq!(ids(index, "acme -rockets"), [20, 1]);
     });
 }
 
@@ -200,7 +210,10 @@ fn filters_of_the_caller() {
         assert_eq!(with(Question { tags: vec!["person".into(), "x".into()], ..team() }), Vec::<u64>::new());
         assert_eq!(with(Question { since: Some(2000), until: Some(5000), ..team() }), [2]);
         // A source that may not be seen cannot be asked for either.
-        assert_eq!(with(Question { sources: Some(vec![SourceId::default()]), ..ask("source:work") }), Vec::<u64>::new());
+        assert_eq!(
+            with(Question { sources: Some(vec![SourceId::default()]), ..ask("source:work") }),
+            Vec::<u64>::new()
+        );
         let some = index.search(&Question { limit: 1, ..team() }).unwrap();
         assert!(some.truncated && some.hits.len() == 1);
         assert!(!index.search(&team()).unwrap().truncated);
@@ -229,7 +242,11 @@ fn updates_and_removals_at_every_stage() {
     assert_eq!((ids(&index, "apple"), ids(&index, "pear"), ids(&index, "plum")), (vec![], vec![], vec![2]));
     assert_eq!(index.doc_count(), 1);
     // Back again, and gone again in one batch.
-    index.push(vec![put(page(1, 6, "One", "fig")), Change::Remove { id: 1, seq: 7 }, put(page(1, 8, "One", "kiwi"))]);
+    index.push(vec![
+        put(page(1, 6, "One", "fig")),
+        Change::Remove { id: 1, seq: 7 },
+        put(page(1, 8, "One", "kiwi")),
+    ]);
     assert_eq!((ids(&index, "fig"), ids(&index, "kiwi")), (vec![], vec![1]));
     index.flush().unwrap();
     assert_eq!((ids(&index, "fig"), ids(&index, "kiwi"), index.doc_count()), (vec![], vec![1], 2));
@@ -241,12 +258,16 @@ fn a_page_ranks_the_same_in_both_places() {
     let index = open(dir.path());
     let words = ["rust", "search", "index", "brain", "latency", "page", "store", "daemon", "team", "rocket"];
     let body = |id: u64| -> String {
-        (0..60 + id % 90).map(|i| words[((id * 7 + i * (id % 9 + 1)) % 10) as usize]).collect::<Vec<_>>().join(" ")
+        (0..60 + id % 90)
+            .map(|i| words[((id * 7 + i * (id % 9 + 1)) % 10) as usize])
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    index.push((1..=60).map(|id| note(id, &body(id))).collect());
+    index.push((1..=45).map(|id| note(id, &body(id))).collect());
     index.flush().unwrap();
-    index.push((61..=120).map(|id| note(id, &body(id))).collect());
-    let questions = ["rust search", "latency rocket daemon", "\"search index\" team", "bra* store", "note 77"];
+    index.push((46..=90).map(|id| note(id, &body(id))).collect());
+    let questions =
+        ["rust search", "latency rocket daemon", "\"search index\" team", "bra* store", "note 77"];
     let scores = |text: &str| -> Vec<(u64, f32)> {
         index.search(&ask(text)).unwrap().hits.iter().map(|h| (h.id, h.score)).collect()
     };
@@ -331,7 +352,14 @@ fn a_useless_index_is_replaced() {
         harmed(meta("{\"segments\":"), "store", 5),
         harmed(meta("[1,2,3]"), "store", 5),
         harmed(|dir| fs::remove_file(dir.join("meta.json")).unwrap(), "store", 5),
-        harmed(|dir| fs::remove_file(dir.join(".managed.json")).and_then(|()| fs::write(dir.join("meta.json"), "x")).unwrap(), "store", 5),
+        harmed(
+            |dir| {
+                fs::remove_file(dir.join(".managed.json")).unwrap();
+                fs::write(dir.join("meta.json"), "x").unwrap();
+            },
+            "store",
+            5,
+        ),
         harmed(|dir| files(dir, ".term").iter().for_each(|p| fs::remove_file(p).unwrap()), "store", 5),
         harmed(|dir| files(dir, ".idx").iter().for_each(|p| fs::write(p, "garbage").unwrap()), "store", 5),
         harmed(|dir| files(dir, ".fast").iter().for_each(|p| fs::write(p, "").unwrap()), "store", 5),
@@ -351,6 +379,34 @@ fn a_useless_index_is_replaced() {
         }
     };
     assert_eq!(harmed(gone, "store", 5), Opened { seq: 0, rebuilt: None });
+}
+
+#[test]
+fn damage_inside_a_file_is_no_panic() {
+    for ending in [".term", ".idx", ".pos", ".fast", ".fieldnorm"] {
+        let dir = tempfile::tempdir().unwrap();
+        let index = open(dir.path());
+        index.push((1..200).map(|id| note(id, &format!("common word{id} and more common text"))).collect());
+        index.flush().unwrap();
+        drop(index);
+        for path in files(dir.path(), ending) {
+            let mut bytes = fs::read(&path).unwrap();
+            let end = bytes.len() / 2;
+            bytes[..end].iter_mut().for_each(|b| *b ^= 0x5A);
+            fs::write(&path, bytes).unwrap();
+        }
+        let (index, opened) = Index::open(dir.path(), "store", 1000, patient()).unwrap();
+        let failed = ["common", "\"more common\"", "com*", "word7"].map(|q| index.search(&ask(q)).is_err());
+        drop(index);
+        // Found at the opening, or at the first question that meets it, and then replaced at the next opening.
+        if failed.contains(&true) {
+            assert_eq!(opened.rebuilt, None);
+            assert!(
+                Index::open(dir.path(), "store", 1000, patient()).unwrap().1.rebuilt.is_some(),
+                "{ending}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -386,9 +442,37 @@ fn a_failing_disk_loses_nothing() {
 }
 
 #[test]
+fn a_disk_that_fails_for_long_does_not_fill_the_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("index");
+    let options = Options { overlay_bytes: 200_000, ..patient() };
+    let index = Index::open(&place, "store", 0, options).unwrap().0;
+    index.push(vec![note(1, "first")]);
+    fs::rename(&place, dir.path().join("away")).unwrap();
+    assert!(index.flush().is_err());
+    index.push((2..=900).map(|id| note(id, "later")).collect());
+    for _ in 0..200 {
+        if ids(&index, "first").is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(ids(&index, "first"), Vec::<u64>::new());
+    assert_eq!(ids(&index, "900"), [900]);
+    fs::rename(dir.path().join("away"), &place).unwrap();
+    index.flush().unwrap();
+    assert_eq!(ids(&index, "900"), [900]);
+    // It does not claim what it let go of, and says that something is amiss.
+    assert!(index.problem().is_some() && index.committed_seq() == 0 && index.behind() == 900);
+    drop(index);
+    assert_eq!(Index::open(&place, "store", 900, patient()).unwrap().1, Opened { seq: 0, rebuilt: None });
+}
+
+#[test]
 fn writers_and_searchers_together() {
     let dir = tempfile::tempdir().unwrap();
-    let quick = Options { commit_changes: 16, commit_when_idle: Duration::from_millis(5), ..Options::default() };
+    let quick =
+        Options { commit_changes: 16, commit_when_idle: Duration::from_millis(5), ..Options::default() };
     let (index, _) = Index::open(dir.path(), "store", 0, quick).unwrap();
     let seq = std::sync::Mutex::new(0_u64);
     std::thread::scope(|scope| {
@@ -435,7 +519,8 @@ fn snippets_show_the_best_passage() {
     let snippet = found.snippets.snippet(&body, &[0..middle, middle..body.len()]);
     assert_eq!(snippet.chunk, 1);
     assert!(snippet.text.chars().count() <= MAX_SNIPPET_CHARS && !snippet.text.contains('\n'));
-    let lit: Vec<&str> = snippet.highlights.iter().map(|&(a, b)| &snippet.text[a as usize..b as usize]).collect();
+    let lit: Vec<&str> =
+        snippet.highlights.iter().map(|&(a, b)| &snippet.text[a as usize..b as usize]).collect();
     assert_eq!(lit, ["rockets", "Acme"]);
     assert!(snippet.text.contains("rockets of Acme fly"), "{}", snippet.text);
     // Nothing matches: the beginning, without the mark of a heading.
@@ -446,7 +531,8 @@ fn snippets_show_the_best_passage() {
     assert_eq!(&tokyo.text[a as usize..b as usize], "新宿区");
     assert_eq!(found.snippets.snippet("", &[]), Snippet::default());
     // Ranges that are not of this body do no harm.
-    let _ = found.snippets.snippet("rocket é", &[3..900, 7..2, 8..8]);
+    let backwards = std::ops::Range { start: 7, end: 2 };
+    let _ = found.snippets.snippet("rocket é", &[3..900, backwards, 8..8]);
 }
 
 proptest! {

@@ -63,7 +63,8 @@ struct Span {
 
 /// Calls `sink` with every token of `text`, in order.
 pub(super) fn scan(text: &str, sink: &mut impl FnMut(Token<'_>)) {
-    let mut scanner = Scanner { text, bytes: text.as_bytes(), buffer: String::with_capacity(96), parts: Vec::new() };
+    let mut scanner =
+        Scanner { text, bytes: text.as_bytes(), buffer: String::with_capacity(96), parts: Vec::new() };
     let mut at = 0;
     while at < scanner.bytes.len() {
         let b = scanner.bytes[at];
@@ -134,7 +135,10 @@ impl Scanner<'_> {
             b'.' | b'_' | b'@' => class(next) == Class::Word,
             b'-' | b'/' | b':' | b',' => {
                 next.is_ascii_digit()
-                    && self.buffer[before.from..before.to].bytes().next_back().is_some_and(|b| b.is_ascii_digit())
+                    && self.buffer[before.from..before.to]
+                        .bytes()
+                        .next_back()
+                        .is_some_and(|b| b.is_ascii_digit())
             }
             _ => false,
         }
@@ -214,7 +218,8 @@ impl Scanner<'_> {
                 let last = self.buffer.chars().next_back();
                 fold(c, &mut self.buffer);
                 let end = at + c.len_utf8();
-                let grew = self.buffer.len() > before && self.buffer.get(..before).is_some_and(|b| b.chars().next_back() == last);
+                let grew = self.buffer.len() > before
+                    && self.buffer.get(..before).is_some_and(|b| b.chars().next_back() == last);
                 match (&mut current, grew) {
                     (Some(current), false) => {
                         current.end = end;
@@ -265,8 +270,26 @@ impl Scanner<'_> {
 fn is_elided(word: &str) -> bool {
     matches!(
         word,
-        "l" | "d" | "j" | "m" | "t" | "s" | "n" | "c" | "qu" | "jusqu" | "lorsqu" | "puisqu" | "quoiqu" | "dell"
-            | "nell" | "all" | "sull" | "dall" | "un" | "quest" | "quell"
+        "l" | "d"
+            | "j"
+            | "m"
+            | "t"
+            | "s"
+            | "n"
+            | "c"
+            | "qu"
+            | "jusqu"
+            | "lorsqu"
+            | "puisqu"
+            | "quoiqu"
+            | "dell"
+            | "nell"
+            | "all"
+            | "sull"
+            | "dall"
+            | "un"
+            | "quest"
+            | "quell"
     )
 }
 
@@ -309,9 +332,10 @@ mod tests {
     #[test]
     fn plain_words() {
         assert_eq!(words("Hello, World! 42nd"), ["hello", "world", "42nd"]);
-        assert_eq!(words("don't we'll Alice's ALICE'S l'avion O'Brien rock 'n' roll it’s"), [
-            "dont", "we", "alice", "alice", "l", "avion", "obrien", "rock", "n", "roll", "it"
-        ]);
+        assert_eq!(
+            words("don't we'll Alice's ALICE'S l'avion O'Brien rock 'n' roll it’s"),
+            ["dont", "we", "alice", "alice", "l", "avion", "obrien", "rock", "n", "roll", "it"]
+        );
         assert_eq!(words("naïve Café"), ["naive", "cafe"]);
         assert_eq!(words("हिन्दी में"), ["हिन्दी", "में"]);
     }

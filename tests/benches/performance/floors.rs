@@ -1,5 +1,6 @@
 //! What things cost at the least: the disk, a socket, redb and tantivy, each alone.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt as _;
@@ -11,9 +12,9 @@ use redb::{Database, TableDefinition};
 use tantivy::collector::TopDocs;
 use tantivy::query::QueryParser;
 use tantivy::schema::{Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions};
-use tantivy::{Index, IndexReader, TantivyDocument, doc};
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, Term, doc};
 
-use super::notes::Notes;
+use super::notes::{Note, Notes};
 
 const TABLE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("notes");
 
@@ -99,8 +100,10 @@ pub(crate) fn reopen(store: &Path) -> Duration {
     took
 }
 
-/// tantivy with titles and bodies, stemmed, and nothing else.
+/// tantivy with titles and bodies, and nothing else.
 pub(crate) struct Tantivy {
+    fields: [Field; 3],
+    writer: RefCell<IndexWriter>,
     reader: IndexReader,
     parser: QueryParser,
     /// How long indexing took.
@@ -111,24 +114,24 @@ impl Tantivy {
     pub(crate) fn new(dir: &Path, notes: &Notes, count: usize) -> Self {
         std::fs::create_dir_all(dir).unwrap();
         let mut schema = Schema::builder();
-        let stemmed = TextFieldIndexing::default()
-            .set_tokenizer("en_stem")
+        let indexed = TextFieldIndexing::default()
+            .set_tokenizer("default")
             .set_index_option(IndexRecordOption::WithFreqsAndPositions);
-        let text = TextOptions::default().set_indexing_options(stemmed);
+        let text = TextOptions::default().set_indexing_options(indexed);
         let slug: Field = schema.add_text_field("slug", STRING | STORED);
         let title: Field = schema.add_text_field("title", text.clone());
         let body: Field = schema.add_text_field("body", text);
         let index = Index::create_in_dir(dir, schema.build()).unwrap();
         let mut built = Duration::ZERO;
         let mut writer = index.writer_with_num_threads::<TantivyDocument>(2, 100_000_000).unwrap();
+        let fields = [slug, title, body];
         for part in 0..count.div_ceil(1000) {
             // Making the notes is not what is measured.
             let range = part * 1000..((part + 1) * 1000).min(count);
             let made: Vec<_> = range.map(|n| notes.note(n)).collect();
             let began = Instant::now();
             for note in made {
-                let document = doc!(slug => note.slug(), title => note.title.as_str(), body => note.body.as_str());
-                writer.add_document(document).unwrap();
+                writer.add_document(document(fields, &note)).unwrap();
             }
             built += began.elapsed();
         }
@@ -136,9 +139,21 @@ impl Tantivy {
         writer.commit().unwrap();
         built += began.elapsed();
         writer.wait_merging_threads().unwrap();
-        let reader = index.reader().unwrap();
+        let writer = RefCell::new(index.writer_with_num_threads(1, 50_000_000).unwrap());
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().unwrap();
         let parser = QueryParser::for_index(&index, vec![title, body]);
-        Self { reader, parser, built }
+        Self { fields, writer, reader, parser, built }
+    }
+
+    /// Makes one note searchable.
+    pub(crate) fn commit(&self, note: &Note) -> Duration {
+        let mut writer = self.writer.borrow_mut();
+        let began = Instant::now();
+        writer.delete_term(Term::from_field_text(self.fields[0], note.slug()));
+        writer.add_document(document(self.fields, note)).unwrap();
+        writer.commit().unwrap();
+        self.reader.reload().unwrap();
+        began.elapsed()
     }
 
     pub(crate) fn search(&self, question: &str) -> Duration {
@@ -151,4 +166,8 @@ impl Tantivy {
         }
         began.elapsed()
     }
+}
+
+fn document([slug, title, body]: [Field; 3], note: &Note) -> TantivyDocument {
+    doc!(slug => note.slug(), title => note.title.as_str(), body => note.body.as_str())
 }

@@ -71,13 +71,15 @@ impl Goal {
 
 /// A line of the table.
 pub(crate) struct Row {
+    /// Its place in the table.
+    pub(crate) place: u8,
     pub(crate) what: String,
     pub(crate) goal: Goal,
     /// The figure that the goal is about.
     pub(crate) value: f64,
     pub(crate) measured: String,
-    /// What the same costs at the least, and its name.
-    pub(crate) floor: Option<(f64, String)>,
+    /// What the same costs at the least, when that can be compared, and what it is.
+    pub(crate) floor: Option<(Option<f64>, String)>,
 }
 
 /// The table.
@@ -92,10 +94,13 @@ impl Table {
 
     pub(crate) fn markdown(&self) -> String {
         let mut out = String::from("| what | must reach | measured | met | at the least, same run | ratio |\n|---|---|---|---|---|---|\n");
-        for row in &self.0 {
+        let mut rows: Vec<&Row> = self.0.iter().collect();
+        rows.sort_by_key(|row| row.place);
+        for row in rows {
             let (floor, ratio) = match &row.floor {
-                Some((floor, name)) => (name.clone(), short(row.value / floor)),
-                None => (String::new(), String::new()),
+                Some((Some(floor), name)) => (name.as_str(), short(row.value / floor)),
+                Some((None, name)) => (name.as_str(), String::new()),
+                None => ("", String::new()),
             };
             let (goal, met) = (row.goal.text(), row.goal.met(row.value));
             let _ = writeln!(out, "| {} | {goal} | {} | {met} | {floor} | {ratio} |", row.what, row.measured);

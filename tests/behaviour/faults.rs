@@ -1,0 +1,307 @@
+//! The disk under the store: full, read-only, damaged, of a newer program. Each fault is a real one.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use brain_tests::{Mount, TestHome, run, slugs};
+use redb::{Database, ReadableDatabase, TableDefinition};
+
+/// A home on a small disk of its own that keeps 1 MB free.
+fn small_home(size: &str) -> Option<(TestHome, Mount)> {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
+    let mount = Mount::tmpfs(&home.path(), &format!("size={size},mode=700"))?;
+    Some((home, mount))
+}
+
+/// Fills the disk below `dir` until `leave` bytes are free.
+fn fill(dir: &Path, leave: u64) -> std::path::PathBuf {
+    let filler = dir.join("filler");
+    let stat = rustix::fs::statvfs(dir).unwrap();
+    let free = stat.f_bavail * stat.f_frsize;
+    let mut file = fs::File::create(&filler).unwrap();
+    let piece = vec![7_u8; 64 * 1024];
+    let mut left = free.saturating_sub(leave);
+    while left > 0 {
+        let n = left.min(piece.len() as u64) as usize;
+        if file.write(&piece[..n]).is_err() {
+            break;
+        }
+        left -= n as u64;
+    }
+    file.sync_all().unwrap();
+    filler
+}
+
+#[test]
+fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
+    let Some((home, _mount)) = small_home("60m") else { return };
+    let mut daemon = home.daemon();
+    for n in 0..5 {
+        home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
+    }
+    let filler = fill(&home.path(), 200_000);
+    for args in [&["put", "kept/0"][..], &["put", "fresh"], &["capture", "--stdin"]] {
+        let error = home.fault_with(args, b"no room for this\n", 1);
+        assert_eq!(error["code"], "disk_full", "{args:?}: {error}");
+        let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
+        assert!(message.contains(home.path().to_str().unwrap()) && message.contains("MB"), "{message}");
+        assert!(hint.contains("make room"), "{hint}");
+    }
+    for args in [&["delete", "kept/1"][..], &["tags", "kept/1", "--add", "x"], &["link", "kept/1", "kept/2"]] {
+        assert_eq!(home.fault(args, 1)["code"], "disk_full", "{args:?}");
+    }
+    assert_eq!(home.get("kept/0")["body"], "walrus number 0\n", "reading goes on");
+    assert_eq!(home.search("walrus").len(), 5, "search goes on");
+    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 5);
+    let doctor = home.brain(["doctor", "--json"]).expect(1).json();
+    let disk = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "disk space").unwrap();
+    assert_eq!(disk["status"], "fail", "{disk}");
+    assert!(daemon.is_running());
+    fs::remove_file(filler).unwrap();
+    assert_eq!(home.put("fresh", "room again\n")["status"], "created");
+    assert_eq!(home.json(["delete", "kept/1"])["status"], "soft_deleted");
+    daemon.kill();
+    let _daemon = home.daemon();
+    let mut all = slugs(&home.json(["list"])["pages"]);
+    all.sort();
+    assert_eq!(all, ["fresh", "kept/0", "kept/2", "kept/3", "kept/4"]);
+    assert!(all.iter().all(|slug| home.page_file(slug).exists()));
+}
+
+#[test]
+fn a_disk_that_fills_in_the_middle_of_a_commit_loses_nothing_and_heals() {
+    let Some((home, _mount)) = small_home("60m") else { return };
+    let mut daemon = home.daemon();
+    for n in 0..5 {
+        home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
+    }
+    // Room enough to begin, not enough to end: the reserve lets the write in and the disk stops it.
+    let filler = fill(&home.path(), 2_500_000);
+    let huge = "An enormous page about nothing at all. ".repeat(125_000);
+    let mut refused = 0;
+    for n in 0..3 {
+        let slug = format!("huge/{n}");
+        let ran = home.brain_with(["put", &slug, "--json"], &huge.as_bytes()[..4_800_000]);
+        if ran.code == 0 {
+            assert_eq!(home.get(&slug)["body"].as_str().unwrap().len(), 4_800_000, "acknowledged is stored");
+            continue;
+        }
+        refused += 1;
+        assert_eq!(ran.json()["error"]["code"], "disk_full", "{}", ran.stdout);
+        assert!(daemon.is_running());
+        assert_eq!(home.fault(["get", &slug], 4)["code"], "not_found", "whole or not at all");
+        assert_eq!(home.get("kept/3")["body"], "walrus number 3\n");
+        assert_eq!(home.search("walrus").len(), 5);
+    }
+    assert!(refused > 0, "the disk was meant to fill");
+    fs::remove_file(filler).unwrap();
+    assert_eq!(home.put("after", "room again\n")["status"], "created");
+    assert_eq!(home.json_with(["put", "huge/last"], &huge.as_bytes()[..4_000_000])["status"], "created");
+    daemon.kill();
+    let _daemon = home.daemon();
+    for n in 0..5 {
+        assert_eq!(home.get(&format!("kept/{n}"))["body"], format!("walrus number {n}\n"));
+    }
+    assert_eq!(home.get("after")["body"], "room again\n");
+    assert_eq!(home.search("walrus").len(), 5);
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start_is_named() {
+    let Some((home, _mount)) = small_home("300k") else { return };
+    let ran = home.brain(["capture", "no room to begin with"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains(home.path().to_str().unwrap()), "{ran:?}");
+    let said = ran.stderr.to_lowercase();
+    assert!(said.contains("disk is full") || said.contains("space") || said.contains("free"), "{ran:?}");
+}
+
+#[test]
+fn a_read_only_home_is_named_and_what_is_in_it_is_left_alone() {
+    let (home, mount) = match small_home("60m") {
+        Some((home, mount)) => (home, Some(mount)),
+        None if rustix::process::geteuid().is_root() => return,
+        None => (TestHome::new(), None),
+    };
+    let daemon = home.daemon();
+    home.put("a", "walrus\n");
+    assert!(daemon.terminate().0.success());
+    let before = fs::read(home.path().join("brain.redb")).unwrap();
+    match &mount {
+        Some(mount) => mount.remount("ro"),
+        None => {
+            fs::set_permissions(home.path().join("brain.redb"), fs::Permissions::from_mode(0o400)).unwrap();
+            fs::set_permissions(home.path(), fs::Permissions::from_mode(0o500)).unwrap();
+        }
+    }
+    for args in [&["list"][..], &["capture", "x"]] {
+        let ran = home.brain(args);
+        assert_ne!(ran.code, 0, "{args:?}");
+        assert!(ran.stderr.contains(home.path().to_str().unwrap()), "the place is named: {ran:?}");
+        let said = ran.stderr.to_lowercase();
+        assert!(said.contains("read-only") || said.contains("erofs") || said.contains("permission"), "{ran:?}");
+    }
+    let daemon = run(home.command("brain-daemon"), b"").expect(1);
+    assert!(daemon.stderr.contains("hint:"), "{daemon:?}");
+    match &mount {
+        Some(mount) => mount.remount("rw"),
+        None => {
+            fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+            fs::set_permissions(home.path().join("brain.redb"), fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+    assert_eq!(fs::read(home.path().join("brain.redb")).unwrap(), before);
+    let _daemon = home.daemon();
+    assert_eq!(home.get("a")["body"], "walrus\n");
+}
+
+#[test]
+fn a_home_that_cannot_be_one_is_named() {
+    let mut home = TestHome::new();
+    let file = home.outside().join("file");
+    fs::write(&file, "x").unwrap();
+    home.env.push(("BRAIN_HOME".into(), file.join("home").to_str().unwrap().into()));
+    let ran = home.brain(["capture", "x"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains(file.to_str().unwrap()), "{ran:?}");
+    let daemon = run(home.command("brain-daemon"), b"").expect(1);
+    assert!(daemon.stderr.contains(file.to_str().unwrap()) && daemon.stderr.contains("BRAIN_HOME"), "{daemon:?}");
+}
+
+/// A home with a closed store of some size.
+fn closed_home() -> TestHome {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    for n in 0..30 {
+        home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(2000)));
+    }
+    assert!(daemon.terminate().0.success());
+    home
+}
+
+/// Refused by client and daemon in these words, and not a byte of it is changed.
+fn refuses_this_store(home: &TestHome, said: &[&str]) {
+    let store = home.path().join("brain.redb");
+    let before = fs::read(&store).unwrap();
+    is_refused(home, said);
+    assert!(fs::read(&store).unwrap() == before, "the damaged file is left as it is");
+}
+
+fn is_refused(home: &TestHome, said: &[&str]) {
+    let ran = home.brain(["list"]);
+    assert_ne!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.stdout, "");
+    for part in said {
+        assert!(ran.stderr.contains(part), "{part} is not told: {ran:?}");
+    }
+    let daemon = run(home.command("brain-daemon"), b"");
+    assert_eq!(daemon.code, 1, "{daemon:?}");
+    for part in said {
+        assert!(daemon.stderr.contains(part), "{part} is not told: {daemon:?}");
+    }
+    assert!(daemon.stderr.contains("hint:"), "a way out: {daemon:?}");
+    assert!(!daemon.stderr.contains("panicked"), "{daemon:?}");
+}
+
+#[test]
+fn a_store_of_garbage_is_refused_by_name_and_left_as_it_is() {
+    let home = closed_home();
+    let store = home.path().join("brain.redb");
+    let good = fs::read(&store).unwrap();
+    let noise: Vec<u8> = (0..good.len()).map(|n| (n * 31 % 251) as u8).collect();
+    for bytes in [&noise[..], b"short", &vec![0; good.len()], b"{\"not\": \"a store\"}\n"] {
+        fs::write(&store, bytes).unwrap();
+        refuses_this_store(&home, &["brain.redb", "damaged", "backup"]);
+    }
+    fs::write(&store, &good).unwrap();
+    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 30, "the good one works again");
+}
+
+#[test]
+fn an_emptied_store_is_not_taken_for_a_new_one() {
+    let home = closed_home();
+    fs::write(home.path().join("brain.redb"), b"").unwrap();
+    refuses_this_store(&home, &["brain.redb", "damaged", "empty"]);
+}
+
+#[test]
+fn a_truncated_store_is_refused_by_name() {
+    let home = closed_home();
+    let store = home.path().join("brain.redb");
+    let good = fs::read(&store).unwrap();
+    for part in [10, 2, 4] {
+        fs::write(&store, &good[..good.len() / part]).unwrap();
+        refuses_this_store(&home, &["brain.redb", "damaged"]);
+    }
+}
+
+#[test]
+fn a_store_damaged_in_the_middle_never_gives_wrong_pages() {
+    let home = closed_home();
+    let store = home.path().join("brain.redb");
+    let good = fs::read(&store).unwrap();
+    for step in [3, 7] {
+        let mut bad = good.clone();
+        let from = bad.len() / 4;
+        for at in (from..bad.len()).step_by(4096 * step) {
+            let end = bad.len().min(at + 512);
+            bad[at..end].fill(0xa5);
+        }
+        fs::write(&store, &bad).unwrap();
+        for n in 0..30 {
+            let ran = home.brain(["get", &format!("p/{n}"), "--json"]);
+            if ran.code == 0 {
+                assert_eq!(ran.json()["body"], format!("page {n} {}\n", "words ".repeat(2000)), "page {n}");
+            } else {
+                let error = &ran.json()["error"];
+                assert!(error["message"].is_string() && !ran.stderr.contains("panicked"), "{ran:?}");
+            }
+        }
+        let _ = home.brain(["stop"]);
+    }
+}
+
+#[test]
+fn a_store_of_a_newer_program_is_refused_by_both_numbers_and_left_as_it_is() {
+    let home = closed_home();
+    let store = home.path().join("brain.redb");
+    set_schema(&store, 4711);
+    is_refused(&home, &["4711", "81", "brain.redb"]);
+    assert_eq!(schema(&store), 4711);
+    set_schema(&store, 81);
+    for n in 0..30 {
+        assert_eq!(home.get(&format!("p/{n}"))["version"], 1);
+    }
+}
+
+#[test]
+fn a_redb_file_of_another_program_is_refused() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    let db = Database::create(home.path().join("brain.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap().insert("x", 1).unwrap();
+    txn.commit().unwrap();
+    drop(db);
+    is_refused(&home, &["brain.redb", "not a brain store"]);
+    let db = Database::open(home.path().join("brain.redb")).unwrap();
+    let theirs = db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap();
+    assert_eq!(theirs.get("x").unwrap().unwrap().value(), 1);
+    assert_eq!(db.begin_read().unwrap().list_tables().unwrap().count(), 1, "nothing of ours was added");
+}
+
+fn schema(store: &Path) -> u64 {
+    let db = Database::open(store).unwrap();
+    let meta = db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("meta")).unwrap();
+    meta.get("schema").unwrap().unwrap().value()
+}
+
+fn set_schema(store: &Path, number: u64) {
+    let db = Database::open(store).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(TableDefinition::<&str, u64>::new("meta")).unwrap().insert("schema", number).unwrap();
+    txn.commit().unwrap();
+}

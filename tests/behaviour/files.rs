@@ -1,0 +1,254 @@
+//! The markdown files and the index: derived or shared with other programs, and never a reason to lose a page.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use brain_tests::{Mount, TestHome};
+use serde_json::Value;
+
+fn check(home: &TestHome, name: &str) -> Value {
+    let doctor = home.brain(["doctor", "--json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    checks.iter().find(|c| c["name"] == name).unwrap_or_else(|| panic!("no check {name}: {doctor}")).clone()
+}
+
+fn warned(written: &Value) -> String {
+    assert_eq!(written["written"], false, "{written}");
+    written["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_file_that_another_program_changed_is_never_overwritten() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("a", "ours\n");
+    let file = home.page_file("a");
+    fs::write(&file, "theirs, unsaved elsewhere\n").unwrap();
+    let written = home.put("a", "ours again\n");
+    assert_eq!(written["status"], "updated");
+    assert!(warned(&written).contains(file.to_str().unwrap()), "{written}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs, unsaved elsewhere\n");
+    assert_eq!(home.get("a")["body"], "ours again\n", "the page is safe in the store");
+    let outbox = check(&home, "outbox");
+    assert_eq!(outbox["status"], "warn", "{outbox}");
+    assert!(outbox["message"].as_str().unwrap().contains("a.md"), "{outbox}");
+    let status = home.json(["status"]);
+    assert!(status["degraded"].to_string().contains("a.md"), "{status}");
+    // A start does not overwrite it either.
+    daemon.kill();
+    let _daemon = home.daemon();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs, unsaved elsewhere\n");
+    // Moved away, the doctor heals it.
+    fs::remove_file(&file).unwrap();
+    home.json(["doctor", "--fix"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), home.get("a")["content"].as_str().unwrap());
+    assert_eq!(check(&home, "outbox")["status"], "ok");
+}
+
+#[test]
+fn a_plain_warning_reaches_people_too() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "ours\n");
+    fs::write(home.page_file("a"), "theirs\n").unwrap();
+    let ran = home.brain_with(["put", "a"], b"more\n").expect(0);
+    assert!(ran.stderr.contains("warning") && ran.stderr.contains("changed by another program"), "{ran:?}");
+}
+
+#[test]
+fn a_changed_file_is_kept_in_the_trash_as_its_author_left_it() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "ours\n");
+    fs::write(home.page_file("a"), "theirs\n").unwrap();
+    home.json(["delete", "a"]);
+    assert!(!home.page_file("a").exists());
+    assert_eq!(fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(), "theirs\n");
+    home.json(["restore", "a"]);
+    assert_eq!(home.get("a")["body"], "ours\n");
+    assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), home.get("a")["content"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(), "theirs\n", "still theirs");
+}
+
+#[test]
+fn a_file_that_is_gone_is_written_again_with_the_next_change() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "one\n");
+    fs::remove_file(home.page_file("a")).unwrap();
+    assert_eq!(home.put("a", "two\n")["written"], true);
+    assert!(fs::read_to_string(home.page_file("a")).unwrap().ends_with("two\n"));
+}
+
+#[test]
+fn somebody_elses_file_link_or_directory_in_a_pages_place_is_left_alone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let pages = home.path().join("pages");
+    fs::create_dir_all(&pages).unwrap();
+    let outside = home.outside().join("precious.md");
+    fs::write(&outside, "precious\n").unwrap();
+    fs::write(pages.join("file.md"), "mine\n").unwrap();
+    std::os::unix::fs::symlink(&outside, pages.join("link.md")).unwrap();
+    fs::create_dir(pages.join("directory.md")).unwrap();
+    std::os::unix::fs::symlink(home.outside(), pages.join("out")).unwrap();
+    for slug in ["file", "link", "directory", "out/page"] {
+        let written = home.put(slug, "from brain\n");
+        assert!(!warned(&written).is_empty(), "{slug}");
+        assert_eq!(home.get(slug)["body"], "from brain\n", "{slug}");
+    }
+    assert_eq!(fs::read_to_string(pages.join("file.md")).unwrap(), "mine\n");
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "precious\n");
+    assert_eq!(fs::read_dir(home.outside()).unwrap().count(), 1, "nothing was written outside");
+}
+
+#[test]
+fn with_a_read_only_pages_directory_the_page_is_safe_and_its_file_comes_later() {
+    let home = TestHome::new();
+    let pages = home.path().join("pages");
+    let mount = if rustix::process::geteuid().is_root() {
+        match Mount::tmpfs(&pages, "size=20m,mode=700") {
+            Some(mount) => Some(mount),
+            None => return,
+        }
+    } else {
+        fs::create_dir_all(&pages).unwrap();
+        None
+    };
+    let lock = |on: bool| match &mount {
+        Some(mount) => mount.remount(if on { "ro" } else { "rw" }),
+        None => {
+            let mode = if on { 0o500 } else { 0o700 };
+            fs::set_permissions(&pages, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    let daemon = home.daemon();
+    home.put("before", "text\n");
+    lock(true);
+    let written = home.json(["capture", "walrus on ice"]);
+    assert_eq!(written["status"], "created");
+    assert!(warned(&written).contains(pages.to_str().unwrap()), "{written}");
+    let slug = written["slug"].as_str().unwrap().to_owned();
+    assert_eq!(home.get(&slug)["body"], "walrus on ice");
+    assert_eq!(home.search("walrus"), [slug.clone()]);
+    assert_eq!(home.json(["delete", "before"])["status"], "soft_deleted", "a delete is stored as well");
+    assert!(home.page_file("before").exists());
+    assert_eq!(check(&home, "outbox")["status"], "warn");
+    daemon.kill();
+    let _daemon = home.daemon();
+    assert_eq!(home.get(&slug)["body"], "walrus on ice", "the outbox survives SIGKILL");
+    lock(false);
+    home.json(["doctor", "--fix"]);
+    assert!(fs::read_to_string(home.page_file(&slug)).unwrap().ends_with("walrus on ice"));
+    assert!(!home.page_file("before").exists() && pages.join(".trash/before.md").exists());
+    assert_eq!(check(&home, "outbox")["status"], "ok");
+}
+
+/// A home with 40 pages and its daemon ended.
+fn indexed_home() -> TestHome {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    for n in 0..40 {
+        home.put(&format!("p/{n}"), &format!("walrus number{n}\n"));
+    }
+    assert!(daemon.terminate().0.success());
+    assert!(home.path().join("index").is_dir());
+    home
+}
+
+fn everything_is_found(home: &TestHome) {
+    let found = home.json(["search", "walrus", "--limit", "200"]);
+    assert_eq!(found["hits"].as_array().unwrap().len(), 40, "{found}");
+    assert_eq!(found["degraded"], Value::Null);
+    assert_eq!(home.search("number17"), ["p/17"]);
+    let index = check(home, "index");
+    assert_eq!(index["status"], "ok", "{index}");
+}
+
+#[test]
+fn a_deleted_index_is_built_anew() {
+    let home = indexed_home();
+    fs::remove_dir_all(home.path().join("index")).unwrap();
+    let _daemon = home.daemon();
+    everything_is_found(&home);
+}
+
+#[test]
+fn an_index_deleted_under_a_running_daemon_harms_no_page_and_is_whole_after_a_start() {
+    let home = indexed_home();
+    let mut daemon = home.daemon();
+    fs::remove_dir_all(home.path().join("index")).unwrap();
+    home.put("p/new", "seal instead\n");
+    assert_eq!(home.search("seal"), ["p/new"]);
+    assert!(daemon.is_running());
+    daemon.kill();
+    let _daemon = home.daemon();
+    everything_is_found(&home);
+    assert_eq!(home.search("seal"), ["p/new"]);
+}
+
+#[test]
+fn a_damaged_index_is_built_anew() {
+    fn files(dir: &Path) -> Vec<std::path::PathBuf> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
+        }
+        all
+    }
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm); 5] = [
+        ("garbage", |file| fs::write(file, b"garbage, not an index").unwrap()),
+        ("emptied", |file| fs::write(file, b"").unwrap()),
+        ("cut in half", |file| {
+            let bytes = fs::read(file).unwrap();
+            fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("flipped", |file| {
+            let mut bytes = fs::read(file).unwrap();
+            bytes.iter_mut().step_by(3).for_each(|byte| *byte ^= 0x5a);
+            fs::write(file, bytes).unwrap();
+        }),
+        ("removed", |file| {
+            if file.extension().is_some() {
+                fs::remove_file(file).unwrap();
+            }
+        }),
+    ];
+    for (name, harm) in harms {
+        let home = indexed_home();
+        let all = files(&home.path().join("index"));
+        assert!(all.len() > 2, "{all:?}");
+        all.iter().for_each(|file| harm(file));
+        let daemon = home.daemon();
+        everything_is_found(&home);
+        assert!(!home.log().contains("panicked"), "{name}: {}", home.log());
+        drop(daemon);
+    }
+    let home = indexed_home();
+    fs::remove_dir_all(home.path().join("index")).unwrap();
+    fs::write(home.path().join("index"), "a file where a directory should be").unwrap();
+    let ran = home.brain(["search", "walrus", "--json", "--limit", "50"]);
+    if ran.code == 0 {
+        assert_eq!(ran.json()["hits"].as_array().unwrap().len(), 40);
+    } else {
+        assert!(ran.stdout.contains("index"), "the thing in the way is named: {ran:?}");
+    }
+}
+
+#[test]
+fn an_index_of_another_store_is_not_believed() {
+    let (one, two) = (indexed_home(), TestHome::new());
+    let daemon = two.daemon();
+    two.put("only", "here\n");
+    assert!(daemon.terminate().0.success());
+    let (from, to) = (one.path().join("index"), two.path().join("index"));
+    fs::remove_dir_all(&to).unwrap();
+    let copied = std::process::Command::new("cp").arg("-r").args([&from, &to]).status().unwrap();
+    assert!(copied.success());
+    let _daemon = two.daemon();
+    assert_eq!(two.search("walrus"), Vec::<String>::new());
+    assert_eq!(two.search("here"), ["only"]);
+}

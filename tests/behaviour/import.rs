@@ -1,0 +1,214 @@
+//! `import`: a directory of markdown, good and bad.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use brain_tests::{TestHome, run, shared_data, texts};
+use serde_json::{Value, json};
+
+fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
+    let place = dir.join(name);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(place, content).unwrap();
+}
+
+fn counts(reply: &Value) -> [u64; 4] {
+    ["created", "updated", "unchanged", "failed_total"].map(|field| reply[field].as_u64().unwrap())
+}
+
+#[test]
+fn the_shared_vault_comes_in_whole_and_twice_is_unchanged() {
+    let Some(vault) = shared_data("vault") else { return };
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let vault = vault.to_str().unwrap();
+    let dry = home.json(["import", vault, "--dry-run"]);
+    assert_eq!((counts(&dry), &dry["dry_run"]), ([240, 0, 0, 0], &json!(true)));
+    assert_eq!(home.json(["status"])["pages"], 0);
+    let first = home.json(["import", vault]);
+    assert_eq!((counts(&first), &first["status"]), ([240, 0, 0, 0], &json!("done")), "{first}");
+    let status = home.json(["status"]);
+    assert_eq!((&status["pages"], &status["outbox"]), (&json!(240), &json!(0)));
+    let page = home.get("companies/acme-labs-50");
+    assert_eq!((&page["title"], &page["type"], &page["source_kind"]), (&json!("Acme Labs"), &json!("company"), &json!("import")));
+    assert!(page["source_uri"].as_str().unwrap().ends_with("/companies/acme-labs-50.md"), "{page}");
+    let links = home.json(["links", "companies/acme-labs-50"]);
+    assert_eq!(texts(&links["links"], "status"), ["missing", "live", "live"], "{links}");
+    assert!(!home.json(["timeline", "companies/acme-labs-50"])["entries"].as_array().unwrap().is_empty());
+    let again = home.json(["import", vault]);
+    assert_eq!(counts(&again), [0, 0, 240, 0]);
+    assert_eq!(home.json(["history", "companies/acme-labs-50"])["versions"].as_array().unwrap().len(), 1);
+    questions_find_their_pages(&home);
+}
+
+/// Of every concept's plain questions, the first one finds its page among the first five.
+fn questions_find_their_pages(home: &TestHome) {
+    let Some(set) = shared_data("retrieval/brainbench-concept") else { return };
+    let answers = fs::read_to_string(set.join("qrels.tsv")).unwrap();
+    let answers: BTreeMap<&str, &str> =
+        answers.lines().filter_map(|line| line.split_once('\t')).map(|(q, rest)| (q, rest.split('\t').next().unwrap())).collect();
+    let questions = fs::read_to_string(set.join("queries.jsonl")).unwrap();
+    let mut asked: BTreeMap<&str, String> = BTreeMap::new();
+    for line in questions.lines() {
+        let question: Value = serde_json::from_str(line).unwrap();
+        if question["template"] == "title"
+            && let Some(page) = answers.get(question["id"].as_str().unwrap())
+        {
+            asked.entry(page).or_insert_with(|| question["text"].as_str().unwrap().to_owned());
+        }
+    }
+    assert!(asked.len() >= 20, "{} questions", asked.len());
+    let missed: Vec<(&str, String)> = asked
+        .into_iter()
+        .filter(|(page, question)| !home.search(question).iter().take(5).any(|found| found == page))
+        .collect();
+    assert!(missed.is_empty(), "not among the first five: {missed:?}");
+}
+
+#[test]
+fn bad_files_are_reported_with_their_reasons_and_the_rest_goes_in() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("vault");
+    write(&dir, "good.md", "good\n");
+    write(&dir, "deep/er/Also Good.markdown", "good too\n");
+    write(&dir, "third.MDX", "and this\n");
+    write(&dir, "nul.md", b"a\0b");
+    write(&dir, "latin1.md", b"caf\xe9");
+    write(&dir, "yaml.md", "---\nfine: 1\nbroken: [1, 2\n---\nx\n");
+    write(&dir, "large.md", vec![b'x'; 5_000_001]);
+    write(&dir, "😀.md", "no slug\n");
+    write(&dir, "date-title.md", "---\ntitle: 2024-01-02\ntags: 7\n---\nnumbers and dates are text\n");
+    write(&dir, "picture.png", b"\x89PNG");
+    write(&dir, ".obsidian/hidden.md", "not mine\n");
+    let ran = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1);
+    let reply = ran.json();
+    assert_eq!(reply["status"], "partial");
+    assert_eq!(counts(&reply), [4, 0, 0, 5], "{reply}");
+    assert_eq!(reply["skipped"], 1);
+    let reasons: BTreeMap<String, String> =
+        texts(&reply["failed"], "path").into_iter().zip(texts(&reply["failed"], "reason")).collect();
+    let said = |path: &str, part: &str| {
+        assert!(reasons.get(path).is_some_and(|reason| reason.contains(part)), "{path}: {part} in {reasons:?}");
+    };
+    said("nul.md", "NUL byte at byte 1");
+    said("latin1.md", "invalid UTF-8 at byte 3");
+    said("yaml.md", "line ");
+    said("yaml.md", "column ");
+    said("large.md", "5000001");
+    said("😀.md", "slug");
+    assert_eq!(home.get("deep/er/also-good")["body"], "good too\n");
+    assert_eq!(home.get("date-title")["title"], "2024-01-02");
+    assert_eq!(home.json(["status"])["pages"], 4);
+    let plain = home.brain(["import", dir.to_str().unwrap()]).expect(1);
+    for path in reasons.keys() {
+        assert!(plain.stderr.contains(path.as_str()), "{path} is named: {plain:?}");
+    }
+}
+
+#[test]
+fn two_files_on_one_slug_are_both_reported_and_neither_is_taken() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("vault");
+    write(&dir, "My Page.md", "one\n");
+    write(&dir, "my-page.md", "two\n");
+    write(&dir, "my-page.mdx", "three\n");
+    write(&dir, "other.md", "fine\n");
+    let reply = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1).json();
+    assert_eq!(counts(&reply), [1, 0, 0, 3], "{reply}");
+    for (path, reason) in texts(&reply["failed"], "path").iter().zip(texts(&reply["failed"], "reason")) {
+        assert!(reason.contains("\"my-page\""), "{reason}");
+        let others = ["My Page.md", "my-page.md", "my-page.mdx"].into_iter().filter(|other| other != path);
+        assert!(others.into_iter().all(|other| reason.contains(other)), "{path}: {reason}");
+    }
+    home.fault(["get", "my-page"], 4);
+    assert_eq!(home.get("other")["body"], "fine\n");
+}
+
+#[test]
+fn a_dry_run_tells_the_same_and_writes_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("changed", "old\n");
+    home.put("same", "same\n");
+    home.put("gone", "gone\n");
+    home.json(["delete", "gone"]);
+    let dir = home.outside().join("vault");
+    write(&dir, "changed.md", "new\n");
+    write(&dir, "same.md", "same\n");
+    write(&dir, "gone.md", "gone\n");
+    write(&dir, "fresh.md", "fresh\n");
+    write(&dir, "bad.md", b"\0");
+    let dir = dir.to_str().unwrap();
+    let before = home.json(["status"]);
+    let dry = home.brain(["import", "--dry-run", "--json", dir]).expect(1).json();
+    assert_eq!(home.get("changed")["body"], "old\n");
+    home.fault(["get", "fresh"], 4);
+    home.fault(["get", "gone"], 4);
+    assert!(!home.page_file("fresh").exists());
+    assert_eq!((&home.json(["status"])["pages"], &dry["dry_run"]), (&before["pages"], &json!(true)));
+    let real = home.brain(["import", "--json", dir]).expect(1).json();
+    assert_eq!(counts(&dry), counts(&real), "what was told is what happens: {dry} {real}");
+}
+
+#[test]
+fn a_changed_file_makes_a_version_and_provenance_names_it() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("vault");
+    write(&dir, "a.md", "one\n");
+    home.json(["import", dir.to_str().unwrap()]);
+    write(&dir, "a.md", "two\n");
+    assert_eq!(counts(&home.json(["import", dir.to_str().unwrap()])), [0, 1, 0, 0]);
+    let page = home.get("a");
+    assert_eq!((&page["body"], &page["version"]), (&json!("two\n"), &json!(2)));
+    assert_eq!(page["source_uri"], format!("file://{}/a.md", dir.canonicalize().unwrap().display()));
+    assert_eq!(fs::read_to_string(dir.join("a.md")).unwrap(), "two\n", "the original is never touched");
+}
+
+#[test]
+fn what_is_no_directory_to_import_is_refused() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.json(["capture", "x"]);
+    let missing = home.brain(["import", "/no/such/vault"]).expect(1);
+    assert!(missing.stderr.contains("ENOENT") && missing.stderr.contains("/no/such/vault"), "{missing:?}");
+    let file = home.outside().join("one.md");
+    fs::write(&file, "x").unwrap();
+    let error = home.fault(["import", file.to_str().unwrap()], 1);
+    assert!(error["hint"].as_str().unwrap().contains("brain capture --file"), "{error}");
+    for own in [home.path(), home.path().join("pages"), home.path().join("pages/inbox")] {
+        let error = home.fault(["import", own.to_str().unwrap()], 2);
+        assert!(error["message"].as_str().unwrap().contains("home"), "{error}");
+    }
+    assert_eq!(home.json(["status"])["pages"], 1);
+}
+
+#[test]
+fn a_relative_directory_is_relative_to_the_client() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    write(&home.outside(), "vault/a.md", "here\n");
+    let mut command = home.command("brain");
+    command.args(["import", "./vault", "--json"]).current_dir(home.outside());
+    assert_eq!(counts(&run(command, b"").expect(0).json()), [1, 0, 0, 0]);
+    let empty = home.outside().join("empty");
+    fs::create_dir(&empty).unwrap();
+    assert_eq!(counts(&home.json(["import", empty.to_str().unwrap()])), [0, 0, 0, 0]);
+}
+
+#[test]
+fn a_link_out_of_the_directory_is_not_followed() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("vault");
+    write(&dir, "a.md", "mine\n");
+    write(&home.outside(), "private/secret.md", "not yours\n");
+    std::os::unix::fs::symlink(home.outside().join("private"), dir.join("private")).unwrap();
+    std::os::unix::fs::symlink(home.outside().join("private/secret.md"), dir.join("secret.md")).unwrap();
+    std::os::unix::fs::symlink(&dir, dir.join("loop")).unwrap();
+    home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(home.json(["status"])["pages"], 1);
+}

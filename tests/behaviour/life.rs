@@ -1,0 +1,262 @@
+//! The daemon's life: start, one a home, stop.
+
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brain_protocol::{Capture, Get, Import, Origin, PageRef, Reply, Request};
+use brain_tests::{TestHome, run};
+
+/// What the contract gives a daemon from SIGTERM to its end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_second_daemon_ends_at_once_and_names_the_first() {
+    let home = TestHome::new();
+    let first = home.daemon();
+    let second = run(home.command("brain-daemon"), b"").expect(1);
+    assert!(second.stderr.contains(&format!("process {}", first.pid())), "{second:?}");
+    assert!(second.stderr.contains("in use") && second.stderr.contains("hint:"), "{second:?}");
+    assert_eq!(second.stdout, "", "standard output is for events");
+    assert_eq!(home.json(["status"])["pid"], first.pid(), "the first goes on");
+    assert_eq!(home.json(["capture", "still here"])["status"], "created");
+}
+
+#[test]
+fn a_stale_socket_file_is_replaced() {
+    let home = TestHome::new();
+    home.daemon().kill();
+    assert!(home.socket().exists(), "a killed daemon leaves its socket");
+    assert_eq!(home.fault(["status"], 6)["code"], "unreachable");
+    let daemon = home.daemon();
+    assert_eq!(home.json(["status"])["pid"], daemon.pid());
+}
+
+#[test]
+fn something_else_at_the_sockets_place_is_left_alone() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path().join("run")).unwrap();
+    fs::write(home.socket(), "my notes").unwrap();
+    let ran = home.brain(["capture", "x"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains("brain.sock") && ran.stderr.contains("not a socket"), "{ran:?}");
+    assert!(ran.stderr.contains("BRAIN_SOCKET") || ran.stderr.contains("move it away"), "a way out: {ran:?}");
+    assert_eq!(fs::read_to_string(home.socket()).unwrap(), "my notes");
+}
+
+#[test]
+fn the_socket_goes_with_the_daemon() {
+    let home = TestHome::new();
+    let (status, _) = home.daemon().terminate();
+    assert!(status.success(), "{status}");
+    assert!(!home.socket().exists());
+}
+
+#[test]
+fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing() {
+    let home = TestHome::new();
+    let vault = home.outside().join("vault");
+    fs::create_dir_all(&vault).unwrap();
+    for n in 0..4000 {
+        fs::write(vault.join(format!("page-{n}.md")), format!("# Page {n}\n\n{}\n", "Words and words. ".repeat(60))).unwrap();
+    }
+    let daemon = home.daemon();
+    let (acknowledged, begun) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = home.connect().unwrap();
+            begun.store(true, Ordering::SeqCst);
+            let path = vault.to_str().unwrap().to_owned();
+            client.try_ask(&Request::Import(Import { path, source: None, dry_run: false }))
+        });
+        for worker in 0..4 {
+            let (home, acknowledged) = (&home, &acknowledged);
+            scope.spawn(move || {
+                let mut client = home.connect().unwrap();
+                for n in 0.. {
+                    let text = format!("worker {worker} thought {n}");
+                    match client.try_ask(&capture(&text)) {
+                        Some(Ok(Reply::Written(written))) => acknowledged.lock().unwrap().push((written.slug, text)),
+                        _ => return,
+                    }
+                }
+            });
+        }
+        while !begun.load(Ordering::SeqCst) || acknowledged.lock().unwrap().len() < 20 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        daemon.terminate()
+    });
+    assert!(ended.0.success(), "{ended:?}");
+    assert!(ended.1 < DRAIN, "{ended:?}");
+    let _daemon = home.daemon();
+    let mut client = home.connect().unwrap();
+    for (slug, text) in acknowledged.into_inner().unwrap() {
+        assert!(home.page_file(slug.as_str()).exists(), "{slug}");
+        let get = Get { page: PageRef { source: None, slug }, version: None };
+        let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else { panic!("{text} is lost") };
+        assert_eq!(page.body, text);
+    }
+    let again = home.json(["import", vault.to_str().unwrap()]);
+    let count = |field: &str| again[field].as_u64().unwrap();
+    assert_eq!(count("created") + count("unchanged"), 4000, "an import goes on where it was: {again}");
+}
+
+#[test]
+fn sigterm_does_not_wait_for_idle_silent_or_half_sent_clients() {
+    use std::io::Write;
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let _idle = home.connect().unwrap();
+    let _silent = std::os::unix::net::UnixStream::connect(home.socket()).unwrap();
+    let mut half = home.connect().unwrap();
+    half.stream.write_all(&[0, 0, 1, 0, 9]).unwrap();
+    let (status, took) = daemon.terminate();
+    assert!(status.success(), "{status}");
+    assert!(took < DRAIN, "{took:?}");
+}
+
+#[test]
+fn stop_ends_the_daemon_and_says_so_and_again_is_no_failure() {
+    let home = TestHome::new();
+    let mut daemon = home.daemon();
+    let stopped = home.json(["stop"]);
+    assert_eq!((&stopped["status"], &stopped["pid"]), (&"stopped".into(), &daemon.pid().into()));
+    assert!(!daemon.is_running());
+    assert_eq!(home.json(["stop"])["status"], "not_running");
+    assert!(!home.socket().exists());
+}
+
+#[test]
+fn status_tells_how_the_daemon_is_and_never_starts_one() {
+    let home = TestHome::new();
+    let error = home.fault(["status"], 6);
+    assert_eq!(error["code"], "unreachable");
+    assert!(error["hint"].as_str().unwrap().contains("brain serve"), "{error}");
+    assert!(home.connect().is_none(), "none was started");
+    let daemon = home.daemon();
+    home.json(["capture", "one"]);
+    let status = home.json(["status"]);
+    assert_eq!(status["pid"], daemon.pid());
+    assert_eq!(status["version"], brain_protocol::VERSION);
+    assert_eq!(status["home"], home.path().to_str().unwrap());
+    assert_eq!(status["socket"], home.socket().to_str().unwrap());
+    assert_eq!((&status["pages"], &status["deleted"], &status["sources"]), (&1.into(), &0.into(), &1.into()));
+    assert_eq!(status["degraded"], serde_json::json!([]));
+    assert!(status["schema"].as_u64().unwrap() >= 81);
+}
+
+#[test]
+fn no_start_is_respected_from_flag_and_environment() {
+    let mut home = TestHome::new();
+    let error = home.fault(["--no-start", "capture", "x"], 6);
+    assert_eq!(error["code"], "unreachable");
+    assert!(error["hint"].as_str().unwrap().contains("brain-daemon"), "the command to start it: {error}");
+    home.env.push(("BRAIN_NO_START".into(), "1".into()));
+    for args in [&["capture", "x"][..], &["list"], &["get", "x"], &["search", "x"]] {
+        assert_eq!(home.fault(args, 6)["code"], "unreachable", "{args:?}");
+    }
+    let doctor = home.brain(["doctor", "--json"]).expect(1);
+    assert_eq!(doctor.json()["status"], "unhealthy", "the doctor says what is wrong even so");
+    assert!(home.connect().is_none());
+}
+
+#[test]
+fn starting_the_daemon_is_told_in_one_line_on_standard_error() {
+    let home = TestHome::new();
+    let first = home.brain(["capture", "--json", "x"]).expect(0);
+    assert_eq!(first.stderr.lines().count(), 1, "{first:?}");
+    assert!(first.stderr.contains("brain-daemon"), "{first:?}");
+    first.json();
+    assert_eq!(home.brain(["list"]).expect(0).stderr, "", "told once");
+}
+
+#[test]
+fn clients_that_start_at_once_all_succeed_with_one_daemon() {
+    let home = TestHome::new();
+    std::thread::scope(|scope| {
+        for n in 0..6 {
+            let home = &home;
+            scope.spawn(move || assert_eq!(home.json(["capture", &format!("thought {n}")])["status"], "created"));
+        }
+    });
+    assert_eq!(home.json(["status"])["pages"], 6);
+}
+
+#[test]
+fn a_command_right_after_stop_starts_a_new_daemon() {
+    let home = TestHome::new();
+    for n in 0..3 {
+        assert_eq!(home.json(["capture", &format!("round {n}")])["status"], "created");
+        home.json(["stop"]);
+    }
+    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn two_homes_never_meet() {
+    let (one, two) = (TestHome::new(), TestHome::new());
+    one.json(["capture", "in the first"]);
+    two.json(["capture", "in the second"]);
+    assert_ne!(one.json(["status"])["pid"], two.json(["status"])["pid"]);
+    assert_eq!(one.search("second"), Vec::<String>::new());
+    assert_eq!((one.search("first").len(), two.search("second").len()), (1, 1));
+    one.json(["stop"]);
+    assert_eq!(two.json(["status"])["pages"], 1, "stopping one leaves the other");
+}
+
+#[test]
+fn a_socket_in_another_place_is_found_by_clients() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    let place = home.outside().join("own.sock");
+    fs::write(home.path().join("config.toml"), format!("[daemon]\nsocket = {:?}\n", place.to_str().unwrap())).unwrap();
+    assert_eq!(home.json(["capture", "x"])["status"], "created");
+    let status = home.json(["status"]);
+    assert_eq!(status["socket"], place.to_str().unwrap());
+    assert!(!home.socket().exists());
+    assert_eq!(home.json(["stop"])["pid"], status["pid"]);
+    let mut by_variable = TestHome::new();
+    let place = by_variable.outside().join("variable.sock");
+    by_variable.env.push(("BRAIN_SOCKET".into(), place.to_str().unwrap().into()));
+    assert_eq!(by_variable.json(["capture", "y"])["status"], "created");
+    assert!(place.exists());
+    by_variable.json(["stop"]);
+}
+
+#[test]
+fn a_wrong_configuration_stops_the_start_and_the_client_shows_why() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    let config = home.path().join("config.toml");
+    for (text, said) in [
+        ("[store]\ncache_bm = 3\n", &["cache_bm", "cache_mb"][..]),
+        ("[stor]\ncache_mb = 3\n", &["[stor]", "store"]),
+        ("[store]\ncache_mb = \"lots\"\n", &["cache_mb", "lots"]),
+        ("[daemon]\nlog = \"info\"\n[store\n", &["config.toml", "line 3"]),
+    ] {
+        fs::write(&config, text).unwrap();
+        let ran = home.brain(["capture", "x"]);
+        assert_ne!(ran.code, 0, "{text}");
+        for part in said {
+            assert!(ran.stderr.contains(part), "{part} is not told of {text:?}: {ran:?}");
+        }
+        let daemon = run(home.command("brain-daemon"), b"").expect(1);
+        assert!(said.iter().all(|part| daemon.stderr.contains(part)), "{daemon:?}");
+    }
+    fs::remove_file(&config).unwrap();
+    assert_eq!(home.json(["capture", "x"])["status"], "created", "mended, it works");
+}
+
+fn capture(text: &str) -> Request {
+    Request::Capture(Capture {
+        content: text.into(),
+        origin: Origin::Stdin,
+        source: None,
+        slug: None,
+        page_type: None,
+        title: None,
+        tags: Vec::new(),
+    })
+}

@@ -1,0 +1,203 @@
+//! `config`, `doctor`, `completions`, help and versions.
+
+use std::fs;
+
+use brain_tests::{TestHome, run, texts};
+
+const COMMANDS: [&str; 23] = [
+    "capture", "put", "get", "search", "list", "delete", "restore", "history", "revert", "tags", "link", "links", "backlinks",
+    "graph", "timeline", "import", "config", "doctor", "status", "stop", "serve", "completions", "man",
+];
+
+#[test]
+fn every_command_explains_itself_without_a_daemon() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_NO_START".into(), "1".into()));
+    let overview = home.brain(["--help"]).expect(0).stdout;
+    for command in COMMANDS {
+        let help = home.brain([command, "--help"]).expect(0);
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains("--json"), "{command}: {}", help.stdout);
+        assert_eq!(help.stderr, "");
+        if command != "man" {
+            assert!(overview.lines().any(|l| l.trim_start().starts_with(&format!("{command} "))), "{command} in {overview}");
+        }
+    }
+    assert!(!home.path().exists(), "asking for help leaves nothing behind");
+}
+
+#[test]
+fn the_version_has_four_parts_and_is_one_for_all_programs() {
+    let home = TestHome::new();
+    let version = home.brain(["--version"]).expect(0).stdout;
+    assert_eq!(version, format!("brain {}\n", brain_protocol::VERSION));
+    assert_eq!(brain_protocol::VERSION.split('.').filter(|p| p.parse::<u16>().is_ok()).count(), 4);
+    let mut command = home.command("brain-daemon");
+    command.arg("--version");
+    assert!(run(command, b"").expect(0).stdout.trim_end().ends_with(brain_protocol::VERSION));
+    let _daemon = home.daemon();
+    assert_eq!(home.json(["status"])["version"], brain_protocol::VERSION);
+}
+
+#[test]
+fn config_show_tells_each_value_and_where_it_comes_from() {
+    let mut home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    let file = home.path().join("config.toml");
+    fs::write(&file, "[store]\ncache_mb = 7\nmin_free_mb = 5\n").unwrap();
+    home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "9".into()));
+    let shown = home.json(["config", "show"]);
+    let row = |name: &str| {
+        let keys = shown["keys"].as_array().unwrap();
+        keys.iter().find(|k| k["key"] == name).unwrap_or_else(|| panic!("{name} in {shown}")).clone()
+    };
+    assert_eq!((&row("store.cache_mb")["value"], &row("store.cache_mb")["origin"]), (&"7".into(), &file.to_str().unwrap().into()));
+    let overridden = row("store.min_free_mb");
+    assert_eq!((&overridden["value"], &overridden["origin"]), (&"9".into(), &"$BRAIN_STORE_MIN_FREE_MB".into()));
+    assert_eq!(row("daemon.connections")["origin"], "default");
+    let text = home.brain(["config", "show"]).expect(0).stdout;
+    assert!(text.contains("[store]") && text.contains("cache_mb = 7"), "{text}");
+    let copy = home.outside().join("copy.toml");
+    fs::write(&copy, &text).unwrap();
+    home.brain(["config", "check", copy.to_str().unwrap()]).expect(0);
+    assert_eq!(home.brain(["config", "path"]).expect(0).stdout.trim_end(), file.to_str().unwrap());
+}
+
+#[test]
+fn config_check_names_what_is_wrong() {
+    let home = TestHome::new();
+    let file = home.outside().join("c.toml");
+    let path = file.to_str().unwrap();
+    for (text, said) in [
+        ("[store]\ncache_bm = 3\n", &["cache_bm", "cache_mb"][..]),
+        ("[deamon]\nlog = \"info\"\n", &["deamon", "daemon"]),
+        ("[daemon]\nlog = \"loud\"\n", &["loud", "debug"]),
+        ("[store]\ncache_mb = 0\n", &["cache_mb", "1"]),
+        ("[store]\ncache_mb = [1]\n", &["cache_mb", "array"]),
+        ("x = \n", &["line 1"]),
+    ] {
+        fs::write(&file, text).unwrap();
+        let error = home.fault(["config", "check", path], 1);
+        assert_eq!(error["code"], "invalid_config");
+        let told = format!("{} {}", error["message"], error["hint"]);
+        assert!(said.iter().all(|part| told.contains(part)) && told.contains("c.toml"), "{text:?}: {told}");
+    }
+    fs::write(&file, "# only a comment\n[search]\nlanguage = \"de\"\n").unwrap();
+    assert_eq!(home.json(["config", "check", path])["status"], "ok");
+    let missing = home.fault(["config", "check", "/no/such.toml"], 1);
+    assert!(missing["message"].as_str().unwrap().contains("/no/such.toml"), "{missing}");
+    home.fault(["config", "check"], 2);
+    home.fault(["config", "nonsense"], 2);
+}
+
+#[test]
+fn a_variable_with_a_wrong_value_stops_the_start_by_its_name() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_STORE_CACHE_MB".into(), "plenty".into()));
+    let ran = home.brain(["capture", "x"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains("BRAIN_STORE_CACHE_MB") && ran.stderr.contains("plenty"), "{ran:?}");
+}
+
+#[test]
+fn a_healthy_brain_has_no_false_alarm() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for round in 0..2 {
+        let doctor = home.json(["doctor"]);
+        let checks = doctor["checks"].as_array().unwrap();
+        let names = texts(&doctor["checks"], "name");
+        for name in ["daemon", "socket permissions", "store integrity", "schema version", "index", "outbox", "purge", "sources", "disk space", "clock"] {
+            assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
+        }
+        for check in checks.iter().filter(|c| c["name"] != "disk space") {
+            assert_eq!(check["status"], "ok", "round {round}: {check}");
+            assert!(!check["message"].as_str().unwrap().is_empty());
+        }
+        assert!(doctor["health_score"].as_u64().unwrap() >= 75, "{doctor}");
+        assert!(["healthy", "warnings"].contains(&doctor["status"].as_str().unwrap()), "{doctor}");
+        home.put("a", "text\n");
+        home.json(["capture", "thought"]);
+        home.json(["delete", "a"]);
+    }
+    home.brain(["doctor"]).expect(0);
+    assert_eq!(home.json(["doctor", "--fix"])["checks"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn the_doctors_hints_are_commands_that_exist() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("a", "ours\n");
+    fs::write(home.page_file("a"), "theirs\n").unwrap();
+    home.put("a", "ours again\n");
+    let doctor = home.json(["doctor"]);
+    let outbox = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
+    assert_eq!(outbox["status"], "warn");
+    let hint = outbox["hint"].as_str().unwrap();
+    let mut words = hint.split(' ');
+    assert_eq!(words.next(), Some("brain"), "{hint}");
+    home.brain(words).expect(0);
+    daemon.kill();
+    let dead = home.brain(["--no-start", "doctor", "--json"]).expect(1).json();
+    assert_eq!(dead["checks"][0]["name"], "daemon");
+    assert_eq!(dead["checks"][0]["status"], "fail");
+    assert!(dead["checks"][0]["hint"].as_str().unwrap().contains("brain serve"), "{dead}");
+}
+
+#[test]
+fn completions_are_made_for_each_shell_and_name_every_command() {
+    let home = TestHome::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = home.brain(["completions", shell]).expect(0).stdout;
+        for command in ["capture", "backlinks", "timeline", "--allow-empty"] {
+            let shown = if shell == "fish" { command.trim_start_matches("--") } else { command };
+            assert!(script.contains(shown), "{shell} lacks {command}");
+        }
+    }
+    assert_eq!(home.fault(["completions", "tcsh"], 2)["code"], "usage");
+    let checked = std::process::Command::new("bash")
+        .args(["-n", "-c", &home.brain(["completions", "bash"]).expect(0).stdout])
+        .output();
+    if let Ok(checked) = checked {
+        assert!(checked.status.success(), "{checked:?}");
+    }
+    let out = home.outside().join("man");
+    home.brain(["man", "--out", out.to_str().unwrap()]).expect(0);
+    assert!(out.join("brain-capture.1").exists() && out.join("brain.1").exists());
+}
+
+#[test]
+fn serve_runs_the_daemon_in_the_foreground() {
+    let home = TestHome::new();
+    let mut command = home.command("brain");
+    let mut child = command.arg("serve").stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let began = std::time::Instant::now();
+    while home.connect().is_none() {
+        assert!(began.elapsed() < brain_tests::PATIENCE, "it does not answer");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(home.json(["status"])["pid"], child.id(), "it is the daemon, not its parent");
+    home.json(["stop"]);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn json_is_one_value_on_standard_output_for_every_command_good_or_bad() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "[[b]]\n- 2024-01-01 | x\n");
+    for args in [
+        &["get", "a"][..], &["search", "x"], &["list"], &["history", "a"], &["tags"], &["tags", "a"], &["links", "a"],
+        &["backlinks", "a"], &["graph", "a"], &["timeline"], &["status"], &["doctor"], &["config", "show"], &["config", "path"],
+        &["completions", "bash"], &["link", "a", "c"], &["delete", "a"], &["restore", "a"], &["--help"], &["capture", "--help"],
+        &["--version"],
+    ] {
+        let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let ran = home.brain(&args).expect(0);
+        assert!(ran.json().is_object() && ran.stdout.lines().count() == 1, "{args:?}: {}", ran.stdout);
+    }
+    for (args, code) in [(&["get", "zz"][..], 4), (&["nonsense"], 2), (&["get"], 2), (&["restore", "a"], 1), (&[], 2)] {
+        let error = home.fault(args, code);
+        assert!(error.as_object().unwrap().contains_key("hint"), "{error}");
+    }
+}

@@ -1,0 +1,254 @@
+//! `search`: the language of queries, what is found, and when.
+
+use brain_tests::{TestHome, slugs};
+use serde_json::Value;
+
+fn shelf() -> (TestHome, brain_tests::Daemon) {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("notes/latency", "---\ntitle: Latency budgets\ntags: [work, perf]\ntype: note\n---\nEvery service has a latency budget of ten milliseconds.\n");
+    home.put("notes/budget", "---\ntitle: Household money\ntags: [home]\ntype: note\n---\nThe budget for groceries grows every month.\n");
+    home.put("ideas/cache", "---\ntitle: A cache\ntags: [work]\ntype: idea\naliases: [memoisation]\n---\nKeep answers; latency falls. The milliseconds count.\n");
+    home.put("people/ada", "---\ntitle: Ada Lovelace\ntype: person\naliases: [Countess of Lovelace]\n---\nWrote the first program for the analytical engine.\n");
+    (home, daemon)
+}
+
+fn sorted(mut found: Vec<String>) -> Vec<String> {
+    found.sort();
+    found
+}
+
+#[test]
+fn words_are_ranked_and_not_all_required() {
+    let (home, _daemon) = shelf();
+    let found = home.search("what is our latency budget for quantum teleportation");
+    assert_eq!(found[0], "notes/latency", "the page with most of it is first: {found:?}");
+    assert!(found.contains(&"notes/budget".into()) && found.contains(&"ideas/cache".into()), "{found:?}");
+    assert!(home.search("quantum teleportation").is_empty());
+    let none = home.brain(["search", "quantum"]).expect(0);
+    assert!(none.stdout.is_empty() && none.stderr.contains("quantum"), "{none:?}");
+}
+
+#[test]
+fn a_phrase_is_met_in_its_order_only() {
+    let (home, _daemon) = shelf();
+    assert_eq!(home.search("\"latency budget\""), ["notes/latency"]);
+    assert!(home.search("\"budget latency\"").is_empty());
+    assert!(home.search("\"falls milliseconds\"").is_empty(), "words in between break a phrase");
+    assert_eq!(home.search("\"analytical engine\" latency"), ["people/ada"], "a phrase is required");
+}
+
+#[test]
+fn a_word_with_a_minus_keeps_pages_out() {
+    let (home, _daemon) = shelf();
+    assert_eq!(sorted(home.search("latency")), ["ideas/cache", "notes/latency"]);
+    assert_eq!(home.search("latency -budget"), ["ideas/cache"]);
+    assert_eq!(home.search("latency -\"latency budget\""), ["ideas/cache"]);
+    assert_eq!(home.search("milliseconds -latency"), Vec::<String>::new());
+    let args = home.json(["search", "--", "latency", "-budget"]);
+    assert_eq!(slugs(&args["hits"]), ["ideas/cache"], "as words of its own after `--` too");
+    assert_eq!(home.fault(["search", "latency", "-budget"], 2)["code"], "usage", "else it could be a mistyped flag");
+}
+
+#[test]
+fn a_prefix_with_a_star_is_completed() {
+    let (home, _daemon) = shelf();
+    assert_eq!(home.search("grocer*"), ["notes/budget"]);
+    assert_eq!(home.search("love*"), ["people/ada"]);
+    assert_eq!(sorted(home.search("millis*")), ["ideas/cache", "notes/latency"]);
+    assert!(home.search("grocerx*").is_empty());
+}
+
+#[test]
+fn filters_in_the_query_narrow() {
+    let (home, _daemon) = shelf();
+    assert_eq!(home.search("title:latency"), ["notes/latency"]);
+    assert_eq!(home.search("latency type:idea"), ["ideas/cache"]);
+    assert_eq!(home.search("latency tag:perf"), ["notes/latency"]);
+    assert_eq!(sorted(home.search("tag:work")), ["ideas/cache", "notes/latency"], "a filter alone is a query");
+    assert_eq!(sorted(home.search("latency source:default")), ["ideas/cache", "notes/latency"]);
+    assert!(home.search("latency source:elsewhere").is_empty());
+    assert_eq!(home.search("tag:WORK type:idea latency"), ["ideas/cache"]);
+}
+
+#[test]
+fn flags_narrow_as_well() {
+    let (home, _daemon) = shelf();
+    let ask = |flags: &[&str]| {
+        let args: Vec<&str> = ["search", "latency"].iter().chain(flags).copied().collect();
+        sorted(slugs(&home.json(args)["hits"]))
+    };
+    assert_eq!(ask(&["--type", "idea"]), ["ideas/cache"]);
+    assert_eq!(ask(&["--tag", "work"]), ["ideas/cache", "notes/latency"]);
+    assert_eq!(ask(&["--tag", "work", "--tag", "#Perf"]), ["notes/latency"], "with all of them");
+    assert_eq!(ask(&["--source", "default"]).len(), 2);
+    assert_eq!(ask(&["--since", "2020-01-01"]).len(), 2);
+    assert!(ask(&["--until", "2020-01-01"]).is_empty());
+    assert!(ask(&["--since", "2999-01-01T00:00:00Z"]).is_empty());
+    for bad in ["tomorrow", "2024-02-30", "2024"] {
+        assert_eq!(home.fault(["search", "x", "--since", bad], 2)["code"], "usage", "{bad}");
+    }
+    assert_eq!(home.fault(["search", "x", "--limit", "201"], 2)["code"], "usage");
+    assert_eq!(home.fault(["search", "  "], 2)["code"], "usage");
+    assert_eq!(home.fault(["search", "x", "--source", "nowhere"], 4)["code"], "unknown_source");
+}
+
+#[test]
+fn odd_punctuation_is_never_an_error() {
+    let (home, _daemon) = shelf();
+    for query in [
+        "\"", "\"\"", "\"latency", "latency\"", "(latency", "latency)", "((", "*", "-", "--", "- -", "+latency", "latency AND",
+        "OR", "NOT", "latency OR", "title:", ":latency", "title:\"", "tag:", "a:b:c", "latency^2", "latency~", "[a TO b]",
+        "{x}", "\\", "latency\\", "/regex/", "!latency", "latency && budget", "?", "l?tency", "*tency", "-*", "\"*\"",
+        "title:*", "<script>", "';--", "%00", "\u{202E}", "🦀", "\u{0301}", "…", "-title:latency", "source:!!", "type:Ü",
+    ] {
+        let ran = home.brain(["search", "--json", "--", query]);
+        assert_eq!(ran.code, 0, "{query:?}: {ran:?}");
+        assert!(ran.json()["hits"].is_array(), "{query:?}");
+    }
+    for query in ["(latency", "latency)", "+latency", "latency AND", "latency^2", "latency\\", "latency?!", "\"latency"] {
+        assert!(home.search(query).contains(&"notes/latency".into()), "{query:?} is searched as plain words");
+    }
+}
+
+#[test]
+fn the_exact_title_or_alias_is_first() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for n in 0..8 {
+        let text = "Mercury Mercury Mercury is the planet; Mercury is the metal; Project Mercury too. Mercury rising.\n";
+        home.put(&format!("noise/{n}"), &format!("---\ntitle: About Mercury and more {n}\n---\n{text}"));
+    }
+    home.put("exact/title", "---\ntitle: Project Mercury\n---\nShort.\n");
+    home.put("exact/alias", "---\ntitle: Quicksilver\naliases: [Hg Mercury]\n---\nShort.\n");
+    home.put("exact/quicksilver-names", "Quicksilver quicksilver quicksilver.\n");
+    assert_eq!(home.search("Project Mercury")[0], "exact/title");
+    assert_eq!(home.search("project mercury")[0], "exact/title");
+    assert_eq!(home.search("hg mercury")[0], "exact/alias");
+    assert_eq!(home.search("quicksilver")[0], "exact/alias", "title before text");
+    let hit = home.json(["search", "hg mercury"])["hits"][0].clone();
+    assert!(hit["matched"].as_array().unwrap().contains(&"alias".into()), "{hit}");
+    let hit = home.json(["search", "Project Mercury"])["hits"][0].clone();
+    assert!(hit["matched"].as_array().unwrap().contains(&"title".into()), "{hit}");
+}
+
+#[test]
+fn a_snippet_shows_the_match_and_its_highlights_are_true() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let filler = "Nothing to see here, só é cheio de acentuação. 日本語の文章もあります。 ".repeat(120);
+    home.put("long", &format!("{filler}\n\nThe naïve walruses crossed the ice at dawn.\n\n{filler}\n"));
+    for (query, parts) in [("walrus", &["walruses"][..]), ("naive walrus", &["naïve", "walruses"]), ("\"crossed the ice\"", &["crossed"])] {
+        let hit = home.json(["search", query])["hits"][0].clone();
+        let snippet = hit["snippet"].as_str().unwrap();
+        assert!(snippet.chars().count() <= 240 && !snippet.contains('\n'), "{snippet:?}");
+        let marked = marked(&hit);
+        for part in parts {
+            assert!(marked.iter().any(|m| m.contains(part)), "{part} is marked for {query}: {marked:?} in {snippet:?}");
+        }
+        assert!(hit["chunk"].as_u64().unwrap() > 0, "from the chunk in the middle: {hit}");
+    }
+}
+
+/// The highlighted parts of a hit; panics when a range is not one of the snippet.
+fn marked(hit: &Value) -> Vec<String> {
+    let snippet = hit["snippet"].as_str().unwrap();
+    let mut end = 0;
+    let ranges = hit["highlights"].as_array().unwrap();
+    assert!(!ranges.is_empty(), "{hit}");
+    let cut = |range: &Value| {
+        let (from, to) = (range[0].as_u64().unwrap() as usize, range[1].as_u64().unwrap() as usize);
+        assert!(from >= end && to > from, "in order and apart: {hit}");
+        end = to;
+        snippet.get(from..to).unwrap_or_else(|| panic!("{from}..{to} is no part of {snippet:?}")).to_owned()
+    };
+    ranges.iter().map(cut).collect()
+}
+
+#[test]
+fn explain_tells_what_the_score_is_made_of() {
+    let (home, _daemon) = shelf();
+    let hit = home.json(["search", "latency budget", "--explain"])["hits"][0].clone();
+    let parts = hit["explain"].as_array().unwrap();
+    assert!(parts.len() >= 2, "{hit}");
+    let sum: f64 = parts.iter().map(|p| p["score"].as_f64().unwrap()).sum();
+    let score = hit["score"].as_f64().unwrap();
+    assert!((sum - score).abs() < 0.01 * score.abs().max(1.0), "the parts add up: {sum} and {score} in {hit}");
+    assert!(parts.iter().any(|p| p["reason"].as_str().unwrap().contains("latency")), "{hit}");
+    let plain = home.json(["search", "latency budget"]);
+    assert_eq!(plain["hits"][0]["explain"], serde_json::json!([]));
+    let text = home.brain(["search", "latency", "--explain"]).expect(0);
+    assert!(text.stdout.contains("latency"), "{text:?}");
+}
+
+#[test]
+fn hits_carry_what_people_need_and_come_best_first() {
+    let (home, _daemon) = shelf();
+    let answer = home.json(["search", "latency milliseconds"]);
+    let hits = answer["hits"].as_array().unwrap();
+    assert!(hits.windows(2).all(|w| w[0]["score"].as_f64() >= w[1]["score"].as_f64()), "{answer}");
+    for field in ["slug", "source_id", "title", "type", "score", "snippet", "highlights", "chunk", "matched", "updated_at"] {
+        assert!(!hits[0][field].is_null(), "{field}: {}", hits[0]);
+    }
+    assert_eq!(answer["degraded"], Value::Null);
+    assert_eq!(answer["query"], "latency milliseconds");
+    let unique: std::collections::BTreeSet<String> = slugs(&answer["hits"]).into_iter().collect();
+    assert_eq!(unique.len(), hits.len(), "one hit a page");
+}
+
+#[test]
+fn limit_cuts_and_says_so() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for n in 0..25 {
+        home.put(&format!("p/{n}"), &format!("walrus number {n}\n"));
+    }
+    for (limit, shown, truncated) in [("1", 1, true), ("24", 24, true), ("25", 25, false), ("200", 25, false)] {
+        let answer = home.json(["search", "walrus", "--limit", limit]);
+        assert_eq!(answer["hits"].as_array().unwrap().len(), shown, "{limit}");
+        assert_eq!(answer["truncated"], truncated, "{limit}");
+    }
+    assert_eq!(home.json(["search", "walrus"])["hits"].as_array().unwrap().len(), 20, "20 unless told");
+    let few = slugs(&home.json(["search", "walrus 17", "--limit", "3"])["hits"]);
+    let many = slugs(&home.json(["search", "walrus 17", "--limit", "25"])["hits"]);
+    assert_eq!(few, many[..3], "a limit cuts, it does not reorder");
+}
+
+#[test]
+fn every_write_is_seen_by_the_next_search() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for n in 0..15 {
+        let word = format!("walrus{n}");
+        let page = home.json(["capture", &format!("a {word} came by")]);
+        let slug = page["slug"].as_str().unwrap().to_owned();
+        assert_eq!(home.search(&word), [slug.clone()], "after capture");
+        home.put(&slug, &format!("a seal{n} instead\n"));
+        assert_eq!(home.search(&word), Vec::<String>::new(), "after put, the old text");
+        assert_eq!(home.search(&format!("seal{n}")), [slug.clone()], "after put, the new text");
+        home.json(["revert", &slug, "1"]);
+        assert_eq!(home.search(&word), [slug.clone()], "after revert");
+        home.json(["delete", &slug]);
+        assert_eq!(home.search(&word), Vec::<String>::new(), "after delete");
+        home.json(["restore", &slug]);
+        assert_eq!(home.search(&word), [slug.clone()], "after restore");
+        home.json(["tags", &slug, "--add", &format!("tag{n}")]);
+        assert_eq!(home.search(&format!("tag:tag{n}")), [slug], "after a tag");
+    }
+}
+
+#[test]
+fn what_was_written_is_found_after_sigkill() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let mut expected = Vec::new();
+    for n in 0..30 {
+        expected.push(home.put(&format!("p/{n:02}"), &format!("walrus number {n}\n"))["slug"].as_str().unwrap().to_owned());
+    }
+    home.json(["delete", "p/07"]);
+    expected.remove(7);
+    daemon.kill();
+    let _daemon = home.daemon();
+    let found = slugs(&home.json(["search", "walrus", "--limit", "100"])["hits"]);
+    assert_eq!(sorted(found), expected);
+}

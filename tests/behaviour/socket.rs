@@ -1,0 +1,298 @@
+//! The socket: what strangers, broken clients and hostile bytes can do, which is nothing to anybody else.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use brain_protocol::{
+    Answer, Capture, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, Origin, PROTOCOL, PageRef, Reply, Request, Slug, decode,
+    encode, read_frame, write_frame,
+};
+use brain_tests::{Client, PATIENCE, TestHome, program, run, skip};
+
+fn raw(home: &TestHome) -> UnixStream {
+    let stream = UnixStream::connect(home.socket()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// What comes until the other side closes; a reset is a close.
+fn until_closed(mut stream: &UnixStream) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => return all,
+            Ok(n) => all.extend_from_slice(&piece[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => return all,
+            Err(e) => panic!("the daemon does not close the connection: {e}"),
+        }
+    }
+}
+
+fn still_serves(home: &TestHome) {
+    assert!(matches!(home.connect().unwrap().ask(&Request::Status), Ok(Reply::Status(_))));
+}
+
+/// The fault that this payload is answered with; the connection must end after it.
+fn fault_of(home: &TestHome, payload: &[u8]) -> FaultCode {
+    let mut client = home.connect().unwrap();
+    write_frame(&mut client.stream, payload).unwrap();
+    let answer = decode::<Answer>(&read_frame(&mut client.stream).unwrap()).unwrap();
+    let Answer::Fault(fault) = answer else { panic!("{answer:?}") };
+    assert!(fault.hint.is_some(), "{fault:?}");
+    assert_eq!(until_closed(&client.stream), b"", "the connection ends");
+    still_serves(home);
+    fault.code
+}
+
+#[test]
+fn whoever_speaks_something_else_is_hung_up_on() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for junk in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], &[0; 64], &[0xff; 20], b"brain\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0"] {
+        let mut stream = raw(&home);
+        let _ = stream.write_all(junk);
+        assert_eq!(until_closed(&stream), b"", "nothing is told to a stranger");
+        still_serves(&home);
+    }
+}
+
+#[test]
+fn another_protocol_number_gets_the_daemons_greeting_and_then_the_end() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    for protocol in [PROTOCOL + 1, 0, u16::MAX] {
+        let mut stream = raw(&home);
+        stream.write_all(&Hello { protocol, version: [9, 9, 9, 9], pid: 1 }.to_bytes()).unwrap();
+        let told = until_closed(&stream);
+        let hello = Hello::from_bytes(&<[u8; HELLO_LEN]>::try_from(told.as_slice()).unwrap()).unwrap();
+        assert_eq!((hello.protocol, hello.pid), (PROTOCOL, daemon.pid()));
+        still_serves(&home);
+    }
+}
+
+#[test]
+fn payloads_that_are_no_request_are_refused_with_bad_frame() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let status = encode(&Request::Status).unwrap();
+    let trailing = [status.clone(), vec![0]].concat();
+    let mut truncated = encode(&capture("some content")).unwrap();
+    truncated.pop();
+    for payload in [&b""[..], &[200], &[0xff; 40], &trailing, &truncated, b"\xfb\xff\xff"] {
+        assert_eq!(fault_of(&home, payload), FaultCode::BadFrame, "{payload:?}");
+    }
+}
+
+#[test]
+fn hostile_lengths_inside_a_frame_take_no_memory() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let before = memory_kb(daemon.pid());
+    // `Capture`, then a content of 2^64-1, 2^63, and 1 TB bytes that never come.
+    for length in [u64::MAX, 1 << 63, 1 << 40, (MAX_FRAME as u64) - 1] {
+        let payload = [&[2, 0xfd][..], &length.to_le_bytes(), b"abc"].concat();
+        assert_eq!(fault_of(&home, &payload), FaultCode::BadFrame, "{length}");
+    }
+    let grown = memory_kb(daemon.pid()).saturating_sub(before);
+    assert!(grown < 100_000, "grew by {grown} kB");
+}
+
+fn memory_kb(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_slug_that_breaks_the_grammar_does_not_get_past_the_wire() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let get = Request::Get(Get { page: PageRef { source: None, slug: Slug::parse("qqqqqqqqq").unwrap() }, version: None });
+    let bytes = encode(&get).unwrap();
+    let at = bytes.windows(9).position(|w| w == b"qqqqqqqqq").unwrap();
+    for bad in [b"../../etc", b"a//b//ccc", b"UPPERCASE", b"a%2fb%2fc"] {
+        let mut hostile = bytes.clone();
+        hostile[at..at + 9].copy_from_slice(bad);
+        assert_eq!(fault_of(&home, &hostile), FaultCode::BadFrame);
+    }
+}
+
+#[test]
+fn a_length_over_the_limit_is_refused_by_name_before_its_bytes_come() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let before = memory_kb(daemon.pid());
+    for length in [MAX_FRAME as u32 + 1, u32::MAX] {
+        let mut client = home.connect().unwrap();
+        client.stream.write_all(&length.to_be_bytes()).unwrap();
+        let answer = decode::<Answer>(&read_frame(&mut client.stream).unwrap()).unwrap();
+        let Answer::Fault(fault) = answer else { panic!("{answer:?}") };
+        assert_eq!(fault.code, FaultCode::TooLarge);
+        assert!(fault.message.contains(&length.to_string()), "{fault:?}");
+        assert_eq!(until_closed(&client.stream), b"");
+        still_serves(&home);
+    }
+    assert!(memory_kb(daemon.pid()).saturating_sub(before) < 100_000);
+}
+
+#[test]
+fn a_frame_that_ends_early_harms_nobody() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let payload = encode(&capture("never whole")).unwrap();
+    for part in [0, 1, payload.len() - 1] {
+        let mut client = home.connect().unwrap();
+        client.stream.write_all(&(payload.len() as u32).to_be_bytes()).unwrap();
+        client.stream.write_all(&payload[..part]).unwrap();
+        drop(client);
+        let mut client = home.connect().unwrap();
+        client.stream.write_all(&[0, 0]).unwrap();
+        drop(client);
+        still_serves(&home);
+    }
+    assert_eq!(home.json(["status"])["pages"], 0);
+}
+
+#[test]
+fn a_frame_in_small_pieces_is_read_whole_while_others_are_served() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let payload = encode(&capture("in small pieces")).unwrap();
+    let mut slow = home.connect().unwrap();
+    slow.stream.write_all(&(payload.len() as u32).to_be_bytes()[..2]).unwrap();
+    still_serves(&home);
+    slow.stream.write_all(&(payload.len() as u32).to_be_bytes()[2..]).unwrap();
+    for byte in &payload {
+        slow.stream.write_all(&[*byte]).unwrap();
+        still_serves(&home);
+    }
+    let answer = decode::<Answer>(&read_frame(&mut slow.stream).unwrap()).unwrap();
+    assert!(matches!(answer, Answer::Reply(Reply::Written(_))), "{answer:?}");
+}
+
+#[test]
+fn silent_and_half_sent_clients_are_let_go_and_disturb_nobody() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "8".into()));
+    let _daemon = home.daemon();
+    // More silent ones than there are places.
+    let silent: Vec<UnixStream> = (0..12).map(|_| raw(&home)).collect();
+    assert_eq!(home.json(["capture", "in the crowd"])["status"], "created");
+    let mut half = home.connect().unwrap();
+    half.stream.write_all(&[0, 0, 0, 100, 1, 2, 3]).unwrap();
+    still_serves(&home);
+    for stream in &silent {
+        assert_eq!(until_closed(stream), b"");
+    }
+    assert_eq!(until_closed(&half.stream), b"", "a frame has a deadline");
+    still_serves(&home);
+}
+
+#[test]
+fn many_connections_at_once_all_get_their_answers() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    std::thread::scope(|scope| {
+        for worker in 0..40 {
+            let home = &home;
+            scope.spawn(move || {
+                for n in 0..5 {
+                    let mut client = connect_patiently(home);
+                    let text = format!("worker {worker} thought {n}");
+                    let Ok(Reply::Written(written)) = client.ask(&capture(&text)) else { panic!() };
+                    let get = Get { page: PageRef { source: None, slug: written.slug }, version: None };
+                    let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else { panic!() };
+                    assert_eq!(page.body, text);
+                }
+            });
+        }
+    });
+    assert_eq!(home.json(["status"])["pages"], 200);
+}
+
+fn connect_patiently(home: &TestHome) -> Client {
+    for _ in 0..1000 {
+        if let Some(client) = home.connect() {
+            return client;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("no connection")
+}
+
+#[test]
+fn a_client_that_leaves_after_asking_does_not_take_its_write_back() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = home.connect().unwrap();
+    write_frame(&mut client.stream, &encode(&capture("left in a hurry")).unwrap()).unwrap();
+    client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let answer = decode::<Answer>(&read_frame(&mut client.stream).unwrap()).unwrap();
+    assert!(matches!(answer, Answer::Reply(Reply::Written(_))), "{answer:?}");
+    assert_eq!(home.search("hurry").len(), 1);
+}
+
+#[test]
+fn home_run_directory_and_socket_are_for_the_owner_alone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.json(["capture", "private"]);
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home.socket()), 0o600);
+    assert_eq!(mode(&home.path().join("run")), 0o700);
+    assert_eq!(mode(&home.path()), 0o700);
+}
+
+#[test]
+fn another_user_is_refused_by_the_files_and_by_the_daemon() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.json(["capture", "secret otter"]);
+    if !rustix::process::geteuid().is_root() {
+        return skip("becoming another user takes root");
+    }
+    // A program that the other user may run, whatever the modes on the way to ours.
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let brain = dir.path().join("brain");
+    fs::copy(program("brain"), &brain).unwrap();
+    let ask = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&brain).args(args).arg("--no-start");
+        command.env_clear().env("BRAIN_HOME", home.path()).env("PATH", "/usr/bin:/bin").current_dir("/");
+        run(command, b"")
+    };
+    let kept_out = ask(&["search", "otter"]);
+    if kept_out.stderr.contains("setpriv") {
+        return skip("setpriv does not work here");
+    }
+    assert!(kept_out.code != 0 && !kept_out.stdout.contains("otter"), "{kept_out:?}");
+    assert!(kept_out.stderr.contains("EACCES"), "{kept_out:?}");
+    // Even with every file open to the world, the daemon looks at who is calling.
+    for path in [home.path().parent().unwrap().to_owned(), home.path(), home.path().join("run")] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::set_permissions(home.socket(), fs::Permissions::from_mode(0o666)).unwrap();
+    let refused = ask(&["search", "otter"]);
+    assert!(refused.code != 0 && !refused.stdout.contains("otter"), "{refused:?}");
+    assert!(home.log().contains("another user was refused"), "{}", home.log());
+    let doctor = home.brain(["doctor", "--json"]);
+    assert!(doctor.stdout.contains("others can open it"), "the doctor sees the mode: {doctor:?}");
+    still_serves(&home);
+}
+
+fn capture(text: &str) -> Request {
+    Request::Capture(Capture {
+        content: text.into(),
+        origin: Origin::Stdin,
+        source: None,
+        slug: None,
+        page_type: None,
+        title: None,
+        tags: Vec::new(),
+    })
+}

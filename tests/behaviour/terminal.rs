@@ -1,0 +1,185 @@
+//! Where output goes: a narrow terminal, a pipe that closes, a full device.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use brain_tests::{TestHome, program, run, skip};
+
+/// Runs `brain` on a terminal of `columns` and gives what appeared on it; `None` where there is no python3 to make one.
+fn on_a_terminal(home: &TestHome, columns: u32, env: &[(&str, &str)], args: &[&str]) -> Option<(i32, String)> {
+    const PROGRAM: &str = r"
+import fcntl, os, pty, struct, sys, termios
+columns = int(sys.argv[1])
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    os.execv(sys.argv[2], sys.argv[2:])
+out = b''
+while True:
+    try:
+        piece = os.read(fd, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    out += piece
+status = os.waitpid(pid, 0)[1]
+sys.stdout.buffer.write(out)
+sys.exit(os.waitstatus_to_exitcode(status))
+";
+    let mut command = Command::new("python3");
+    command.arg("-c").arg(PROGRAM).arg(columns.to_string()).arg(program("brain")).args(args);
+    command.env("BRAIN_HOME", home.path()).env_remove("NO_COLOR").env("TERM", "xterm-256color");
+    command.envs(env.iter().copied());
+    if Command::new("python3").arg("--version").output().is_err() {
+        skip("there is no python3 to make a terminal with");
+        return None;
+    }
+    let ran = run(command, b"");
+    assert!(!ran.stderr.contains("Traceback"), "{ran:?}");
+    Some((ran.code, ran.stdout.replace("\r\n", "\n")))
+}
+
+/// `text` without colours.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            for c in chars.by_ref() {
+                if c.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Columns that a line takes: East Asian characters and emoji take two.
+fn columns(line: &str) -> usize {
+    let wide = |c: char| matches!(c as u32, 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1f300..=0x1faff | 0x20000..=0x3fffd);
+    line.chars().map(|c| if wide(c) { 2 } else { 1 }).sum()
+}
+
+fn shelf() -> (TestHome, brain_tests::Daemon) {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let text = "A walrus sat upon the ice and thought about the long winter nights of the north. ".repeat(6);
+    home.put("a/first", &format!("---\ntitle: A rather long title that does not fit into forty columns at all\ntags: [work, animals]\n---\n{text}[[a/second]] [[nowhere/at/all/with/a/long/name]]\n\n- 2024-01-02 | {text}\n"));
+    home.put("a/second", "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章\n");
+    home.put("a/second", "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章 二\n");
+    (home, daemon)
+}
+
+#[test]
+fn tables_and_text_fit_a_terminal_of_forty_columns() {
+    let (home, _daemon) = shelf();
+    for args in [
+        &["list"][..],
+        &["search", "walrus"],
+        &["search", "walrus", "--explain"],
+        &["history", "a/second"],
+        &["tags"],
+        &["links", "a/first"],
+        &["backlinks", "a/second"],
+        &["graph", "a/first"],
+        &["timeline"],
+    ] {
+        let Some((code, shown)) = on_a_terminal(&home, 40, &[], args) else { return };
+        assert_eq!(code, 0, "{args:?}: {shown}");
+        let shown = plain(&shown);
+        assert!(!shown.trim().is_empty(), "{args:?}");
+        for line in shown.lines() {
+            assert!(columns(line) <= 40, "{args:?} has a line of {} columns: {line:?}", columns(line));
+        }
+    }
+    let (_, wide) = on_a_terminal(&home, 200, &[], &["list"]).unwrap();
+    assert!(plain(&wide).contains("does not fit into forty columns at all"), "a wide one shows it whole: {wide}");
+}
+
+#[test]
+fn colour_is_for_terminals_and_no_color_is_honoured() {
+    let (home, _daemon) = shelf();
+    let Some((_, coloured)) = on_a_terminal(&home, 80, &[], &["search", "walrus"]) else { return };
+    assert!(coloured.contains('\u{1b}'), "{coloured:?}");
+    let (_, sober) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], &["search", "walrus"]).unwrap();
+    assert!(!sober.contains('\u{1b}'), "{sober:?}");
+    let (_, json) = on_a_terminal(&home, 80, &[], &["search", "walrus", "--json"]).unwrap();
+    assert!(!json.contains('\u{1b}'), "{json:?}");
+    assert!(!home.brain(["search", "walrus"]).expect(0).stdout.contains('\u{1b}'), "a pipe is no terminal");
+}
+
+#[test]
+fn control_sequences_in_pages_do_not_reach_the_terminal() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("evil", "---\ntitle: \"quiet \\e]0;owned\\a walrus\"\n---\nwalrus \u{1b}[2J\u{1b}]0;owned\u{7} \u{9b}31m ice\n");
+    for args in [&["list"][..], &["search", "walrus"], &["history", "evil"]] {
+        let Some((_, shown)) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], args) else { return };
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{args:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_read_enough_is_no_failure_and_no_noise() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("big", &"A long line of text for a pipe. ".repeat(100_000));
+    for args in [&["get", "big"][..], &["get", "big", "--json"], &["list"], &["search", "text"], &["--help"], &["completions", "bash"]] {
+        let mut command = home.command("brain");
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut first = [0; 10];
+        let mut out = child.stdout.take().unwrap();
+        out.read_exact(&mut first).unwrap();
+        drop(out);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{args:?}: {ended:?}");
+        assert!(ended.stderr.is_empty(), "{args:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn output_of_any_size_arrives_whole_through_a_slow_pipe() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = "0123456789abcde\n".repeat(300_000);
+    home.put("big", &text);
+    let mut command = home.command("brain");
+    command.args(["get", "big"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let mut all = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(all.ends_with(&text) && all.len() >= text.len(), "{} bytes arrived", all.len());
+}
+
+#[test]
+fn a_full_device_is_a_failure_that_is_told() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("big", &"text ".repeat(10_000));
+    for args in [&["get", "big"][..], &["list", "--json"], &["search", "text"], &["config", "show"], &["--version"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = home.command("brain");
+        let ended = command.args(args).stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{args:?}: {ended:?}");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(said.contains("error") && said.contains("standard output"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_closed_standard_error_does_not_change_the_outcome() {
+    let home = TestHome::new();
+    let brain = program("brain");
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" capture x 2>&-"]).arg(brain).env_clear().env("BRAIN_HOME", home.path());
+    let ran = run(command, b"").expect(0);
+    assert!(ran.stdout.contains("inbox/"), "{ran:?}");
+}

@@ -1,0 +1,286 @@
+//! What depends on time: 24 hours of duplicates, 72 hours of recovery. The clock is ours, the brain is the real one.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use brain_daemon::brain::{Brain, Silent};
+use brain_daemon::caller::Caller;
+use brain_daemon::clock::{Clock, parse_instant, rfc3339};
+use brain_daemon::config::Config;
+use brain_daemon::home::Home;
+use brain_protocol::{
+    Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug, WriteStatus,
+    Written,
+};
+
+const HOUR: i64 = 60 * 60 * 1000;
+
+#[derive(Clone)]
+struct Hands(Arc<AtomicI64>);
+
+impl Hands {
+    fn at(instant: &str) -> Self {
+        Self(Arc::new(AtomicI64::new(parse_instant(instant, false).unwrap())))
+    }
+
+    fn turn(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+struct Lab {
+    dir: tempfile::TempDir,
+    clock: Hands,
+    brain: Option<Arc<Brain>>,
+}
+
+impl Lab {
+    fn new(instant: &str) -> Self {
+        let mut lab = Self { dir: tempfile::tempdir().unwrap(), clock: Hands::at(instant), brain: None };
+        lab.reopen();
+        lab
+    }
+
+    fn reopen(&mut self) {
+        self.brain = None;
+        let home = Home::at(self.dir.path().join("home"));
+        let config = Config::load(&home.config(), |_| None).unwrap();
+        self.brain = Some(Arc::new(Brain::open(home, config, Arc::new(self.clock.clone()), 7).unwrap()));
+    }
+
+    fn ask(&self, request: Request) -> Result<Reply, Fault> {
+        self.brain.as_ref().unwrap().answer(&Caller::local(0), request, &Silent)
+    }
+
+    fn capture(&self, text: &str) -> Written {
+        let capture = Capture {
+            content: text.into(),
+            origin: Origin::Argument,
+            source: None,
+            slug: None,
+            page_type: None,
+            title: None,
+            tags: Vec::new(),
+        };
+        let Reply::Written(written) = self.ask(Request::Capture(capture)).unwrap() else { panic!() };
+        written
+    }
+
+    fn put(&self, slug: &str, text: &str) -> Written {
+        let put = Put { page: page(slug), content: text.into(), origin: Origin::Stdin, allow_empty: false };
+        let Reply::Written(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
+        written
+    }
+
+    fn get(&self, slug: &str) -> Result<String, FaultCode> {
+        match self.ask(Request::Get(Get { page: page(slug), version: None })) {
+            Ok(Reply::Page(page)) => Ok(page.body),
+            Ok(other) => panic!("{other:?}"),
+            Err(fault) => Err(fault.code),
+        }
+    }
+
+    fn delete(&self, slug: &str) -> String {
+        let Reply::Deleted(deleted) = self.ask(Request::Delete(page(slug))).unwrap() else { panic!() };
+        deleted.recoverable_until
+    }
+
+    fn restore(&self, slug: &str) -> Result<(), FaultCode> {
+        self.ask(Request::Restore(page(slug))).map(drop).map_err(|fault| fault.code)
+    }
+
+    fn purge(&self) -> usize {
+        self.brain.as_ref().unwrap().purge_due().unwrap()
+    }
+
+    fn deleted(&self) -> usize {
+        let list = List { deleted: true, limit: 100, ..List::default() };
+        let Reply::Pages(pages) = self.ask(Request::List(list)).unwrap() else { panic!() };
+        pages.pages.len()
+    }
+
+    fn search(&self, search: Search) -> Vec<String> {
+        let Reply::Hits(hits) = self.ask(Request::Search(search)).unwrap() else { panic!() };
+        hits.hits.into_iter().map(|hit| hit.slug.to_string()).collect()
+    }
+
+    fn trash(&self, slug: &str) -> std::path::PathBuf {
+        self.dir.path().join(format!("home/pages/.trash/{slug}.md"))
+    }
+}
+
+fn page(slug: &str) -> PageRef {
+    PageRef { source: None, slug: Slug::parse(slug).unwrap() }
+}
+
+#[test]
+fn the_same_text_keeps_its_slug_across_midnight_for_24_hours() {
+    let lab = Lab::new("2026-11-21T23:59:30Z");
+    let first = lab.capture("night thought");
+    assert!(first.slug.as_str().starts_with("inbox/2026-11-21-"), "{}", first.slug);
+    lab.clock.turn(60_000);
+    let after_midnight = lab.capture("night thought");
+    assert_eq!((after_midnight.status, &after_midnight.slug), (WriteStatus::Unchanged, &first.slug));
+    assert_eq!(after_midnight.captured_at, first.captured_at);
+    lab.clock.turn(24 * HOUR - 60_000 - 1);
+    assert_eq!(lab.capture("night thought").slug, first.slug, "one millisecond before the 24 hours are over");
+    lab.clock.turn(1);
+    let next = lab.capture("night thought");
+    assert_eq!(next.status, WriteStatus::Created, "24 hours later it is a thought of its own");
+    assert!(next.slug.as_str().starts_with("inbox/2026-11-22-"), "{}", next.slug);
+    assert_eq!(lab.get(first.slug.as_str()).unwrap(), "night thought", "the first one stays");
+}
+
+#[test]
+fn the_24_hours_are_known_again_after_a_start() {
+    let mut lab = Lab::new("2026-11-21T23:00:00Z");
+    let first = lab.capture("remembered");
+    lab.clock.turn(2 * HOUR);
+    lab.reopen();
+    let again = lab.capture("remembered");
+    assert_eq!((again.status, &again.slug), (WriteStatus::Unchanged, &first.slug), "refilled across midnight");
+    lab.clock.turn(23 * HOUR);
+    lab.reopen();
+    let late = lab.capture("remembered");
+    assert_eq!(late.status, WriteStatus::Created);
+    assert_ne!(late.slug, first.slug);
+}
+
+#[test]
+fn a_captured_page_that_was_changed_since_is_not_taken_for_the_text() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    let first = lab.capture("to be edited");
+    lab.put(first.slug.as_str(), "edited since");
+    let again = lab.capture("to be edited");
+    assert_ne!(again.slug, first.slug, "nothing is overwritten by accident");
+    assert_eq!(lab.get(first.slug.as_str()).unwrap(), "edited since");
+    assert_eq!(lab.get(again.slug.as_str()).unwrap(), "to be edited");
+}
+
+#[test]
+fn restore_works_until_72_hours_are_over_and_not_after() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    lab.put("a", "text\n");
+    let until = lab.delete("a");
+    assert_eq!(until, rfc3339(lab.clock.now() + 72 * HOUR));
+    lab.clock.turn(72 * HOUR - 1);
+    assert_eq!(lab.purge(), 0, "not a moment early");
+    assert_eq!(lab.restore("a"), Ok(()));
+    assert_eq!(lab.get("a").unwrap(), "text\n");
+    lab.delete("a");
+    lab.clock.turn(72 * HOUR);
+    assert_eq!(lab.restore("a"), Err(FaultCode::NotFound), "refused even before the purge came by");
+}
+
+#[test]
+fn the_purge_takes_page_versions_links_and_file_and_frees_the_slug() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    lab.put("a", "version one\n");
+    lab.put("a", "---\ntags: [gone]\n---\nversion two [[b]]\n\n- 2024-01-01 | dated\n");
+    lab.put("b", "[[a]]\n");
+    lab.delete("a");
+    assert!(lab.trash("a").exists());
+    lab.clock.turn(72 * HOUR + 1);
+    assert_eq!(lab.purge(), 1);
+    assert!(!lab.trash("a").exists(), "its file is gone too");
+    assert_eq!(lab.deleted(), 0);
+    assert_eq!(lab.get("a"), Err(FaultCode::NotFound));
+    assert_eq!(lab.restore("a"), Err(FaultCode::NotFound));
+    let Reply::Links(back) = lab.ask(Request::Backlinks(page("b"))).unwrap() else { panic!() };
+    assert!(back.links.is_empty(), "{back:?}");
+    let Reply::Links(links) = lab.ask(Request::Links(page("b"))).unwrap() else { panic!() };
+    assert_eq!(links.links[0].status, "missing");
+    assert_eq!(lab.put("a", "a new life\n").status, WriteStatus::Created);
+    let Reply::History(history) = lab.ask(Request::History(page("a"))).unwrap() else { panic!() };
+    assert_eq!(history.versions.len(), 1, "no version of the former page: {history:?}");
+}
+
+#[test]
+fn a_start_purges_what_became_due_while_the_daemon_was_away() {
+    let mut lab = Lab::new("2026-11-21T10:00:00Z");
+    lab.put("old", "x\n");
+    lab.put("new", "y\n");
+    lab.delete("old");
+    lab.clock.turn(10 * HOUR);
+    lab.delete("new");
+    lab.clock.turn(65 * HOUR);
+    lab.reopen();
+    assert_eq!(lab.deleted(), 1, "only what is due");
+    assert!(!lab.trash("old").exists());
+    assert_eq!(lab.restore("new"), Ok(()));
+}
+
+#[test]
+fn a_second_delete_starts_the_72_hours_anew() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    lab.put("a", "x\n");
+    lab.delete("a");
+    lab.clock.turn(50 * HOUR);
+    lab.restore("a").unwrap();
+    lab.delete("a");
+    lab.clock.turn(50 * HOUR);
+    assert_eq!(lab.purge(), 0);
+    assert_eq!(lab.restore("a"), Ok(()));
+}
+
+#[test]
+fn a_trashed_file_that_somebody_edited_is_left_to_them_by_the_purge() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    lab.put("a", "x\n");
+    lab.delete("a");
+    fs::write(lab.trash("a"), "my own words").unwrap();
+    lab.clock.turn(73 * HOUR);
+    assert_eq!(lab.purge(), 1);
+    assert_eq!(fs::read_to_string(lab.trash("a")).unwrap(), "my own words");
+}
+
+#[test]
+fn search_knows_when_a_page_was_changed() {
+    let lab = Lab::new("2026-01-10T12:00:00Z");
+    lab.put("january", "common walrus");
+    lab.clock.turn(31 * 24 * HOUR);
+    lab.put("february", "common walrus");
+    let ask = |since: Option<&str>, until: Option<&str>| {
+        let text = |t: Option<&str>| t.map(str::to_owned);
+        let mut found = lab.search(Search {
+            query: "walrus".into(),
+            limit: 10,
+            since: text(since),
+            until: text(until),
+            ..Search::default()
+        });
+        found.sort();
+        found
+    };
+    assert_eq!(ask(None, None), ["february", "january"]);
+    assert_eq!(ask(Some("2026-02-01"), None), ["february"]);
+    assert_eq!(ask(None, Some("2026-01-10")), ["january"], "the last day counts whole");
+    assert_eq!(ask(Some("2026-01-10"), Some("2026-02-10")), ["february", "january"]);
+    assert_eq!(ask(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")), Vec::<String>::new());
+    lab.clock.turn(31 * 24 * HOUR);
+    let link = Link { from: page("january"), to: Slug::parse("february").unwrap(), kind: "related".into(), remove: false };
+    lab.ask(Request::Link(link)).unwrap();
+    assert_eq!(ask(Some("2026-03-01"), None), ["january"], "a changed link is a change");
+}
+
+#[test]
+fn the_doctor_notices_a_clock_that_went_back() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    lab.put("a", "x\n");
+    let status = |lab: &Lab| {
+        let Reply::Doctor(reply) = lab.ask(Request::Doctor(Doctor { fix: false })).unwrap() else { panic!() };
+        reply.checks.into_iter().find(|c| c.name == "clock").unwrap().status
+    };
+    assert_eq!(status(&lab), brain_protocol::CheckStatus::Ok);
+    lab.clock.turn(-48 * HOUR);
+    assert_eq!(status(&lab), brain_protocol::CheckStatus::Warn);
+    lab.put("b", "writing goes on\n");
+    assert_eq!(lab.get("b").unwrap(), "writing goes on\n");
+}

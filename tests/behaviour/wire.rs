@@ -1,0 +1,429 @@
+//! The bytes on the wire, held by fixtures: a change of them is a new protocol number.
+//!
+//! `BRAIN_WRITE_FIXTURES=1 cargo test -p brain-tests wire::` writes the fixtures anew. Do that only together with a
+//! higher `PROTOCOL`.
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use brain_protocol::*;
+use proptest::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Compares each value's bytes with the file's, and what the file's bytes decode to with the value.
+fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, values: &[(&str, T)]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wire").join(file);
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let now: String = values.iter().map(|(name, value)| format!("{name} {}\n", hex(&encode(value).unwrap()))).collect();
+    if std::env::var_os("BRAIN_WRITE_FIXTURES").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &now).unwrap();
+    }
+    let held = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<(&str, &str)> = held.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    assert_eq!(lines.len(), values.len(), "{file} has one line a value");
+    for ((name, value), (held_name, held_hex)) in values.iter().zip(lines) {
+        assert_eq!(*name, held_name, "{file}: order is on the wire");
+        assert_eq!(hex(&encode(value).unwrap()), held_hex, "{file}: {name} is written otherwise: raise PROTOCOL");
+        let bytes: Vec<u8> =
+            (0..held_hex.len()).step_by(2).map(|i| u8::from_str_radix(&held_hex[i..i + 2], 16).unwrap()).collect();
+        assert_eq!(decode::<T>(&bytes).as_ref(), Ok(value), "{file}: {name} is read otherwise");
+        for cut in 0..bytes.len() {
+            assert!(decode::<T>(&bytes[..cut]).is_err(), "{file}: {name} cut at {cut} is taken");
+        }
+        assert!(decode::<T>(&[bytes, vec![0]].concat()).is_err(), "{file}: {name} with a byte too many is taken");
+    }
+}
+
+fn slug(text: &str) -> Slug {
+    Slug::parse(text).unwrap()
+}
+
+fn source(text: &str) -> SourceId {
+    SourceId::parse(text).unwrap()
+}
+
+fn page() -> PageRef {
+    PageRef { source: Some(source("work")), slug: slug("people/ada") }
+}
+
+fn requests() -> Vec<Request> {
+    let some = |text: &str| Some(text.to_owned());
+    vec![
+        Request::Status,
+        Request::Stop,
+        Request::Capture(Capture {
+            content: "🦀".into(),
+            origin: Origin::File("/a.md".into()),
+            source: None,
+            slug: Some(slug("inbox/x")),
+            page_type: some("idea"),
+            title: some("T"),
+            tags: vec!["a".into(), "b".into()],
+        }),
+        Request::Put(Put { page: page(), content: b"text".to_vec(), origin: Origin::Stdin, allow_empty: true }),
+        Request::Get(Get { page: page(), version: Some(300) }),
+        Request::Search(Search {
+            query: "\"q\" -w".into(),
+            limit: 20,
+            source: Some(source("work")),
+            page_type: some("note"),
+            tags: vec!["t".into()],
+            since: some("2026-01-01"),
+            until: None,
+            explain: true,
+        }),
+        Request::List(List {
+            source: None,
+            prefix: some("p/"),
+            page_type: None,
+            tag: some("t"),
+            deleted: true,
+            sort: Sort::Slug,
+            limit: 1000,
+            after: some("c"),
+        }),
+        Request::Delete(page()),
+        Request::Restore(page()),
+        Request::History(page()),
+        Request::Revert(Revert { page: page(), version: 2 }),
+        Request::Tags(Tags { source: None, slug: Some(slug("a")), add: vec!["x".into()], remove: vec!["y".into()] }),
+        Request::Link(Link { from: page(), to: slug("b"), kind: "related".into(), remove: false }),
+        Request::Links(page()),
+        Request::Backlinks(page()),
+        Request::Graph(Graph { page: page(), depth: 5, limit: 100 }),
+        Request::Timeline(Timeline { source: None, slug: None, since: some("2026-01-01"), until: None, limit: 50 }),
+        Request::Import(Import { path: "/vault".into(), source: Some(source("work")), dry_run: true }),
+        Request::Doctor(Doctor { fix: true }),
+    ]
+}
+
+fn replies() -> Vec<(&'static str, Reply)> {
+    let at = || "2026-11-21T10:30:45.123Z".to_owned();
+    let some = |text: &str| Some(text.to_owned());
+    let (a, d) = (slug("a"), SourceId::default());
+    vec![
+        (
+            "status",
+            Reply::Status(StatusReply {
+                version: VERSION.into(),
+                pid: 7,
+                home: "/h".into(),
+                socket: "/s".into(),
+                uptime_seconds: 70_000,
+                schema: 81,
+                pages: 1,
+                deleted: 2,
+                sources: 3,
+                store_bytes: 1 << 33,
+                index_behind: 4,
+                outbox: 5,
+                degraded: vec!["x".into()],
+            }),
+        ),
+        ("stopping", Reply::Stopping),
+        (
+            "written",
+            Reply::Written(Written {
+                slug: a.clone(),
+                status: WriteStatus::Restored,
+                duplicate: true,
+                chunks: 2,
+                content_hash: "ab".repeat(32),
+                written: false,
+                path: "/p".into(),
+                source_id: d.clone(),
+                source_kind: some("capture-cli"),
+                source_uri: some("cli:stdin"),
+                captured_at: None,
+                warnings: vec!["w".into()],
+            }),
+        ),
+        (
+            "page",
+            Reply::Page(Page {
+                slug: a.clone(),
+                source_id: d.clone(),
+                page_type: "note".into(),
+                title: "日本".into(),
+                tags: vec!["t".into()],
+                aliases: vec!["al".into()],
+                frontmatter: "a: 1\n".into(),
+                body: "b".into(),
+                content: "c".into(),
+                content_hash: "cd".repeat(32),
+                chunks: 1,
+                created_at: at(),
+                updated_at: at(),
+                source_path: some("a.md"),
+                source_kind: some("import"),
+                source_uri: None,
+                ingested_via: some("import"),
+                ingested_at: None,
+                version: 9,
+            }),
+        ),
+        (
+            "hits",
+            Reply::Hits(Hits {
+                query: "q".into(),
+                hits: vec![Hit {
+                    slug: a.clone(),
+                    source_id: d.clone(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    score: 1.5,
+                    snippet: "s".into(),
+                    highlights: vec![(0, 1)],
+                    chunk: 3,
+                    matched: vec!["title".into()],
+                    updated_at: at(),
+                    explain: vec![ScorePart { reason: "text: q".into(), score: -0.25 }],
+                }],
+                truncated: true,
+                degraded: some("d"),
+                took_us: 99,
+            }),
+        ),
+        (
+            "pages",
+            Reply::Pages(Pages {
+                pages: vec![PageRow {
+                    slug: a.clone(),
+                    source_id: d.clone(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    tags: vec![],
+                    created_at: at(),
+                    updated_at: at(),
+                    deleted_at: Some(at()),
+                    recoverable_until: None,
+                }],
+                truncated: true,
+                next: some("n"),
+            }),
+        ),
+        (
+            "deleted",
+            Reply::Deleted(Deleted {
+                status: "soft_deleted".into(),
+                slug: a.clone(),
+                source_id: d.clone(),
+                recoverable_until: at(),
+                warnings: vec![],
+            }),
+        ),
+        (
+            "restored",
+            Reply::Restored(Restored {
+                status: "restored".into(),
+                slug: a.clone(),
+                source_id: d.clone(),
+                path: "/p".into(),
+                warnings: vec![],
+            }),
+        ),
+        (
+            "history",
+            Reply::History(History {
+                slug: a.clone(),
+                source_id: d.clone(),
+                versions: vec![VersionRow {
+                    version: 2,
+                    current: true,
+                    written_at: at(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    content_hash: "ef".repeat(32),
+                    bytes: 5_000_000,
+                }],
+            }),
+        ),
+        ("tag_counts", Reply::TagCounts(TagCounts { tags: vec![TagCount { tag: "t".into(), pages: 251 }] })),
+        (
+            "page_tags",
+            Reply::PageTags(PageTags {
+                slug: a.clone(),
+                source_id: d.clone(),
+                tags: vec!["t".into()],
+                changed: true,
+                warnings: vec![],
+            }),
+        ),
+        (
+            "linked",
+            Reply::Linked(Linked {
+                from: a.clone(),
+                to: slug("b"),
+                kind: "related".into(),
+                status: "added".into(),
+                live: true,
+                warnings: vec![],
+            }),
+        ),
+        (
+            "links",
+            Reply::Links(Links {
+                slug: a.clone(),
+                source_id: d.clone(),
+                direction: "backlinks".into(),
+                links: vec![LinkRow {
+                    slug: Some(slug("b")),
+                    source_id: Some(d.clone()),
+                    title: some("B"),
+                    target: "B".into(),
+                    kind: "mentions".into(),
+                    status: "live".into(),
+                }],
+            }),
+        ),
+        (
+            "graph",
+            Reply::Graph(GraphReply {
+                nodes: vec![GraphNode {
+                    slug: a.clone(),
+                    source_id: d.clone(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    depth: 1,
+                }],
+                edges: vec![GraphEdge { from: 0, to: 1, kind: "related".into() }],
+                truncated: false,
+            }),
+        ),
+        (
+            "timeline",
+            Reply::Timeline(TimelineReply {
+                entries: vec![TimelineRow {
+                    date: "2024-02-29".into(),
+                    text: "x".into(),
+                    source: some("s"),
+                    slug: a,
+                    source_id: d,
+                }],
+                truncated: false,
+            }),
+        ),
+        (
+            "import",
+            Reply::Import(ImportReply {
+                status: "partial".into(),
+                dry_run: false,
+                files: 3,
+                created: 1,
+                updated: 0,
+                unchanged: 1,
+                skipped: 2,
+                failed: vec![ImportFailure { path: "x.md".into(), reason: "r".into() }],
+                failed_total: 1,
+                warnings: vec![],
+                took_ms: 12,
+            }),
+        ),
+        (
+            "doctor",
+            Reply::Doctor(DoctorReply {
+                status: "warnings".into(),
+                health_score: 95,
+                checks: vec![Check {
+                    name: "clock".into(),
+                    status: CheckStatus::Warn,
+                    message: "m".into(),
+                    hint: some("date -u"),
+                }],
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn every_request_has_the_bytes_it_always_had() {
+    let all = requests();
+    let named: Vec<(&str, Request)> = all.into_iter().map(|request| (request.name(), request)).collect();
+    hold("requests.hex", &named);
+    // The position of a variant is its number on the wire: none is missing, none moved.
+    for (n, (_, request)) in named.iter().enumerate() {
+        assert_eq!(usize::from(encode(request).unwrap()[0]), n);
+    }
+    let last = [u8::try_from(named.len()).unwrap()];
+    assert!(decode::<Request>(&last).unwrap_err().to_string().contains("variant"), "a request has no fixture yet");
+}
+
+#[test]
+fn every_reply_has_the_bytes_it_always_had() {
+    let named = replies();
+    hold("replies.hex", &named);
+    for (n, (_, reply)) in named.iter().enumerate() {
+        assert_eq!(usize::from(encode(reply).unwrap()[0]), n);
+    }
+    let last = [u8::try_from(named.len()).unwrap()];
+    assert!(decode::<Reply>(&last).unwrap_err().to_string().contains("variant"), "a reply has no fixture yet");
+}
+
+#[test]
+fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
+    let faults: Vec<(&str, Answer)> = FaultCode::ALL
+        .iter()
+        .map(|&code| (code.as_str(), Answer::Fault(Fault::new(code, "what").hint("way out"))))
+        .collect();
+    hold("faults.hex", &faults);
+    let event = Answer::Event(Event::Progress { done: 1, total: 70_000 });
+    hold("answers.hex", &[("event", event), ("reply", Answer::Reply(Reply::Stopping))]);
+    use WriteStatus::*;
+    hold("write_status.hex", &[("created", Created), ("updated", Updated), ("unchanged", Unchanged), ("restored", Restored)]);
+    use CheckStatus as C;
+    hold("check_status.hex", &[("ok", C::Ok), ("warn", C::Warn), ("fail", C::Fail)]);
+    hold("sort.hex", &[("updated", Sort::Updated), ("slug", Sort::Slug)]);
+    let origins = [("argument", Origin::Argument), ("stdin", Origin::Stdin), ("file", Origin::File("/f".into()))];
+    hold("origin.hex", &origins);
+}
+
+#[test]
+fn the_greeting_has_the_bytes_it_will_have_for_ever() {
+    let hello = Hello { protocol: 0x0102, version: [3, 4, 5, 6], pid: 0x0708_090a };
+    let bytes = *b"brain\0\x01\x02\0\x03\0\x04\0\x05\0\x06\x07\x08\x09\x0a";
+    assert_eq!(hello.to_bytes(), bytes);
+    assert_eq!(Hello::from_bytes(&bytes), Ok(hello));
+}
+
+fn any_capture() -> impl Strategy<Value = Request> {
+    let texts = || proptest::option::of(".{0,40}");
+    (any::<Vec<u8>>(), texts(), texts(), proptest::collection::vec(".{0,20}", 0..5)).prop_map(
+        |(content, page_type, title, tags)| {
+            let origin = if title.is_some() { Origin::Stdin } else { Origin::File("/ü".into()) };
+            Request::Capture(Capture { content, origin, source: None, slug: None, page_type, title, tags })
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_capture_comes_out_as_it_went_in(request in any_capture()) {
+        let bytes = encode(&request).unwrap();
+        let mut wire = Vec::new();
+        write_frame(&mut wire, &bytes).unwrap();
+        let read = read_frame(&mut wire.as_slice()).unwrap();
+        prop_assert_eq!(decode::<Request>(&read).unwrap(), request);
+    }
+
+    #[test]
+    fn any_search_comes_out_as_it_went_in(query in ".*", limit: u32, tags: Vec<String>, explain: bool) {
+        let request = Request::Search(Search { query, limit, tags, explain, ..Search::default() });
+        prop_assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
+    }
+
+    #[test]
+    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..40) {
+        let mut bytes = bytes;
+        bytes.insert(0, variant);
+        if let Ok(request) = decode::<Request>(&bytes) {
+            prop_assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
+        }
+        if let Ok(answer) = decode::<Answer>(&bytes) {
+            // A score may be not-a-number, which equals nothing: compare bytes.
+            let again = encode(&answer).unwrap();
+            prop_assert_eq!(encode(&decode::<Answer>(&again).unwrap()).unwrap(), again);
+        }
+    }
+}

@@ -1,0 +1,612 @@
+//! Measures what issue 2 asks of speed and memory, each beside what it costs at the least on the same machine in the
+//! same run, and prints a table.
+//!
+//! `.ci/measure performance` builds the programs and writes `docs/performance.md`. `--quick` is a smoke run with few
+//! notes, whose figures mean nothing.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod floors;
+mod notes;
+mod report;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Hit, Import, ImportReply, Origin, PageRef, Put, Reply, Request, Search, Slug, StatusReply};
+use brain_tests::{Client, Daemon, PATIENCE, TestHome, program};
+
+use floors::{Disk, Echo, Redb, Tantivy};
+use notes::{Dice, Notes};
+use report::{Goal, Row, Samples, Table, short};
+
+/// How much is measured.
+struct Scale {
+    few: usize,
+    many: usize,
+    /// Rounds of whole processes, each with every program once.
+    processes: usize,
+    pairs: usize,
+    searches: usize,
+    starts: usize,
+    writing: Duration,
+}
+
+const FULL: Scale = Scale {
+    few: 10_000,
+    many: 100_000,
+    processes: 300,
+    pairs: 300,
+    searches: 10_000,
+    starts: 7,
+    writing: Duration::from_secs(3),
+};
+
+const QUICK: Scale = Scale {
+    few: 500,
+    many: 2000,
+    processes: 10,
+    pairs: 10,
+    searches: 100,
+    starts: 2,
+    writing: Duration::from_millis(300),
+};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if !args.iter().any(|arg| arg == "--bench") {
+        // `cargo test --all-targets` runs benches without it.
+        println!("run `.ci/measure performance`");
+        return;
+    }
+    // To try things by hand: `--notes DIR COUNT` only writes notes.
+    if let Some(at) = args.iter().position(|arg| arg == "--notes") {
+        let dir = Notes::new().write(Path::new(&args[at + 1]), 0..args[at + 2].parse().unwrap()).unwrap();
+        return println!("{}", dir.display());
+    }
+    let quick = args.iter().any(|arg| arg == "--quick");
+    let target = args.iter().position(|arg| arg == "--write").map(|at| PathBuf::from(&args[at + 1]));
+    let began = Instant::now();
+    let mut bench = Bench::new(if quick { QUICK } else { FULL });
+    bench.run();
+    let document = bench.document(began.elapsed(), quick);
+    println!("{document}");
+    if let Some(target) = target {
+        std::fs::write(&target, &document).unwrap();
+        eprintln!("written to {}", target.display());
+    }
+    eprintln!("{} goals missed, {:.0?}", bench.table.missed(), began.elapsed());
+}
+
+/// One run.
+struct Bench {
+    scale: Scale,
+    notes: Notes,
+    dir: tempfile::TempDir,
+    table: Table,
+    /// What one whole process that does nothing takes: learnt before anything is compared with it.
+    nothing: Samples,
+}
+
+/// A home with notes in it, and a daemon.
+struct Filled {
+    daemon: Daemon,
+    home: TestHome,
+    reply: ImportReply,
+    /// From the request until the last note was found.
+    took: Duration,
+    peak_mb: f64,
+}
+
+impl Filled {
+    fn client(&self) -> Client {
+        self.home.connect().unwrap()
+    }
+}
+
+impl Bench {
+    fn new(scale: Scale) -> Self {
+        let dir = tempfile::Builder::new().prefix("brain-performance").tempdir().unwrap();
+        let notes = Notes::new();
+        Self { scale, notes, dir, table: Table::default(), nothing: Samples::default() }
+    }
+
+    fn run(&mut self) {
+        let Scale { few, many, .. } = self.scale;
+        self.step("writing notes");
+        let small = self.notes.write(&self.dir.path().join("few"), 0..few).unwrap();
+        let large = self.notes.write(&self.dir.path().join("many"), 0..many).unwrap();
+
+        self.step("tantivy and redb alone");
+        let tantivy_few = Tantivy::new(&self.dir.path().join("tantivy-few"), &self.notes, few);
+        let tantivy_many = Tantivy::new(&self.dir.path().join("tantivy-many"), &self.notes, many);
+        let redb = Redb::new(self.dir.path(), "floor.redb");
+        let redb_fill = redb.fill(&self.notes, few);
+
+        self.step("importing");
+        let first = self.import(&small, few);
+        let second = self.import(&small, few);
+        let (second_took, second_peak) = (second.took, second.peak_mb);
+        drop(second);
+        let many_filled = self.import(&large, many);
+        let third = self.import(&small, few);
+        self.report_import(&[&first, &third], (second_took, second_peak), &many_filled, tantivy_few.built + redb_fill);
+
+        self.step("many writers");
+        self.writers(third);
+
+        self.step("memory");
+        let few_filled = self.memory(first);
+        self.report_sizes(&few_filled.home, few, "10,000");
+
+        self.step("whole processes");
+        self.processes(&few_filled, &many_filled, [&tantivy_few, &tantivy_many], &redb);
+
+        self.step("searches over the socket");
+        self.searches(&few_filled, &many_filled);
+        self.first_after_write(&few_filled, few, "10,000", &tantivy_few);
+        self.first_after_write(&many_filled, many, "100,000", &tantivy_many);
+        drop(few_filled);
+
+        self.step("starts");
+        self.starts(many_filled);
+    }
+
+    fn step(&self, what: &str) {
+        eprintln!("{what} …");
+    }
+
+    fn import(&self, dir: &Path, count: usize) -> Filled {
+        let home = TestHome::new();
+        let daemon = home.daemon();
+        let mut client = home.connect().unwrap();
+        client.stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();
+        let request = Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
+        let last = self.notes.note(count - 1);
+        let began = Instant::now();
+        let Ok(Reply::Import(reply)) = client.ask(&request) else { panic!("no import") };
+        let hits = search(&mut client, &last.name);
+        let took = began.elapsed();
+        assert_eq!((reply.created, reply.failed_total), (count as u64, 0), "{:?}", reply.failed);
+        assert!(hits.iter().any(|hit| hit.slug.as_str() == last.slug()), "{} is not found", last.slug());
+        let peak_mb = memory(daemon.pid(), "VmHWM");
+        eprintln!("  {count} notes in {took:.2?}, peak {peak_mb:.0} MB");
+        Filled { daemon, home, reply, took, peak_mb }
+    }
+
+    fn report_import(&mut self, few: &[&Filled], other: (Duration, f64), many: &Filled, alone: Duration) {
+        let mut seconds = Samples::default();
+        let mut peaks = Samples::default();
+        for (took, peak) in few.iter().map(|f| (f.took, f.peak_mb)).chain([other]) {
+            seconds.push(took.as_secs_f64());
+            peaks.push(peak);
+        }
+        let count = few[0].reply.files as f64;
+        self.table.add(Row {
+            place: 60,
+            what: "import of 10,000 notes of 1.2 KB, until the last one is found".into(),
+            goal: Goal::Below(3.0, "s"),
+            value: seconds.median(),
+            measured: seconds.text("s"),
+            floor: Some((Some(alone.as_secs_f64()), format!("{} s: tantivy and redb alone", short(alone.as_secs_f64())))),
+        });
+        self.table.add(Row {
+            place: 61,
+            what: "the daemon's peak memory during that (VmHWM)".into(),
+            goal: Goal::Below(200.0, "MB"),
+            value: peaks.at(1.0),
+            measured: format!("{} MB at the most", short(peaks.at(1.0))),
+            floor: None,
+        });
+        let (rate_few, rate_many) = (count / seconds.median(), many.reply.files as f64 / many.took.as_secs_f64());
+        self.table.add(Row {
+            place: 62,
+            what: "import of 100,000: its rate as a part of the rate of 10,000".into(),
+            goal: Goal::AtLeast(0.8, "times"),
+            value: rate_many / rate_few,
+            measured: format!(
+                "{} times ({rate_many:.0} notes/s against {rate_few:.0}; {:.1} s, peak {:.0} MB)",
+                short(rate_many / rate_few),
+                many.took.as_secs_f64(),
+                many.peak_mb
+            ),
+            floor: None,
+        });
+    }
+
+    /// 1 and 64 writers, taking turns.
+    fn writers(&mut self, filled: Filled) {
+        let mut rates = [Samples::default(), Samples::default()];
+        let mut serial = 0;
+        let disk = Disk::new(self.dir.path());
+        let mut syncs = Samples::default();
+        for _ in 0..3 {
+            for (rates, writers) in rates.iter_mut().zip([1_usize, 64]) {
+                for n in 0..50 {
+                    syncs.time(disk.sync(n));
+                }
+                serial += 1;
+                let until = Instant::now() + self.scale.writing;
+                let began = Instant::now();
+                let written: usize = std::thread::scope(|scope| {
+                    let threads: Vec<_> = (0..writers)
+                        .map(|writer| {
+                            let (notes, mut client) = (&self.notes, filled.client());
+                            scope.spawn(move || {
+                                let mut count = 0;
+                                while Instant::now() < until {
+                                    let slug = format!("writers/{serial}-{writer}-{count}");
+                                    write(&mut client, &slug, &notes.note(count * 64 + writer).content());
+                                    count += 1;
+                                }
+                                count
+                            })
+                        })
+                        .collect();
+                    threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+                });
+                rates.push(written as f64 / began.elapsed().as_secs_f64());
+            }
+        }
+        let [one, many] = rates;
+        let ratio = many.median() / one.median();
+        self.table.add(Row {
+            place: 50,
+            what: "64 parallel writers over the socket against one".into(),
+            goal: Goal::AtLeast(10.0, "times"),
+            value: ratio,
+            measured: format!("{} times ({:.0} against {:.0} writes/s)", short(ratio), many.median(), one.median()),
+            floor: Some((None, format!("{:.0} fsyncs/s one after the other", 1e3 / syncs.median()))),
+        });
+    }
+
+    /// Memory of an idle daemon: after its import, after many searches, after a restart.
+    fn memory(&mut self, filled: Filled) -> Filled {
+        let empty = TestHome::new();
+        let lonely = empty.daemon();
+        rest(&empty);
+        let empty = memory(lonely.pid(), "VmRSS");
+        drop(lonely);
+        rest(&filled.home);
+        let after_import = memory(filled.daemon.pid(), "VmRSS");
+        let mut client = filled.client();
+        for n in 0..self.scale.searches {
+            search(&mut client, &self.notes.question(n));
+        }
+        rest(&filled.home);
+        let after_searches = memory(filled.daemon.pid(), "VmRSS");
+        let own_after_searches = memory(filled.daemon.pid(), "RssAnon");
+        let Filled { daemon, home, reply, took, peak_mb } = filled;
+        assert!(daemon.terminate().0.success(), "{}", home.log());
+        let daemon = home.daemon();
+        rest(&home);
+        let after_start = memory(daemon.pid(), "VmRSS");
+        for (what, value) in [
+            ("idle daemon with 10,000 pages, after the import", after_import),
+            ("the same after 10,000 searches", after_searches),
+            ("the same after a restart", after_start),
+        ] {
+            let measured = format!("{} MB", short(value));
+            let measured = if value == after_searches {
+                format!("{measured} ({} MB without files that are mapped)", short(own_after_searches))
+            } else {
+                measured
+            };
+            self.table.add(Row {
+                place: 70,
+                what: what.into(),
+                goal: Goal::Below(50.0, "MB"),
+                value,
+                measured,
+                floor: Some((Some(empty), format!("{} MB: a daemon without pages", short(empty)))),
+            });
+        }
+        Filled { daemon, home, reply, took, peak_mb }
+    }
+
+    fn report_sizes(&mut self, home: &TestHome, count: usize, shown: &str) {
+        let kb = |bytes: u64| bytes as f64 / 1000.0 / count as f64;
+        let store = kb(std::fs::metadata(home.path().join("brain.redb")).unwrap().len());
+        let (index, pages) = (kb(size_of_dir(&home.path().join("index"))), kb(size_of_dir(&home.path().join("pages"))));
+        self.table.add(Row {
+            place: 91,
+            what: format!("on disk, one of {shown} pages"),
+            goal: Goal::None,
+            value: store + index,
+            measured: format!("store {} kB, index {} kB, file {} kB", short(store), short(index), short(pages)),
+            floor: None,
+        });
+    }
+
+    /// Every program as people start it, taking turns with one that does nothing.
+    fn processes(&mut self, few: &Filled, many: &Filled, tantivy: [&Tantivy; 2], redb: &Redb) {
+        let (disk, mut echo) = (Disk::new(self.dir.path()), Echo::new());
+        let [mut version, mut capture, mut get, mut search_few, mut search_many] = std::array::from_fn(|_| Samples::default());
+        let [mut sync, mut hop, mut commit, mut alone_few, mut alone_many] = std::array::from_fn(|_| Samples::default());
+        let mut nothing = Samples::default();
+        let mut dice = Dice(1);
+        for n in 0..self.scale.processes {
+            let note = self.notes.note(dice.below(self.scale.few));
+            let thought = format!("A thought of today, number {n}: {} {}", self.notes.question(n), note.name);
+            let question = self.notes.question(dice.below(1000));
+            // Each is first, and last, as often as the others.
+            for turn in 0..11 {
+                match (turn + n) % 11 {
+                    0 => nothing.time(whole(&mut Command::new(program("brain-nothing")))),
+                    1 => version.time(brain(&few.home, ["--version"])),
+                    2 => capture.time(brain(&few.home, ["capture", &thought])),
+                    3 => get.time(brain(&few.home, ["get", note.slug()])),
+                    4 => search_few.time(brain(&few.home, ["search", &question])),
+                    5 => search_many.time(brain(&many.home, ["search", &question])),
+                    6 => sync.time(disk.sync(n)),
+                    7 => hop.time(echo.round_trip()),
+                    8 => commit.time(redb.commit(&[(1 << 40 | n as u64, thought.as_bytes())])),
+                    9 => alone_few.time(tantivy[0].search(&question)),
+                    _ => alone_many.time(tantivy[1].search(&question)),
+                }
+            }
+        }
+        self.nothing = nothing;
+        let start = self.nothing.median();
+        let mut add = |what: &str, goal: f64, samples: &Samples, parts: &[(&str, &Samples)]| {
+            let floor = start + parts.iter().map(|(_, part)| part.median()).sum::<f64>();
+            let names: Vec<String> = std::iter::once(format!("an empty process {}", short(start)))
+                .chain(parts.iter().map(|(name, part)| format!("{name} {}", short(part.median()))))
+                .collect();
+            self.table.add(Row {
+                place: 10,
+                what: what.into(),
+                goal: Goal::Below(goal, "ms"),
+                value: samples.median(),
+                measured: samples.text("ms"),
+                floor: Some((Some(floor), format!("{} ms: {}", short(floor), names.join(" + ")))),
+            });
+        };
+        add("`brain --version`, whole process", 2.0, &version, &[]);
+        add("`brain capture \"…\"`, whole process, durable", 4.0, &capture, &[("a round trip", &hop), ("a redb commit", &commit)]);
+        add("`brain get` on 10,000 pages, whole process", 3.0, &get, &[("a round trip", &hop)]);
+        add("`brain search` on 10,000 pages, whole process", 4.0, &search_few, &[("a round trip", &hop), ("tantivy", &alone_few)]);
+        add("`brain search` on 100,000 pages, whole process", 6.0, &search_many, &[("a round trip", &hop), ("tantivy", &alone_many)]);
+        self.table.add(Row {
+            place: 90,
+            what: "one fsync of 4 KB on this disk".into(),
+            goal: Goal::None,
+            value: sync.median(),
+            measured: sync.text("ms"),
+            floor: None,
+        });
+    }
+
+    fn searches(&mut self, few: &Filled, many: &Filled) {
+        let mut clients = [few.client(), many.client()];
+        let mut samples = [Samples::default(), Samples::default()];
+        for n in 0..self.scale.searches / 2 {
+            let question = self.notes.question(n + 5000);
+            for (client, samples) in clients.iter_mut().zip(&mut samples) {
+                let began = Instant::now();
+                search(client, &question);
+                samples.time(began.elapsed());
+            }
+        }
+        for (samples, shown) in samples.iter().zip(["10,000", "100,000"]) {
+            self.table.add(Row {
+                place: 92,
+                what: format!("a search over the socket, {shown} pages"),
+                goal: Goal::None,
+                value: samples.median(),
+                measured: format!("{}, p99 {} ms", samples.text("ms"), short(samples.at(0.99))),
+                floor: None,
+            });
+        }
+    }
+
+    /// A search, a write, the same search again.
+    fn first_after_write(&mut self, filled: &Filled, count: usize, shown: &str, tantivy: &Tantivy) {
+        let mut client = filled.client();
+        let [mut warm, mut first, mut more, mut commits] = std::array::from_fn(|_| Samples::default());
+        for n in 0..self.scale.pairs {
+            let question = self.notes.question(n + 900);
+            let mut timed = || {
+                let began = Instant::now();
+                search(&mut client, &question);
+                began.elapsed()
+            };
+            timed();
+            let usual = timed();
+            let fresh = self.notes.note(count + n);
+            let mut writer = filled.client();
+            write(&mut writer, &format!("fresh/{n}"), &fresh.content());
+            let after = timed();
+            warm.time(usual);
+            first.time(after);
+            more.push((after.as_secs_f64() - usual.as_secs_f64()) * 1e3);
+            if n % 10 == 0 {
+                commits.time(tantivy.commit(&fresh));
+                assert_eq!(search(&mut client, &fresh.name)[0].slug.as_str(), format!("fresh/{n}"));
+            }
+        }
+        self.table.add(Row {
+            place: 40,
+            what: format!("the first search after a write, more than a warm one, {shown} pages"),
+            goal: Goal::Below(2.0, "ms"),
+            value: more.median(),
+            measured: format!("{} more ({} ms against {} ms)", more.text("ms"), short(first.median()), short(warm.median())),
+            floor: Some((None, format!("{} ms: a commit of tantivy, which nobody waits for", short(commits.median())))),
+        });
+    }
+
+    /// From the start of the process until it answers, after a clean end and after SIGKILL in the middle of writes.
+    fn starts(&mut self, filled: Filled) {
+        let Filled { mut daemon, home, .. } = filled;
+        let [mut clean, mut killed, mut alone] = std::array::from_fn(|_| Samples::default());
+        for n in 0..self.scale.starts {
+            assert!(daemon.terminate().0.success(), "{}", home.log());
+            // A copy: opening it, and above all closing it, may leave it in better order.
+            let copy = self.dir.path().join("reopened.redb");
+            std::fs::copy(home.path().join("brain.redb"), &copy).unwrap();
+            alone.time(floors::reopen(&copy));
+            let (child, took) = start(&home);
+            clean.time(took);
+            let mut writers: Vec<Client> = (0..4).map(|_| home.connect().unwrap()).collect();
+            std::thread::scope(|scope| {
+                for (w, client) in writers.iter_mut().enumerate() {
+                    let notes = &self.notes;
+                    scope.spawn(move || {
+                        for i in 0..50 {
+                            write(client, &format!("killed/{n}-{w}-{i}"), &notes.note(i).content());
+                        }
+                    });
+                }
+            });
+            end(child);
+            let (child, took) = start(&home);
+            killed.time(took);
+            end(child);
+            daemon = home.daemon();
+        }
+        drop(daemon);
+        let floor = alone.median() + self.nothing.median();
+        let name = format!("{} ms: an empty process {} + redb's open {}", short(floor), short(self.nothing.median()), short(alone.median()));
+        for (what, samples) in [("a clean end", clean), ("SIGKILL in the middle of writes", killed)] {
+            self.table.add(Row {
+                place: 80,
+                what: format!("start with 100,000 pages until it answers, after {what}"),
+                goal: Goal::Below(200.0, "ms"),
+                value: samples.at(1.0),
+                measured: format!("{}, {} at the most", samples.text("ms"), short(samples.at(1.0))),
+                floor: Some((Some(floor), name.clone())),
+            });
+        }
+    }
+
+    fn document(&self, took: Duration, quick: bool) -> String {
+        let kind = if quick { "\n**A smoke run with few notes: the figures mean nothing.**\n" } else { "" };
+        let dice: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
+        format!(
+            "# Speed and memory\n{kind}\n\
+             What the programs of the release build take, each beside what the same costs at the least on the same \
+             machine in the same run. Medians, with the tenth and the ninetieth of a hundred in brackets. Repeat it \
+             with `.ci/measure performance`; it took {:.0} minutes. `tests/benches/performance` is the program.\n\n\
+             {}\n\
+             Machine: {}.\n\n\
+             The notes are generated, the same on every machine: {} bytes each on average with frontmatter, {} word \
+             forms in the frequencies of natural text, and one name that no other note has. Whole processes are timed \
+             from before their start until after their end, {} times, taking turns with an empty one. Import begins \
+             with the request and ends when a search has found the last note. Goals of memory are in MB of 1,000,000 \
+             bytes of resident memory, mapped files included; starts are held to the slowest one.\n",
+            (took.as_secs_f64() / 60.0).ceil(),
+            self.table.markdown(),
+            machine(),
+            dice / 200,
+            self.notes.forms(),
+            self.scale.processes,
+        )
+    }
+}
+
+/// A daemon started just now, and how long it took until it answered a request.
+fn start(home: &TestHome) -> (Child, Duration) {
+    let mut command = home.command("brain-daemon");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let began = Instant::now();
+    let child = command.spawn().unwrap();
+    loop {
+        // A socket file of a daemon that was killed refuses.
+        if let Some(mut client) = home.connect() {
+            assert_eq!(client.hello.pid, child.id());
+            client.ask(&Request::Status).unwrap();
+            return (child, began.elapsed());
+        }
+        assert!(began.elapsed() < PATIENCE, "the daemon does not answer");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A whole process, from before its start until after its end.
+fn whole(command: &mut Command) -> Duration {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let began = Instant::now();
+    let status = command.status().unwrap();
+    let took = began.elapsed();
+    assert!(status.success(), "{command:?}: {status}");
+    took
+}
+
+fn brain<S: AsRef<OsStr>>(home: &TestHome, args: impl IntoIterator<Item = S>) -> Duration {
+    whole(home.command("brain").args(args))
+}
+
+fn search(client: &mut Client, question: &str) -> Vec<Hit> {
+    let request = Request::Search(Search { query: question.into(), limit: 20, ..Search::default() });
+    match client.ask(&request) {
+        Ok(Reply::Hits(hits)) => hits.hits,
+        other => panic!("{question}: {other:?}"),
+    }
+}
+
+fn write(client: &mut Client, slug: &str, content: &str) {
+    let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
+    let request = Put { page, content: content.into(), origin: Origin::Stdin, allow_empty: false };
+    match client.ask(&Request::Put(request)) {
+        Ok(Reply::Written(reply)) => assert!(reply.written, "{reply:?}"),
+        other => panic!("{slug}: {other:?}"),
+    }
+}
+
+/// Waits until the daemon has nothing left to do.
+fn rest(home: &TestHome) -> StatusReply {
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let Ok(Reply::Status(status)) = home.connect().unwrap().ask(&Request::Status) else { panic!("no status") };
+        if (status.index_behind, status.degraded.is_empty()) == (0, true) {
+            // Merges of the index go on a little longer.
+            std::thread::sleep(Duration::from_secs(3));
+            return status;
+        }
+        assert!(Instant::now() < patience, "still {} behind, {:?}", status.index_behind, status.degraded);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A figure of `/proc/<pid>/status`, in MB.
+fn memory(pid: u32, name: &str) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 1024.0 / 1e6
+}
+
+fn size_of_dir(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+    entries.map(|e| if e.path().is_dir() { size_of_dir(&e.path()) } else { e.metadata().unwrap().len() }).sum()
+}
+
+/// Cores, memory, system, disk, day.
+fn machine() -> String {
+    let find = |file: &str, key: &str| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(key)).map(str::to_owned).unwrap_or_default();
+        line.split_once(':').map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+    };
+    let memory = find("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0);
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let system = rustix::system::uname();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
+    let place = std::env::temp_dir();
+    // Linux's number of tmpfs.
+    let kind = if rustix::fs::statfs(&place).is_ok_and(|s| s.f_type == 0x0102_1994) { ", which is in memory" } else { "" };
+    format!(
+        "{cores} cores ({}), {:.0} GB of memory, Linux {}, homes in {}{kind}, {}; the machine is shared, so medians and \
+         ratios are worth more than single figures",
+        find("/proc/cpuinfo", "model name"),
+        memory * 1024.0 / 1e9,
+        system.release().to_string_lossy(),
+        place.display(),
+        brain_daemon::clock::day(now)
+    )
+}
