@@ -8,6 +8,10 @@ use brain_daemon::home::Home;
 use brain_daemon::{cli, daemon};
 use brain_protocol::{Fault, FaultCode};
 
+/// Gives memory back after bulk work; the system's allocator keeps most of what an import needed.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     // What a brain holds is its owner's alone, whatever the mode of the directory it lies in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
@@ -30,7 +34,9 @@ fn run(command: cli::Command) -> ExitCode {
     match command {
         cli::Command::Config { action, json } => match cli::config(&home, &action, json) {
             Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
-                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                    refuse(&Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}")), false)
+                }
                 _ => ExitCode::SUCCESS,
             },
             Err(fault) => refuse(&fault, json),

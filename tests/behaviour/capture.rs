@@ -42,9 +42,11 @@ fn two_ways_at_once_are_a_usage_error_and_store_nothing() {
     let file = home.outside().join("note.md");
     fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
-    for args in
-        [&["capture", "word", "--stdin"][..], &["capture", "word", "--file", file], &["capture", "--stdin", "--file", file]]
-    {
+    for args in [
+        &["capture", "word", "--stdin"][..],
+        &["capture", "word", "--file", file],
+        &["capture", "--stdin", "--file", file],
+    ] {
         assert_eq!(home.fault_with(args, b"y", 2)["code"], "usage", "{args:?}");
     }
     assert_eq!(home.json(["status"])["pages"], 0);
@@ -113,11 +115,16 @@ fn invalid_utf8_is_refused_with_the_input_and_the_offset() {
     use std::os::unix::ffi::OsStringExt;
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for (bytes, offset) in [(&b"abc\xff"[..], 3), (b"\xed\xa0\x80 lone surrogate", 0), ("é".as_bytes().split_at(1).0, 0)] {
+    for (bytes, offset) in
+        [(&b"abc\xff"[..], 3), (b"\xed\xa0\x80 lone surrogate", 0), ("é".as_bytes().split_at(1).0, 0)]
+    {
         let error = home.fault_with(["capture", "--stdin"], bytes, 1);
         assert_eq!(error["code"], "binary_content");
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains("standard input") && message.contains(&format!("byte {offset}")), "{message}");
+        assert!(
+            message.contains("standard input") && message.contains(&format!("byte {offset}")),
+            "{message}"
+        );
     }
     let word = OsString::from_vec(b"na\xefve".to_vec());
     let error = home.fault([OsString::from("capture"), word], 1);
@@ -155,8 +162,17 @@ fn json_has_exactly_the_fields_of_the_contract() {
     fields.retain(|f| *f != "warnings");
     fields.sort_unstable();
     let mut expected = [
-        "slug", "status", "duplicate", "chunks", "content_hash", "written", "path", "source_id", "source_kind",
-        "source_uri", "captured_at",
+        "slug",
+        "status",
+        "duplicate",
+        "chunks",
+        "content_hash",
+        "written",
+        "path",
+        "source_id",
+        "source_kind",
+        "source_uri",
+        "captured_at",
     ];
     expected.sort_unstable();
     assert_eq!(fields, expected);
@@ -164,7 +180,10 @@ fn json_has_exactly_the_fields_of_the_contract() {
     assert_eq!(page["written"], true);
     assert_eq!(page["source_id"], "default");
     let hash = page["content_hash"].as_str().unwrap();
-    assert!(hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)), "{hash}");
+    assert!(
+        hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)),
+        "{hash}"
+    );
     let at = page["captured_at"].as_str().unwrap();
     assert!(at.len() == 24 && at.ends_with('Z') && at.as_bytes()[19] == b'.', "{at}");
     let slug = page["slug"].as_str().unwrap();
@@ -189,7 +208,10 @@ fn an_unregistered_source_ends_with_4_and_says_how_to_register_it() {
     assert_eq!(error["code"], "unknown_source");
     let said = format!("{} {}", error["message"], error["hint"]);
     assert!(said.contains("work") && said.contains("brain sources add work --path <path>"), "{said}");
-    assert!(said.contains("register it first") && said.contains("default"), "the registered ones are listed: {said}");
+    assert!(
+        said.contains("register it first") && said.contains("default"),
+        "the registered ones are listed: {said}"
+    );
     assert_eq!(home.fault(["capture", "x", "--source", "Bad_Source"], 2)["code"], "invalid_source");
 }
 
@@ -221,7 +243,16 @@ fn a_slug_of_ones_own_is_used_and_a_bad_one_is_refused_with_the_nearest() {
     let error = home.fault(["capture", "mine", "--slug", "Ideas/My Own"], 2);
     assert_eq!(error["code"], "invalid_slug");
     assert!(error["hint"].as_str().unwrap().contains("ideas/my-own"), "{error}");
-    for bad in ["../etc/passwd", "/abs", "a//b", "a/./b", "a%2fb", "a\\b", "a\u{202E}b", "a\u{0}b".trim_end_matches('\0')] {
+    for bad in [
+        "../etc/passwd",
+        "/abs",
+        "a//b",
+        "a/./b",
+        "a%2fb",
+        "a\\b",
+        "a\u{202E}b",
+        "a\u{0}b".trim_end_matches('\0'),
+    ] {
         if bad.contains('\0') {
             continue;
         }

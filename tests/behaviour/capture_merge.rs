@@ -56,9 +56,21 @@ fn flags_win_over_the_file_and_the_file_over_the_defaults() {
 fn a_title_with_yaml_in_it_comes_back_as_it_was_given() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for title in ["a: b # c", "\"quoted\" & 'single'", "- list?", "yes", "2026-11-21", "{x: [y]}", "tab\there", "🦀 emoji"] {
+    for title in [
+        "a: b # c",
+        "\"quoted\" & 'single'",
+        "- list?",
+        "yes",
+        "2026-11-21",
+        "{x: [y]}",
+        "tab\there",
+        "🦀 emoji",
+    ] {
         let page = captured(&home, &format!("body of {title}"), &[&format!("--title={title}")]);
-        assert_eq!(home.get(page["slug"].as_str().unwrap())["title"], title.replace('\t', " ").as_str().to_owned());
+        assert_eq!(
+            home.get(page["slug"].as_str().unwrap())["title"],
+            title.replace('\t', " ").as_str().to_owned()
+        );
     }
 }
 
@@ -76,7 +88,12 @@ fn captured_at_and_captured_via_of_the_file_are_kept() {
 fn malformed_yaml_ends_with_1_names_line_and_column_and_stores_nothing() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for yaml in ["title: [1, 2\ntype: note\n", "title: \"open\ntype: note\n", "a: 1\na: 2\n", "title: x\n\tbad: tab\n"] {
+    for yaml in [
+        "title: [1, 2\ntype: note\n",
+        "title: \"open\ntype: note\n",
+        "a: 1\na: 2\n",
+        "title: x\n\tbad: tab\n",
+    ] {
         let text = format!("---\n{yaml}---\nBody\n");
         let error = home.fault_with(["capture", "--stdin"], text.as_bytes(), 1);
         assert_eq!(error["code"], "invalid_frontmatter", "{yaml:?}");
@@ -157,6 +174,26 @@ fn one_text_has_one_slug_whatever_its_type_and_the_type_makes_a_version() {
     assert_eq!(versions["versions"].as_array().unwrap().len(), 2);
     assert_eq!(versions["versions"][1]["type"], "note");
     assert_eq!(home.json(["status"])["pages"], 1);
+}
+
+#[test]
+fn a_duplicate_that_brings_something_new_adds_it_once() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let first = captured(&home, "Growing note", &["--tag", "one"]);
+    let slug = first["slug"].as_str().unwrap();
+    let tagged = captured(&home, "Growing note", &["--tag", "two"]);
+    assert_eq!((&tagged["slug"], &tagged["status"]), (&first["slug"], &"updated".into()));
+    assert_eq!(home.get(slug)["tags"], serde_json::json!(["one", "two"]));
+    assert_eq!(tagged["captured_at"], first["captured_at"], "it was captured when it was captured");
+    assert_eq!(captured(&home, "Growing note", &["--tag", "two"])["status"], "unchanged");
+    let titled = captured(&home, "---\ntitle: A better title\nmood: fine\n---\nGrowing note", &[]);
+    assert_eq!(titled["status"], "updated");
+    let page = home.get(slug);
+    assert_eq!(page["title"], "A better title");
+    assert!(page["frontmatter"].as_str().unwrap().contains("mood: fine"), "{page}");
+    assert_eq!(captured(&home, "Growing note", &[])["status"], "unchanged");
+    assert_eq!(home.get(slug)["title"], "A better title", "a derived title does not undo a given one");
 }
 
 #[test]

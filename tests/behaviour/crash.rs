@@ -384,7 +384,9 @@ impl Book {
                     entry.slug = reply.slug;
                 }
                 Ok(Reply::Deleted(reply)) => assert!(reply.warnings.is_empty(), "{entry}: {reply:?}"),
-                Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Cancelled) => return count,
+                Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Cancelled) => {
+                    return count;
+                }
                 other => panic!("{entry}: {other:?}"),
             }
             entry.pending = None;

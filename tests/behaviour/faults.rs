@@ -50,9 +50,14 @@ fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
         assert!(message.contains(home.path().to_str().unwrap()) && message.contains("MB"), "{message}");
         assert!(hint.contains("make room"), "{hint}");
     }
-    for args in [&["delete", "kept/1"][..], &["tags", "kept/1", "--add", "x"], &["link", "kept/1", "kept/2"]] {
+    for args in [&["delete", "kept/1"][..], &["tags", "kept/1", "--add", "x"], &["link", "kept/1", "kept/2"]]
+    {
         assert_eq!(home.fault(args, 1)["code"], "disk_full", "{args:?}");
     }
+    let vault = home.outside().join("vault");
+    fs::create_dir_all(&vault).unwrap();
+    fs::write(vault.join("imported.md"), "no room either\n").unwrap();
+    assert_eq!(home.fault(["import", vault.to_str().unwrap()], 1)["code"], "disk_full");
     assert_eq!(home.get("kept/0")["body"], "walrus number 0\n", "reading goes on");
     assert_eq!(home.search("walrus").len(), 5, "search goes on");
     assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 5);
@@ -142,7 +147,10 @@ fn a_read_only_home_is_named_and_what_is_in_it_is_left_alone() {
         assert_ne!(ran.code, 0, "{args:?}");
         assert!(ran.stderr.contains(home.path().to_str().unwrap()), "the place is named: {ran:?}");
         let said = ran.stderr.to_lowercase();
-        assert!(said.contains("read-only") || said.contains("erofs") || said.contains("permission"), "{ran:?}");
+        assert!(
+            said.contains("read-only") || said.contains("erofs") || said.contains("permission"),
+            "{ran:?}"
+        );
     }
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
     assert!(daemon.stderr.contains("hint:"), "{daemon:?}");
@@ -168,7 +176,10 @@ fn a_home_that_cannot_be_one_is_named() {
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains(file.to_str().unwrap()), "{ran:?}");
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
-    assert!(daemon.stderr.contains(file.to_str().unwrap()) && daemon.stderr.contains("BRAIN_HOME"), "{daemon:?}");
+    assert!(
+        daemon.stderr.contains(file.to_str().unwrap()) && daemon.stderr.contains("BRAIN_HOME"),
+        "{daemon:?}"
+    );
 }
 
 /// A home with a closed store of some size.

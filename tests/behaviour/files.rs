@@ -68,7 +68,11 @@ fn a_changed_file_is_kept_in_the_trash_as_its_author_left_it() {
     home.json(["restore", "a"]);
     assert_eq!(home.get("a")["body"], "ours\n");
     assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), home.get("a")["content"].as_str().unwrap());
-    assert_eq!(fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(), "theirs\n", "still theirs");
+    assert_eq!(
+        fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(),
+        "theirs\n",
+        "still theirs"
+    );
 }
 
 #[test]

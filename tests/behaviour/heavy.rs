@@ -43,11 +43,25 @@ fn a_page_with_a_hundred_thousand_links_is_stored_and_its_links_work() {
         assert_eq!(back["links"][0]["slug"], "hub", "{n}: {back}");
     }
     let links = home.json(["links", "hub"]);
-    assert_eq!((&links["links"][0]["status"], &links["links"][1]["status"]), (&"live".into(), &"missing".into()));
+    assert_eq!(
+        (&links["links"][0]["status"], &links["links"][1]["status"]),
+        (&"live".into(), &"missing".into())
+    );
     assert_eq!(home.json(["graph", "hub"])["nodes"].as_array().unwrap().len(), 4);
     assert_eq!(home.put("hub", "none left\n")["status"], "updated");
     assert_eq!(home.json(["backlinks", "t/99999"])["links"], serde_json::json!([]));
     still_serves(&home);
+}
+
+#[test]
+#[ignore = "defect: `links` and `backlinks` stop at 10,000 rows and do not say so (pitfall 50)"]
+fn links_that_are_left_out_are_told() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text: String = (0..12_000).map(|n| format!("[[t/{n}]] ")).collect();
+    home.put("hub", &text);
+    let links = home.json(["links", "hub"]);
+    assert!(links["links"].as_array().unwrap().len() == 12_000 || links["truncated"] == true);
 }
 
 #[test]

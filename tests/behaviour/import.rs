@@ -31,7 +31,10 @@ fn the_shared_vault_comes_in_whole_and_twice_is_unchanged() {
     let status = home.json(["status"]);
     assert_eq!((&status["pages"], &status["outbox"]), (&json!(240), &json!(0)));
     let page = home.get("companies/acme-labs-50");
-    assert_eq!((&page["title"], &page["type"], &page["source_kind"]), (&json!("Acme Labs"), &json!("company"), &json!("import")));
+    assert_eq!(
+        (&page["title"], &page["type"], &page["source_kind"]),
+        (&json!("Acme Labs"), &json!("company"), &json!("import"))
+    );
     assert!(page["source_uri"].as_str().unwrap().ends_with("/companies/acme-labs-50.md"), "{page}");
     let links = home.json(["links", "companies/acme-labs-50"]);
     assert_eq!(texts(&links["links"], "status"), ["missing", "live", "live"], "{links}");
@@ -46,8 +49,11 @@ fn the_shared_vault_comes_in_whole_and_twice_is_unchanged() {
 fn questions_find_their_pages(home: &TestHome) {
     let Some(set) = shared_data("retrieval/brainbench-concept") else { return };
     let answers = fs::read_to_string(set.join("qrels.tsv")).unwrap();
-    let answers: BTreeMap<&str, &str> =
-        answers.lines().filter_map(|line| line.split_once('\t')).map(|(q, rest)| (q, rest.split('\t').next().unwrap())).collect();
+    let answers: BTreeMap<&str, &str> = answers
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(q, rest)| (q, rest.split('\t').next().unwrap()))
+        .collect();
     let questions = fs::read_to_string(set.join("queries.jsonl")).unwrap();
     let mut asked: BTreeMap<&str, String> = BTreeMap::new();
     for line in questions.lines() {
@@ -90,7 +96,10 @@ fn bad_files_are_reported_with_their_reasons_and_the_rest_goes_in() {
     let reasons: BTreeMap<String, String> =
         texts(&reply["failed"], "path").into_iter().zip(texts(&reply["failed"], "reason")).collect();
     let said = |path: &str, part: &str| {
-        assert!(reasons.get(path).is_some_and(|reason| reason.contains(part)), "{path}: {part} in {reasons:?}");
+        assert!(
+            reasons.get(path).is_some_and(|reason| reason.contains(part)),
+            "{path}: {part} in {reasons:?}"
+        );
     };
     said("nul.md", "NUL byte at byte 1");
     said("latin1.md", "invalid UTF-8 at byte 3");

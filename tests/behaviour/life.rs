@@ -59,7 +59,11 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
     let vault = home.outside().join("vault");
     fs::create_dir_all(&vault).unwrap();
     for n in 0..4000 {
-        fs::write(vault.join(format!("page-{n}.md")), format!("# Page {n}\n\n{}\n", "Words and words. ".repeat(60))).unwrap();
+        fs::write(
+            vault.join(format!("page-{n}.md")),
+            format!("# Page {n}\n\n{}\n", "Words and words. ".repeat(60)),
+        )
+        .unwrap();
     }
     let daemon = home.daemon();
     let (acknowledged, begun) = (Mutex::new(Vec::new()), AtomicBool::new(false));
@@ -77,7 +81,9 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
                 for n in 0.. {
                     let text = format!("worker {worker} thought {n}");
                     match client.try_ask(&capture(&text)) {
-                        Some(Ok(Reply::Written(written))) => acknowledged.lock().unwrap().push((written.slug, text)),
+                        Some(Ok(Reply::Written(written))) => {
+                            acknowledged.lock().unwrap().push((written.slug, text))
+                        }
                         _ => return,
                     }
                 }
@@ -178,7 +184,9 @@ fn clients_that_start_at_once_all_succeed_with_one_daemon() {
     std::thread::scope(|scope| {
         for n in 0..6 {
             let home = &home;
-            scope.spawn(move || assert_eq!(home.json(["capture", &format!("thought {n}")])["status"], "created"));
+            scope.spawn(move || {
+                assert_eq!(home.json(["capture", &format!("thought {n}")])["status"], "created")
+            });
         }
     });
     assert_eq!(home.json(["status"])["pages"], 6);
@@ -211,7 +219,8 @@ fn a_socket_in_another_place_is_found_by_clients() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     let place = home.outside().join("own.sock");
-    fs::write(home.path().join("config.toml"), format!("[daemon]\nsocket = {:?}\n", place.to_str().unwrap())).unwrap();
+    fs::write(home.path().join("config.toml"), format!("[daemon]\nsocket = {:?}\n", place.to_str().unwrap()))
+        .unwrap();
     assert_eq!(home.json(["capture", "x"])["status"], "created");
     let status = home.json(["status"]);
     assert_eq!(status["socket"], place.to_str().unwrap());
@@ -223,6 +232,51 @@ fn a_socket_in_another_place_is_found_by_clients() {
     assert_eq!(by_variable.json(["capture", "y"])["status"], "created");
     assert!(place.exists());
     by_variable.json(["stop"]);
+}
+
+#[test]
+fn a_home_too_deep_for_a_socket_is_told_with_the_way_out() {
+    let mut home = TestHome::new();
+    let deep = home.outside().join("d".repeat(60)).join("e".repeat(60));
+    home.env.push(("BRAIN_HOME".into(), deep.to_str().unwrap().into()));
+    let ran = home.brain(["capture", "x"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains("BRAIN_SOCKET"), "{ran:?}");
+    home.env.push(("BRAIN_SOCKET".into(), home.outside().join("short.sock").to_str().unwrap().into()));
+    assert_eq!(home.json(["capture", "x"])["status"], "created");
+    home.json(["stop"]);
+}
+
+#[test]
+fn a_relative_home_is_where_the_client_stands() {
+    let home = TestHome::new();
+    let brain = |args: &[&str]| {
+        let mut command = home.command("brain");
+        command.args(args).arg("--json").env("BRAIN_HOME", "rel/home").current_dir(home.outside());
+        run(command, b"")
+    };
+    let page = brain(&["capture", "here"]).expect(0).json();
+    let place = home.outside().join("rel/home");
+    assert!(page["path"].as_str().unwrap().starts_with(place.to_str().unwrap()), "{page}");
+    assert_eq!(brain(&["status"]).expect(0).json()["home"], place.to_str().unwrap());
+    brain(&["stop"]).expect(0);
+}
+
+#[test]
+fn without_any_home_the_way_out_is_told() {
+    let home = TestHome::new();
+    let mut command = home.command("brain");
+    command.args(["list"]).env_remove("BRAIN_HOME");
+    let ran = run(command, b"");
+    assert!(ran.code != 0 && ran.stderr.contains("BRAIN_HOME"), "{ran:?}");
+    let mut command = home.command("brain");
+    command.args(["capture", "x", "--json"]).env_remove("BRAIN_HOME").env("HOME", home.outside());
+    let page = run(command, b"").expect(0).json();
+    let place = home.outside().join(".brain");
+    assert!(page["path"].as_str().unwrap().starts_with(place.to_str().unwrap()), "{page}");
+    let mut command = home.command("brain");
+    command.args(["stop"]).env_remove("BRAIN_HOME").env("HOME", home.outside());
+    run(command, b"").expect(0);
 }
 
 #[test]

@@ -23,9 +23,8 @@ fn links_of_every_form_are_found_and_those_in_code_are_not() {
             (text("target"), text("kind"), text("status"))
         })
         .collect();
-    let has = |target: &str, kind: &str, status: &str| {
-        found.contains(&(target.into(), kind.into(), status.into()))
-    };
+    let has =
+        |target: &str, kind: &str, status: &str| found.contains(&(target.into(), kind.into(), status.into()));
     assert!(has("companies/acme", "company", "missing"), "{found:?}");
     assert!(has("people/ada", "attendees", "live"), "{found:?}");
     assert!(has("people/ada", "mentions", "live"), "{found:?}");
@@ -34,7 +33,11 @@ fn links_of_every_form_are_found_and_those_in_code_are_not() {
     for absent in ["code", "fenced", "https://example.org"] {
         assert!(!found.iter().any(|(t, ..)| t == absent), "{absent} in {found:?}");
     }
-    assert_eq!(found.iter().filter(|(t, k, _)| t == "people/ada" && k == "mentions").count(), 1, "once a pair");
+    assert_eq!(
+        found.iter().filter(|(t, k, _)| t == "people/ada" && k == "mentions").count(),
+        1,
+        "once a pair"
+    );
 }
 
 #[test]
@@ -45,7 +48,10 @@ fn a_link_becomes_live_when_its_page_appears_and_missing_when_it_goes() {
     assert_eq!(home.json(["links", "from"])["links"][0]["status"], "missing");
     home.put("to/come", "---\ntitle: Here now\n---\nx\n");
     let link = home.json(["links", "from"])["links"][0].clone();
-    assert_eq!((&link["status"], &link["slug"], &link["title"]), (&json!("live"), &json!("to/come"), &json!("Here now")));
+    assert_eq!(
+        (&link["status"], &link["slug"], &link["title"]),
+        (&json!("live"), &json!("to/come"), &json!("Here now"))
+    );
     assert_eq!(slugs(&home.json(["backlinks", "to/come"])["links"]), ["from"]);
     home.json(["delete", "to/come"]);
     assert_eq!(home.json(["links", "from"])["links"][0]["status"], "missing");
@@ -90,7 +96,10 @@ fn links_are_added_and_taken_away_in_the_frontmatter() {
     let _daemon = home.daemon();
     home.put("a", "---\n# note\nmood: fine\n---\nbody\n");
     let added = home.json(["link", "a", "b"]);
-    assert_eq!((&added["status"], &added["live"], &added["kind"]), (&json!("added"), &json!(false), &json!("related")));
+    assert_eq!(
+        (&added["status"], &added["live"], &added["kind"]),
+        (&json!("added"), &json!(false), &json!("related"))
+    );
     assert_eq!(home.json(["link", "a", "b"])["status"], "unchanged");
     home.put("b", "x\n");
     assert_eq!(home.json(["link", "a", "b", "--kind", "company"])["live"], true);
@@ -126,7 +135,9 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
     assert_eq!(nodes, ["a", "b", "c"]);
     let two = home.json(["graph", "a", "--depth", "2"]);
     assert_eq!(two["nodes"].as_array().unwrap().len(), 4);
-    let at = |i: &serde_json::Value| two["nodes"][i.as_u64().unwrap() as usize]["slug"].as_str().unwrap().to_owned();
+    let at = |i: &serde_json::Value| {
+        two["nodes"][i.as_u64().unwrap() as usize]["slug"].as_str().unwrap().to_owned()
+    };
     let mut edges: Vec<(String, String)> =
         two["edges"].as_array().unwrap().iter().map(|e| (at(&e["from"]), at(&e["to"]))).collect();
     edges.sort();

@@ -8,11 +8,18 @@ use serde_json::{Value, json};
 fn numbered(home: &TestHome, count: usize) {
     let mut client = home.connect().unwrap();
     for n in 0..count {
-        let page = brain_protocol::PageRef { source: None, slug: brain_protocol::Slug::parse(format!("n/{n:03}")).unwrap() };
+        let page = brain_protocol::PageRef {
+            source: None,
+            slug: brain_protocol::Slug::parse(format!("n/{n:03}")).unwrap(),
+        };
         let tag = ["even", "odd"][n % 2];
         let put = brain_protocol::Put {
             page,
-            content: format!("---\ntags: [{tag}]\ntype: {}\n---\npage {n}\n", if n % 5 == 0 { "five" } else { "note" }).into_bytes(),
+            content: format!(
+                "---\ntags: [{tag}]\ntype: {}\n---\npage {n}\n",
+                if n % 5 == 0 { "five" } else { "note" }
+            )
+            .into_bytes(),
             origin: brain_protocol::Origin::Stdin,
             allow_empty: false,
         };
@@ -47,13 +54,16 @@ fn every_page_is_listed_once_whatever_the_size_of_the_pieces() {
     let _daemon = home.daemon();
     numbered(&home, 23);
     let all: BTreeSet<String> = (0..23).map(|n| format!("n/{n:03}")).collect();
-    for flags in [&[][..], &["--sort", "slug"], &["--tag", "odd"], &["--prefix", "n/01"], &["--type", "five"]] {
+    for flags in [&[][..], &["--sort", "slug"], &["--tag", "odd"], &["--prefix", "n/01"], &["--type", "five"]]
+    {
         for limit in ["1", "4", "23", "24"] {
             let found = all_pages(&home, flags, limit);
             let unique: BTreeSet<String> = found.iter().cloned().collect();
             assert_eq!(unique.len(), found.len(), "no duplicates with {flags:?} by {limit}: {found:?}");
             let expected: BTreeSet<String> = match flags {
-                [_, "odd"] => all.iter().filter(|s| s.ends_with(['1', '3', '5', '7', '9'])).cloned().collect(),
+                [_, "odd"] => {
+                    all.iter().filter(|s| s.ends_with(['1', '3', '5', '7', '9'])).cloned().collect()
+                }
                 [_, "n/01"] => all.iter().filter(|s| s.starts_with("n/01")).cloned().collect(),
                 [_, "five"] => all.iter().filter(|s| s.ends_with(['0', '5'])).cloned().collect(),
                 _ => all.clone(),
@@ -121,7 +131,10 @@ fn all_and_quiet_print_every_slug_on_a_line() {
     assert_eq!(quiet.stdout.lines().count(), 60, "{quiet:?}");
     assert!(quiet.stdout.lines().all(|l| l.starts_with("n/")));
     let cut = home.brain(["list"]).expect(0);
-    assert!(cut.stderr.contains("more") || cut.stderr.contains("--after") || cut.stderr.contains("--all"), "{cut:?}");
+    assert!(
+        cut.stderr.contains("more") || cut.stderr.contains("--after") || cut.stderr.contains("--all"),
+        "{cut:?}"
+    );
 }
 
 #[test]
@@ -172,7 +185,10 @@ fn the_timeline_has_real_days_once_with_their_sources() {
         .iter()
         .map(|e| (e["date"].as_str().unwrap(), e["text"].as_str().unwrap()))
         .collect();
-    assert_eq!(seen, [("2024-02-29", "Leap day"), ("2024-02-29", "Another on that day"), ("2023-05-06", "Bold")]);
+    assert_eq!(
+        seen,
+        [("2024-02-29", "Leap day"), ("2024-02-29", "Another on that day"), ("2023-05-06", "Bold")]
+    );
     assert_eq!(one["entries"][0]["source"], "calendar");
     let dates = |answer: &Value| -> Vec<String> {
         answer["entries"].as_array().unwrap().iter().map(|e| e["date"].as_str().unwrap().to_owned()).collect()

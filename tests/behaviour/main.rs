@@ -19,4 +19,5 @@ mod search_text;
 mod socket;
 mod terminal;
 mod time;
+mod together;
 mod wire;

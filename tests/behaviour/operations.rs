@@ -5,8 +5,29 @@ use std::fs;
 use brain_tests::{TestHome, run, texts};
 
 const COMMANDS: [&str; 23] = [
-    "capture", "put", "get", "search", "list", "delete", "restore", "history", "revert", "tags", "link", "links", "backlinks",
-    "graph", "timeline", "import", "config", "doctor", "status", "stop", "serve", "completions", "man",
+    "capture",
+    "put",
+    "get",
+    "search",
+    "list",
+    "delete",
+    "restore",
+    "history",
+    "revert",
+    "tags",
+    "link",
+    "links",
+    "backlinks",
+    "graph",
+    "timeline",
+    "import",
+    "config",
+    "doctor",
+    "status",
+    "stop",
+    "serve",
+    "completions",
+    "man",
 ];
 
 #[test]
@@ -16,10 +37,17 @@ fn every_command_explains_itself_without_a_daemon() {
     let overview = home.brain(["--help"]).expect(0).stdout;
     for command in COMMANDS {
         let help = home.brain([command, "--help"]).expect(0);
-        assert!(help.stdout.contains("Examples:") && help.stdout.contains("--json"), "{command}: {}", help.stdout);
+        assert!(
+            help.stdout.contains("Examples:") && help.stdout.contains("--json"),
+            "{command}: {}",
+            help.stdout
+        );
         assert_eq!(help.stderr, "");
         if command != "man" {
-            assert!(overview.lines().any(|l| l.trim_start().starts_with(&format!("{command} "))), "{command} in {overview}");
+            assert!(
+                overview.lines().any(|l| l.trim_start().starts_with(&format!("{command} "))),
+                "{command} in {overview}"
+            );
         }
     }
     assert!(!home.path().exists(), "asking for help leaves nothing behind");
@@ -50,9 +78,15 @@ fn config_show_tells_each_value_and_where_it_comes_from() {
         let keys = shown["keys"].as_array().unwrap();
         keys.iter().find(|k| k["key"] == name).unwrap_or_else(|| panic!("{name} in {shown}")).clone()
     };
-    assert_eq!((&row("store.cache_mb")["value"], &row("store.cache_mb")["origin"]), (&"7".into(), &file.to_str().unwrap().into()));
+    assert_eq!(
+        (&row("store.cache_mb")["value"], &row("store.cache_mb")["origin"]),
+        (&"7".into(), &file.to_str().unwrap().into())
+    );
     let overridden = row("store.min_free_mb");
-    assert_eq!((&overridden["value"], &overridden["origin"]), (&"9".into(), &"$BRAIN_STORE_MIN_FREE_MB".into()));
+    assert_eq!(
+        (&overridden["value"], &overridden["origin"]),
+        (&"9".into(), &"$BRAIN_STORE_MIN_FREE_MB".into())
+    );
     assert_eq!(row("daemon.connections")["origin"], "default");
     let text = home.brain(["config", "show"]).expect(0).stdout;
     assert!(text.contains("[store]") && text.contains("cache_mb = 7"), "{text}");
@@ -106,7 +140,18 @@ fn a_healthy_brain_has_no_false_alarm() {
         let doctor = home.json(["doctor"]);
         let checks = doctor["checks"].as_array().unwrap();
         let names = texts(&doctor["checks"], "name");
-        for name in ["daemon", "socket permissions", "store integrity", "schema version", "index", "outbox", "purge", "sources", "disk space", "clock"] {
+        for name in [
+            "daemon",
+            "socket permissions",
+            "store integrity",
+            "schema version",
+            "index",
+            "outbox",
+            "purge",
+            "sources",
+            "disk space",
+            "clock",
+        ] {
             assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
         }
         for check in checks.iter().filter(|c| c["name"] != "disk space") {
@@ -170,7 +215,12 @@ fn completions_are_made_for_each_shell_and_name_every_command() {
 fn serve_runs_the_daemon_in_the_foreground() {
     let home = TestHome::new();
     let mut command = home.command("brain");
-    let mut child = command.arg("serve").stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .arg("serve")
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     let began = std::time::Instant::now();
     while home.connect().is_none() {
         assert!(began.elapsed() < brain_tests::PATIENCE, "it does not answer");
@@ -187,16 +237,35 @@ fn json_is_one_value_on_standard_output_for_every_command_good_or_bad() {
     let _daemon = home.daemon();
     home.put("a", "[[b]]\n- 2024-01-01 | x\n");
     for args in [
-        &["get", "a"][..], &["search", "x"], &["list"], &["history", "a"], &["tags"], &["tags", "a"], &["links", "a"],
-        &["backlinks", "a"], &["graph", "a"], &["timeline"], &["status"], &["doctor"], &["config", "show"], &["config", "path"],
-        &["completions", "bash"], &["link", "a", "c"], &["delete", "a"], &["restore", "a"], &["--help"], &["capture", "--help"],
+        &["get", "a"][..],
+        &["search", "x"],
+        &["list"],
+        &["history", "a"],
+        &["tags"],
+        &["tags", "a"],
+        &["links", "a"],
+        &["backlinks", "a"],
+        &["graph", "a"],
+        &["timeline"],
+        &["status"],
+        &["doctor"],
+        &["config", "show"],
+        &["config", "path"],
+        &["completions", "bash"],
+        &["link", "a", "c"],
+        &["delete", "a"],
+        &["restore", "a"],
+        &["--help"],
+        &["capture", "--help"],
         &["--version"],
     ] {
         let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
         let ran = home.brain(&args).expect(0);
         assert!(ran.json().is_object() && ran.stdout.lines().count() == 1, "{args:?}: {}", ran.stdout);
     }
-    for (args, code) in [(&["get", "zz"][..], 4), (&["nonsense"], 2), (&["get"], 2), (&["restore", "a"], 1), (&[], 2)] {
+    for (args, code) in
+        [(&["get", "zz"][..], 4), (&["nonsense"], 2), (&["get"], 2), (&["restore", "a"], 1), (&[], 2)]
+    {
         let error = home.fault(args, code);
         assert!(error.as_object().unwrap().contains_key("hint"), "{error}");
     }

@@ -33,7 +33,11 @@ fn the_same_page_again_is_unchanged_and_another_is_a_version() {
     let again = home.put("a/b", "one\n");
     assert_eq!((&again["status"], &again["duplicate"]), (&json!("unchanged"), &json!(true)));
     assert_eq!(home.put("a/b", "two\n")["status"], "updated");
-    assert_eq!(home.put("a/b", "---\ntitle: T\n---\ntwo\n")["status"], "updated", "frontmatter is a change too");
+    assert_eq!(
+        home.put("a/b", "---\ntitle: T\n---\ntwo\n")["status"],
+        "updated",
+        "frontmatter is a change too"
+    );
     let history = home.json(["history", "a/b"]);
     let versions = history["versions"].as_array().unwrap();
     let numbers: Vec<u64> = versions.iter().map(|v| v["version"].as_u64().unwrap()).collect();
@@ -68,7 +72,11 @@ fn empty_content_blanks_a_page_only_when_told_to() {
     assert_eq!(home.fault_with(["put", "new"], b"", 2)["code"], "empty_content");
     let blank = home.json_with(["put", "keep", "--allow-empty"], b"");
     assert_eq!(blank["status"], "updated");
-    assert_eq!(home.json(["get", "keep", "--version", "1"])["body"], "precious\n", "the former version is kept");
+    assert_eq!(
+        home.json(["get", "keep", "--version", "1"])["body"],
+        "precious\n",
+        "the former version is kept"
+    );
 }
 
 #[test]
@@ -128,7 +136,10 @@ fn a_page_that_does_not_exist_ends_with_4_for_every_command_that_names_one() {
         let error = home.fault(args, 4);
         assert_eq!(error["code"], "not_found", "{args:?}");
         assert!(error["message"].as_str().unwrap().contains("no/such"), "{error}");
-        assert!(error["hint"].as_str().is_some_and(|h| h.contains("brain ")), "{args:?} gives a way out: {error}");
+        assert!(
+            error["hint"].as_str().is_some_and(|h| h.contains("brain ")),
+            "{args:?} gives a way out: {error}"
+        );
     }
 }
 

@@ -28,7 +28,9 @@ fn a_deleted_page_is_hidden_everywhere_and_its_file_is_in_the_trash() {
     assert_eq!(home.json(["timeline"])["entries"], json!([]));
     assert_eq!(home.json(["links", "b"])["links"][0]["status"], "missing");
     assert_eq!(slugs(&home.json(["graph", "b"])["nodes"]), ["b"]);
-    for args in [&["history", "a"][..], &["links", "a"], &["backlinks", "a"], &["graph", "a"], &["timeline", "a"]] {
+    for args in
+        [&["history", "a"][..], &["links", "a"], &["backlinks", "a"], &["graph", "a"], &["timeline", "a"]]
+    {
         assert_eq!(home.fault(args, 4)["code"], "not_found", "{args:?}");
     }
     let status = home.json(["status"]);
@@ -82,7 +84,11 @@ fn a_put_onto_a_deleted_slug_makes_it_active_and_says_restored() {
     assert_eq!(put["status"], "restored");
     assert_eq!(home.get("a")["body"], "new giraffe\n");
     assert_eq!(home.search("giraffe"), ["a"]);
-    assert_eq!(home.json(["get", "a", "--version", "1"])["body"], "old giraffe\n", "the deleted text is a version");
+    assert_eq!(
+        home.json(["get", "a", "--version", "1"])["body"],
+        "old giraffe\n",
+        "the deleted text is a version"
+    );
     assert!(home.page_file("a").exists());
     home.json(["delete", "a"]);
     assert_eq!(home.put("a", "new giraffe\n")["status"], "restored", "the same text too");

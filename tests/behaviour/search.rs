@@ -47,7 +47,11 @@ fn a_word_with_a_minus_keeps_pages_out() {
     assert_eq!(home.search("milliseconds -latency"), Vec::<String>::new());
     let args = home.json(["search", "--", "latency", "-budget"]);
     assert_eq!(slugs(&args["hits"]), ["ideas/cache"], "as words of its own after `--` too");
-    assert_eq!(home.fault(["search", "latency", "-budget"], 2)["code"], "usage", "else it could be a mistyped flag");
+    assert_eq!(
+        home.fault(["search", "latency", "-budget"], 2)["code"],
+        "usage",
+        "else it could be a mistyped flag"
+    );
 }
 
 #[test]
@@ -65,7 +69,11 @@ fn filters_in_the_query_narrow() {
     assert_eq!(home.search("title:latency"), ["notes/latency"]);
     assert_eq!(home.search("latency type:idea"), ["ideas/cache"]);
     assert_eq!(home.search("latency tag:perf"), ["notes/latency"]);
-    assert_eq!(sorted(home.search("tag:work")), ["ideas/cache", "notes/latency"], "a filter alone is a query");
+    assert_eq!(
+        sorted(home.search("tag:work")),
+        ["ideas/cache", "notes/latency"],
+        "a filter alone is a query"
+    );
     assert_eq!(sorted(home.search("latency source:default")), ["ideas/cache", "notes/latency"]);
     assert!(home.search("latency source:elsewhere").is_empty());
     assert_eq!(home.search("tag:WORK type:idea latency"), ["ideas/cache"]);
@@ -97,16 +105,67 @@ fn flags_narrow_as_well() {
 fn odd_punctuation_is_never_an_error() {
     let (home, _daemon) = shelf();
     for query in [
-        "\"", "\"\"", "\"latency", "latency\"", "(latency", "latency)", "((", "*", "-", "--", "- -", "+latency", "latency AND",
-        "OR", "NOT", "latency OR", "title:", ":latency", "title:\"", "tag:", "a:b:c", "latency^2", "latency~", "[a TO b]",
-        "{x}", "\\", "latency\\", "/regex/", "!latency", "latency && budget", "?", "l?tency", "*tency", "-*", "\"*\"",
-        "title:*", "<script>", "';--", "%00", "\u{202E}", "🦀", "\u{0301}", "…", "-title:latency", "source:!!", "type:Ü",
+        "\"",
+        "\"\"",
+        "\"latency",
+        "latency\"",
+        "(latency",
+        "latency)",
+        "((",
+        "*",
+        "-",
+        "--",
+        "- -",
+        "+latency",
+        "latency AND",
+        "OR",
+        "NOT",
+        "latency OR",
+        "title:",
+        ":latency",
+        "title:\"",
+        "tag:",
+        "a:b:c",
+        "latency^2",
+        "latency~",
+        "[a TO b]",
+        "{x}",
+        "\\",
+        "latency\\",
+        "/regex/",
+        "!latency",
+        "latency && budget",
+        "?",
+        "l?tency",
+        "*tency",
+        "-*",
+        "\"*\"",
+        "title:*",
+        "<script>",
+        "';--",
+        "%00",
+        "\u{202E}",
+        "🦀",
+        "\u{0301}",
+        "…",
+        "-title:latency",
+        "source:!!",
+        "type:Ü",
     ] {
         let ran = home.brain(["search", "--json", "--", query]);
         assert_eq!(ran.code, 0, "{query:?}: {ran:?}");
         assert!(ran.json()["hits"].is_array(), "{query:?}");
     }
-    for query in ["(latency", "latency)", "+latency", "latency AND", "latency^2", "latency\\", "latency?!", "\"latency"] {
+    for query in [
+        "(latency",
+        "latency)",
+        "+latency",
+        "latency AND",
+        "latency^2",
+        "latency\\",
+        "latency?!",
+        "\"latency",
+    ] {
         assert!(home.search(query).contains(&"notes/latency".into()), "{query:?} is searched as plain words");
     }
 }
@@ -138,13 +197,20 @@ fn a_snippet_shows_the_match_and_its_highlights_are_true() {
     let _daemon = home.daemon();
     let filler = "Nothing to see here, só é cheio de acentuação. 日本語の文章もあります。 ".repeat(120);
     home.put("long", &format!("{filler}\n\nThe naïve walruses crossed the ice at dawn.\n\n{filler}\n"));
-    for (query, parts) in [("walrus", &["walruses"][..]), ("naive walrus", &["naïve", "walruses"]), ("\"crossed the ice\"", &["crossed"])] {
+    for (query, parts) in [
+        ("walrus", &["walruses"][..]),
+        ("naive walrus", &["naïve", "walruses"]),
+        ("\"crossed the ice\"", &["crossed"]),
+    ] {
         let hit = home.json(["search", query])["hits"][0].clone();
         let snippet = hit["snippet"].as_str().unwrap();
         assert!(snippet.chars().count() <= 240 && !snippet.contains('\n'), "{snippet:?}");
         let marked = marked(&hit);
         for part in parts {
-            assert!(marked.iter().any(|m| m.contains(part)), "{part} is marked for {query}: {marked:?} in {snippet:?}");
+            assert!(
+                marked.iter().any(|m| m.contains(part)),
+                "{part} is marked for {query}: {marked:?} in {snippet:?}"
+            );
         }
         assert!(hit["chunk"].as_u64().unwrap() > 0, "from the chunk in the middle: {hit}");
     }
@@ -173,7 +239,10 @@ fn explain_tells_what_the_score_is_made_of() {
     assert!(parts.len() >= 2, "{hit}");
     let sum: f64 = parts.iter().map(|p| p["score"].as_f64().unwrap()).sum();
     let score = hit["score"].as_f64().unwrap();
-    assert!((sum - score).abs() < 0.01 * score.abs().max(1.0), "the parts add up: {sum} and {score} in {hit}");
+    assert!(
+        (sum - score).abs() < 0.01 * score.abs().max(1.0),
+        "the parts add up: {sum} and {score} in {hit}"
+    );
     assert!(parts.iter().any(|p| p["reason"].as_str().unwrap().contains("latency")), "{hit}");
     let plain = home.json(["search", "latency budget"]);
     assert_eq!(plain["hits"][0]["explain"], serde_json::json!([]));
@@ -187,7 +256,18 @@ fn hits_carry_what_people_need_and_come_best_first() {
     let answer = home.json(["search", "latency milliseconds"]);
     let hits = answer["hits"].as_array().unwrap();
     assert!(hits.windows(2).all(|w| w[0]["score"].as_f64() >= w[1]["score"].as_f64()), "{answer}");
-    for field in ["slug", "source_id", "title", "type", "score", "snippet", "highlights", "chunk", "matched", "updated_at"] {
+    for field in [
+        "slug",
+        "source_id",
+        "title",
+        "type",
+        "score",
+        "snippet",
+        "highlights",
+        "chunk",
+        "matched",
+        "updated_at",
+    ] {
         assert!(!hits[0][field].is_null(), "{field}: {}", hits[0]);
     }
     assert_eq!(answer["degraded"], Value::Null);
@@ -203,7 +283,8 @@ fn limit_cuts_and_says_so() {
     for n in 0..25 {
         home.put(&format!("p/{n}"), &format!("walrus number {n}\n"));
     }
-    for (limit, shown, truncated) in [("1", 1, true), ("24", 24, true), ("25", 25, false), ("200", 25, false)] {
+    for (limit, shown, truncated) in [("1", 1, true), ("24", 24, true), ("25", 25, false), ("200", 25, false)]
+    {
         let answer = home.json(["search", "walrus", "--limit", limit]);
         assert_eq!(answer["hits"].as_array().unwrap().len(), shown, "{limit}");
         assert_eq!(answer["truncated"], truncated, "{limit}");
@@ -243,7 +324,12 @@ fn what_was_written_is_found_after_sigkill() {
     let daemon = home.daemon();
     let mut expected = Vec::new();
     for n in 0..30 {
-        expected.push(home.put(&format!("p/{n:02}"), &format!("walrus number {n}\n"))["slug"].as_str().unwrap().to_owned());
+        expected.push(
+            home.put(&format!("p/{n:02}"), &format!("walrus number {n}\n"))["slug"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+        );
     }
     home.json(["delete", "p/07"]);
     expected.remove(7);

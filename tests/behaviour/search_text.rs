@@ -53,7 +53,8 @@ fn part_of_a_chinese_sentence_finds_the_page() {
         ("zh/beijing", "我昨天在北京大学图书馆读了一本关于人工智能的书。\n"),
         ("zh/shanghai", "上海的天气今天非常好，我们去公园散步。\n"),
     ]);
-    for query in ["北京大学", "图书馆", "人工智能", "昨天在北京", "关于人工智能的书"] {
+    for query in ["北京大学", "图书馆", "人工智能", "昨天在北京", "关于人工智能的书"]
+    {
         finds(&home, query, "zh/beijing");
     }
     for query in ["天气", "公园散步", "上海"] {
@@ -128,8 +129,10 @@ fn other_scripts_and_mixed_pages_are_found() {
 fn a_snippet_in_any_script_is_cut_between_characters() {
     let filler = "これは長い文章です。".repeat(400);
     let thai = "ภาษาไทยไม่มีช่องว่างระหว่างคำ".repeat(150);
-    let (home, _daemon) =
-        with(&[("ja", &format!("{filler}富士山に登りました。{filler}\n")), ("th", &format!("{thai}กรุงเทพ{thai}\n"))]);
+    let (home, _daemon) = with(&[
+        ("ja", &format!("{filler}富士山に登りました。{filler}\n")),
+        ("th", &format!("{thai}กรุงเทพ{thai}\n")),
+    ]);
     for (query, slug) in [("富士山", "ja"), ("กรุงเทพ", "th")] {
         let hit = home.json(["search", query])["hits"][0].clone();
         assert_eq!(hit["slug"], slug);
@@ -145,7 +148,10 @@ fn a_snippet_in_any_script_is_cut_between_characters() {
 #[test]
 fn names_of_people_codes_and_addresses_are_found_as_they_are_written() {
     let (home, _daemon) = with(&[
-        ("code", "The error E0499 came from src/lib.rs at v1.2.3, see https://example.org/path and x86_64.\n"),
+        (
+            "code",
+            "The error E0499 came from src/lib.rs at v1.2.3, see https://example.org/path and x86_64.\n",
+        ),
         ("mail", "Write to grace.hopper@navy.example about C++ and node.js.\n"),
         ("number", "Invoice 4711-2026 over 1,234.56 EUR\n"),
     ]);

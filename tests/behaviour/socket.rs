@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use brain_protocol::{
-    Answer, Capture, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, Origin, PROTOCOL, PageRef, Reply, Request, Slug, decode,
-    encode, read_frame, write_frame,
+    Answer, Capture, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, Origin, PROTOCOL, PageRef, Reply, Request,
+    Slug, decode, encode, read_frame, write_frame,
 };
 use brain_tests::{Client, PATIENCE, TestHome, program, run, skip};
 
@@ -52,7 +52,12 @@ fn fault_of(home: &TestHome, payload: &[u8]) -> FaultCode {
 fn whoever_speaks_something_else_is_hung_up_on() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for junk in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], &[0; 64], &[0xff; 20], b"brain\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0"] {
+    for junk in [
+        &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
+        &[0; 64],
+        &[0xff; 20],
+        b"brain\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    ] {
         let mut stream = raw(&home);
         let _ = stream.write_all(junk);
         assert_eq!(until_closed(&stream), b"", "nothing is told to a stranger");
@@ -111,7 +116,10 @@ fn memory_kb(pid: u32) -> u64 {
 fn a_slug_that_breaks_the_grammar_does_not_get_past_the_wire() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let get = Request::Get(Get { page: PageRef { source: None, slug: Slug::parse("qqqqqqqqq").unwrap() }, version: None });
+    let get = Request::Get(Get {
+        page: PageRef { source: None, slug: Slug::parse("qqqqqqqqq").unwrap() },
+        version: None,
+    });
     let bytes = encode(&get).unwrap();
     let at = bytes.windows(9).position(|w| w == b"qqqqqqqqq").unwrap();
     for bad in [b"../../etc", b"a//b//ccc", b"UPPERCASE", b"a%2fb%2fc"] {
@@ -262,7 +270,11 @@ fn another_user_is_refused_by_the_files_and_by_the_daemon() {
     fs::copy(program("brain"), &brain).unwrap();
     let ask = |args: &[&str]| {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&brain).args(args).arg("--no-start");
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&brain)
+            .args(args)
+            .arg("--no-start");
         command.env_clear().env("BRAIN_HOME", home.path()).env("PATH", "/usr/bin:/bin").current_dir("/");
         run(command, b"")
     };

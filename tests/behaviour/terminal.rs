@@ -7,7 +7,12 @@ use std::process::{Command, Stdio};
 use brain_tests::{TestHome, program, run, skip};
 
 /// Runs `brain` on a terminal of `columns` and gives what appeared on it; `None` where there is no python3 to make one.
-fn on_a_terminal(home: &TestHome, columns: u32, env: &[(&str, &str)], args: &[&str]) -> Option<(i32, String)> {
+fn on_a_terminal(
+    home: &TestHome,
+    columns: u32,
+    env: &[(&str, &str)],
+    args: &[&str],
+) -> Option<(i32, String)> {
     const PROGRAM: &str = r"
 import fcntl, os, pty, struct, sys, termios
 columns = int(sys.argv[1])
@@ -98,7 +103,10 @@ fn tables_and_text_fit_a_terminal_of_forty_columns() {
         }
     }
     let (_, wide) = on_a_terminal(&home, 200, &[], &["list"]).unwrap();
-    assert!(plain(&wide).contains("does not fit into forty columns at all"), "a wide one shows it whole: {wide}");
+    assert!(
+        plain(&wide).contains("does not fit into forty columns at all"),
+        "a wide one shows it whole: {wide}"
+    );
 }
 
 #[test]
@@ -129,7 +137,14 @@ fn a_reader_that_has_read_enough_is_no_failure_and_no_noise() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("big", &"A long line of text for a pipe. ".repeat(100_000));
-    for args in [&["get", "big"][..], &["get", "big", "--json"], &["list"], &["search", "text"], &["--help"], &["completions", "bash"]] {
+    for args in [
+        &["get", "big"][..],
+        &["get", "big", "--json"],
+        &["list"],
+        &["search", "text"],
+        &["--help"],
+        &["completions", "bash"],
+    ] {
         let mut command = home.command("brain");
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -164,10 +179,13 @@ fn a_full_device_is_a_failure_that_is_told() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("big", &"text ".repeat(10_000));
-    for args in [&["get", "big"][..], &["list", "--json"], &["search", "text"], &["config", "show"], &["--version"]] {
+    for args in
+        [&["get", "big"][..], &["list", "--json"], &["search", "text"], &["config", "show"], &["--version"]]
+    {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = home.command("brain");
-        let ended = command.args(args).stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let ended =
+            command.args(args).stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().unwrap();
         assert_eq!(ended.status.code(), Some(1), "{args:?}: {ended:?}");
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(said.contains("error") && said.contains("standard output"), "{args:?}: {said}");

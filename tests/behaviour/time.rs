@@ -10,8 +10,8 @@ use brain_daemon::clock::{Clock, parse_instant, rfc3339};
 use brain_daemon::config::Config;
 use brain_daemon::home::Home;
 use brain_protocol::{
-    Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug, WriteStatus,
-    Written,
+    Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug,
+    WriteStatus, Written,
 };
 
 const HOUR: i64 = 60 * 60 * 1000;
@@ -145,7 +145,11 @@ fn the_24_hours_are_known_again_after_a_start() {
     lab.clock.turn(2 * HOUR);
     lab.reopen();
     let again = lab.capture("remembered");
-    assert_eq!((again.status, &again.slug), (WriteStatus::Unchanged, &first.slug), "refilled across midnight");
+    assert_eq!(
+        (again.status, &again.slug),
+        (WriteStatus::Unchanged, &first.slug),
+        "refilled across midnight"
+    );
     lab.clock.turn(23 * HOUR);
     lab.reopen();
     let late = lab.capture("remembered");
@@ -265,7 +269,12 @@ fn search_knows_when_a_page_was_changed() {
     assert_eq!(ask(Some("2026-01-10"), Some("2026-02-10")), ["february", "january"]);
     assert_eq!(ask(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")), Vec::<String>::new());
     lab.clock.turn(31 * 24 * HOUR);
-    let link = Link { from: page("january"), to: Slug::parse("february").unwrap(), kind: "related".into(), remove: false };
+    let link = Link {
+        from: page("january"),
+        to: Slug::parse("february").unwrap(),
+        kind: "related".into(),
+        remove: false,
+    };
     lab.ask(Request::Link(link)).unwrap();
     assert_eq!(ask(Some("2026-03-01"), None), ["january"], "a changed link is a change");
 }

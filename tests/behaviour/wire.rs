@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, values: &[(&str, T)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wire").join(file);
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let now: String = values.iter().map(|(name, value)| format!("{name} {}\n", hex(&encode(value).unwrap()))).collect();
+    let now: String =
+        values.iter().map(|(name, value)| format!("{name} {}\n", hex(&encode(value).unwrap()))).collect();
     if std::env::var_os("BRAIN_WRITE_FIXTURES").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &now).unwrap();
@@ -25,14 +26,23 @@ fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, values:
     assert_eq!(lines.len(), values.len(), "{file} has one line a value");
     for ((name, value), (held_name, held_hex)) in values.iter().zip(lines) {
         assert_eq!(*name, held_name, "{file}: order is on the wire");
-        assert_eq!(hex(&encode(value).unwrap()), held_hex, "{file}: {name} is written otherwise: raise PROTOCOL");
-        let bytes: Vec<u8> =
-            (0..held_hex.len()).step_by(2).map(|i| u8::from_str_radix(&held_hex[i..i + 2], 16).unwrap()).collect();
+        assert_eq!(
+            hex(&encode(value).unwrap()),
+            held_hex,
+            "{file}: {name} is written otherwise: raise PROTOCOL"
+        );
+        let bytes: Vec<u8> = (0..held_hex.len())
+            .step_by(2)
+            .map(|i| u8::from_str_radix(&held_hex[i..i + 2], 16).unwrap())
+            .collect();
         assert_eq!(decode::<T>(&bytes).as_ref(), Ok(value), "{file}: {name} is read otherwise");
         for cut in 0..bytes.len() {
             assert!(decode::<T>(&bytes[..cut]).is_err(), "{file}: {name} cut at {cut} is taken");
         }
-        assert!(decode::<T>(&[bytes, vec![0]].concat()).is_err(), "{file}: {name} with a byte too many is taken");
+        assert!(
+            decode::<T>(&[bytes, vec![0]].concat()).is_err(),
+            "{file}: {name} with a byte too many is taken"
+        );
     }
 }
 
@@ -62,7 +72,12 @@ fn requests() -> Vec<Request> {
             title: some("T"),
             tags: vec!["a".into(), "b".into()],
         }),
-        Request::Put(Put { page: page(), content: b"text".to_vec(), origin: Origin::Stdin, allow_empty: true }),
+        Request::Put(Put {
+            page: page(),
+            content: b"text".to_vec(),
+            origin: Origin::Stdin,
+            allow_empty: true,
+        }),
         Request::Get(Get { page: page(), version: Some(300) }),
         Request::Search(Search {
             query: "\"q\" -w".into(),
@@ -88,12 +103,23 @@ fn requests() -> Vec<Request> {
         Request::Restore(page()),
         Request::History(page()),
         Request::Revert(Revert { page: page(), version: 2 }),
-        Request::Tags(Tags { source: None, slug: Some(slug("a")), add: vec!["x".into()], remove: vec!["y".into()] }),
+        Request::Tags(Tags {
+            source: None,
+            slug: Some(slug("a")),
+            add: vec!["x".into()],
+            remove: vec!["y".into()],
+        }),
         Request::Link(Link { from: page(), to: slug("b"), kind: "related".into(), remove: false }),
         Request::Links(page()),
         Request::Backlinks(page()),
         Request::Graph(Graph { page: page(), depth: 5, limit: 100 }),
-        Request::Timeline(Timeline { source: None, slug: None, since: some("2026-01-01"), until: None, limit: 50 }),
+        Request::Timeline(Timeline {
+            source: None,
+            slug: None,
+            since: some("2026-01-01"),
+            until: None,
+            limit: 50,
+        }),
         Request::Import(Import { path: "/vault".into(), source: Some(source("work")), dry_run: true }),
         Request::Doctor(Doctor { fix: true }),
     ]
@@ -347,7 +373,10 @@ fn every_request_has_the_bytes_it_always_had() {
         assert_eq!(usize::from(encode(request).unwrap()[0]), n);
     }
     let last = [u8::try_from(named.len()).unwrap()];
-    assert!(decode::<Request>(&last).unwrap_err().to_string().contains("variant"), "a request has no fixture yet");
+    assert!(
+        decode::<Request>(&last).unwrap_err().to_string().contains("variant"),
+        "a request has no fixture yet"
+    );
 }
 
 #[test]
@@ -358,7 +387,10 @@ fn every_reply_has_the_bytes_it_always_had() {
         assert_eq!(usize::from(encode(reply).unwrap()[0]), n);
     }
     let last = [u8::try_from(named.len()).unwrap()];
-    assert!(decode::<Reply>(&last).unwrap_err().to_string().contains("variant"), "a reply has no fixture yet");
+    assert!(
+        decode::<Reply>(&last).unwrap_err().to_string().contains("variant"),
+        "a reply has no fixture yet"
+    );
 }
 
 #[test]
@@ -371,11 +403,15 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
     let event = Answer::Event(Event::Progress { done: 1, total: 70_000 });
     hold("answers.hex", &[("event", event), ("reply", Answer::Reply(Reply::Stopping))]);
     use WriteStatus::*;
-    hold("write_status.hex", &[("created", Created), ("updated", Updated), ("unchanged", Unchanged), ("restored", Restored)]);
+    hold(
+        "write_status.hex",
+        &[("created", Created), ("updated", Updated), ("unchanged", Unchanged), ("restored", Restored)],
+    );
     use CheckStatus as C;
     hold("check_status.hex", &[("ok", C::Ok), ("warn", C::Warn), ("fail", C::Fail)]);
     hold("sort.hex", &[("updated", Sort::Updated), ("slug", Sort::Slug)]);
-    let origins = [("argument", Origin::Argument), ("stdin", Origin::Stdin), ("file", Origin::File("/f".into()))];
+    let origins =
+        [("argument", Origin::Argument), ("stdin", Origin::Stdin), ("file", Origin::File("/f".into()))];
     hold("origin.hex", &origins);
 }
 

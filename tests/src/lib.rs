@@ -137,7 +137,11 @@ impl TestHome {
     }
 
     /// As [`TestHome::json`], with this standard input.
-    pub fn json_with<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> serde_json::Value {
+    pub fn json_with<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        stdin: &[u8],
+    ) -> serde_json::Value {
         let mut command = self.command("brain");
         command.arg("--json").args(args);
         run(command, stdin).expect(0).json()
@@ -340,7 +344,9 @@ pub fn slugs(rows: &serde_json::Value) -> Vec<String> {
 #[must_use]
 pub fn texts(rows: &serde_json::Value, field: &str) -> Vec<String> {
     let rows = rows.as_array().unwrap_or_else(|| panic!("no array: {rows}"));
-    rows.iter().map(|row| row[field].as_str().unwrap_or_else(|| panic!("no {field} in {row}")).to_owned()).collect()
+    rows.iter()
+        .map(|row| row[field].as_str().unwrap_or_else(|| panic!("no {field} in {row}")).to_owned())
+        .collect()
 }
 
 /// Says loudly that a test could not be done here, and why.

@@ -1,0 +1,207 @@
+//! Many clients at one page, and at the same text.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use brain_protocol::{
+    Capture, FaultCode, Get, Origin, PageRef, Put, Reply, Request, Slug, Tags, WriteStatus, Written,
+};
+use brain_tests::{Client, TestHome};
+
+fn page(slug: &str) -> PageRef {
+    PageRef { source: None, slug: Slug::parse(slug).unwrap() }
+}
+
+fn put(client: &mut Client, slug: &str, text: &str) -> Written {
+    let put = Put { page: page(slug), content: text.into(), origin: Origin::Stdin, allow_empty: false };
+    let Ok(Reply::Written(written)) = client.ask(&Request::Put(put)) else { panic!("{slug} was not put") };
+    written
+}
+
+fn file_agrees(home: &TestHome, slug: &str) {
+    let stored = home.get(slug);
+    assert_eq!(
+        fs::read_to_string(home.page_file(slug)).unwrap(),
+        stored["content"].as_str().unwrap(),
+        "{slug}"
+    );
+}
+
+#[test]
+fn writers_of_one_page_each_make_a_version_and_the_file_is_the_last_one() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let home = &home;
+            scope.spawn(move || {
+                let mut client = home.connect().unwrap();
+                for n in 0..12 {
+                    let written = put(&mut client, "shared", &format!("writer {worker} round {n}\n"));
+                    assert!(written.written, "{written:?}");
+                }
+            });
+        }
+    });
+    let history = home.json(["history", "shared"]);
+    let versions = history["versions"].as_array().unwrap();
+    assert_eq!(versions.len(), 96, "no write is lost");
+    let numbers: BTreeSet<u64> = versions.iter().map(|v| v["version"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=96).collect());
+    let bodies: BTreeSet<String> = (1..=96)
+        .map(|n| {
+            home.json(["get", "shared", "--version", &n.to_string()])["body"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(bodies.len(), 96, "each version is somebody's text");
+    file_agrees(&home, "shared");
+    assert_eq!(home.json(["status"])["outbox"], 0);
+}
+
+#[test]
+fn the_same_text_from_many_clients_is_one_page_and_one_of_them_made_it() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let seen = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let mut client = home.connect().unwrap();
+                for n in 0..8 {
+                    let capture = Capture {
+                        content: format!("everybody's thought {n}").into_bytes(),
+                        origin: Origin::Stdin,
+                        source: None,
+                        slug: None,
+                        page_type: None,
+                        title: None,
+                        tags: Vec::new(),
+                    };
+                    let Ok(Reply::Written(written)) = client.ask(&Request::Capture(capture)) else {
+                        panic!()
+                    };
+                    seen.lock().unwrap().push((
+                        n,
+                        written.slug.to_string(),
+                        written.status,
+                        written.captured_at,
+                    ));
+                }
+            });
+        }
+    });
+    let seen = seen.into_inner().unwrap();
+    for n in 0..8 {
+        let mine: Vec<_> = seen.iter().filter(|row| row.0 == n).collect();
+        assert_eq!(mine.len(), 12);
+        assert_eq!(mine.iter().filter(|row| row.2 == WriteStatus::Created).count(), 1, "{mine:?}");
+        assert!(mine.iter().all(|row| row.1 == mine[0].1 && row.3 == mine[0].3), "{mine:?}");
+    }
+    assert_eq!(home.json(["status"])["pages"], 8);
+}
+
+#[test]
+fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for n in 0..4 {
+        home.put(&format!("p/{n}"), "walrus\n");
+    }
+    std::thread::scope(|scope| {
+        for worker in 0..6 {
+            let home = &home;
+            scope.spawn(move || {
+                let mut client = home.connect().unwrap();
+                for round in 0..12 {
+                    let slug = format!("p/{}", (worker + round) % 4);
+                    let answer = match (worker + round / 4) % 3 {
+                        0 => client.ask(&Request::Delete(page(&slug))),
+                        1 => client.ask(&Request::Restore(page(&slug))),
+                        _ => {
+                            Ok(Reply::Written(put(&mut client, &slug, &format!("walrus {worker} {round}\n"))))
+                        }
+                    };
+                    if let Err(fault) = answer {
+                        let usual = [FaultCode::AlreadySoftDeleted, FaultCode::AlreadyActive];
+                        assert!(usual.contains(&fault.code), "{fault:?}");
+                    }
+                }
+            });
+        }
+    });
+    let mut active = Vec::new();
+    for n in 0..4 {
+        let slug = format!("p/{n}");
+        let ran = home.brain(["get", &slug, "--json"]);
+        assert_eq!(home.page_file(&slug).exists(), ran.code == 0, "{slug}: {ran:?}");
+        if ran.code == 0 {
+            file_agrees(&home, &slug);
+            active.push(slug);
+        } else {
+            assert!(home.path().join(format!("pages/.trash/{slug}.md")).exists());
+        }
+    }
+    let mut found = home.search("walrus");
+    found.sort();
+    assert_eq!(found, active);
+    assert_eq!(home.json(["status"])["outbox"], 0);
+}
+
+#[test]
+fn tags_added_at_once_are_all_there() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("tagged", "body\n");
+    std::thread::scope(|scope| {
+        for worker in 0..10 {
+            let home = &home;
+            scope.spawn(move || {
+                let mut client = home.connect().unwrap();
+                let slug = Some(Slug::parse("tagged").unwrap());
+                let tags = Tags { source: None, slug, add: vec![format!("t{worker}")], remove: Vec::new() };
+                client.ask(&Request::Tags(tags)).unwrap();
+            });
+        }
+    });
+    assert_eq!(home.get("tagged")["tags"].as_array().unwrap().len(), 10, "no change overwrites another");
+    file_agrees(&home, "tagged");
+}
+
+#[test]
+fn readers_always_see_a_whole_page_while_it_is_written() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = |n: usize| format!("---\ntitle: T{n}\n---\n{}\n", format!("n{n} ").repeat(3000));
+    home.put("moving", &text(0));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = home.connect().unwrap();
+            for n in 1..40 {
+                put(&mut client, "moving", &text(n));
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut client = home.connect().unwrap();
+                while !done.load(Ordering::SeqCst) {
+                    let get = Request::Get(Get { page: page("moving"), version: None });
+                    let Ok(Reply::Page(page)) = client.ask(&get) else { panic!() };
+                    let n = page.title.trim_start_matches('T').to_owned();
+                    assert!(
+                        page.body.split_whitespace().all(|word| word == format!("n{n}")),
+                        "title and body are of one version"
+                    );
+                    let file = fs::read_to_string(home.page_file("moving")).unwrap();
+                    assert!(
+                        file.starts_with("---\n") && file.trim_end().split_whitespace().count() > 3000,
+                        "a torn file"
+                    );
+                }
+            });
+        }
+    });
+}
