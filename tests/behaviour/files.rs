@@ -135,7 +135,7 @@ fn with_a_read_only_pages_directory_the_page_is_safe_and_its_file_comes_later() 
     assert!(warned(&written).contains(pages.to_str().unwrap()), "{written}");
     let slug = written["slug"].as_str().unwrap().to_owned();
     assert_eq!(home.get(&slug)["body"], "walrus on ice");
-    assert_eq!(home.search("walrus"), [slug.clone()]);
+    assert_eq!(home.search("walrus"), [slug.as_str()]);
     assert_eq!(home.json(["delete", "before"])["status"], "soft_deleted", "a delete is stored as well");
     assert!(home.page_file("before").exists());
     assert_eq!(check(&home, "outbox")["status"], "warn");

@@ -82,7 +82,7 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
                     let text = format!("worker {worker} thought {n}");
                     match client.try_ask(&capture(&text)) {
                         Some(Ok(Reply::Written(written))) => {
-                            acknowledged.lock().unwrap().push((written.slug, text))
+                            acknowledged.lock().unwrap().push((written.slug, text));
                         }
                         _ => return,
                     }
@@ -185,7 +185,7 @@ fn clients_that_start_at_once_all_succeed_with_one_daemon() {
         for n in 0..6 {
             let home = &home;
             scope.spawn(move || {
-                assert_eq!(home.json(["capture", &format!("thought {n}")])["status"], "created")
+                assert_eq!(home.json(["capture", &format!("thought {n}")])["status"], "created");
             });
         }
     });

@@ -21,3 +21,4 @@ mod terminal;
 mod time;
 mod together;
 mod wire;
+mod wire_replies;

@@ -303,16 +303,16 @@ fn every_write_is_seen_by_the_next_search() {
         let word = format!("walrus{n}");
         let page = home.json(["capture", &format!("a {word} came by")]);
         let slug = page["slug"].as_str().unwrap().to_owned();
-        assert_eq!(home.search(&word), [slug.clone()], "after capture");
+        assert_eq!(home.search(&word), [slug.as_str()], "after capture");
         home.put(&slug, &format!("a seal{n} instead\n"));
         assert_eq!(home.search(&word), Vec::<String>::new(), "after put, the old text");
-        assert_eq!(home.search(&format!("seal{n}")), [slug.clone()], "after put, the new text");
+        assert_eq!(home.search(&format!("seal{n}")), [slug.as_str()], "after put, the new text");
         home.json(["revert", &slug, "1"]);
-        assert_eq!(home.search(&word), [slug.clone()], "after revert");
+        assert_eq!(home.search(&word), [slug.as_str()], "after revert");
         home.json(["delete", &slug]);
         assert_eq!(home.search(&word), Vec::<String>::new(), "after delete");
         home.json(["restore", &slug]);
-        assert_eq!(home.search(&word), [slug.clone()], "after restore");
+        assert_eq!(home.search(&word), [slug.as_str()], "after restore");
         home.json(["tags", &slug, "--add", &format!("tag{n}")]);
         assert_eq!(home.search(&format!("tag:tag{n}")), [slug], "after a tag");
     }

@@ -64,7 +64,6 @@ impl Run {
     }
 
     /// Itself, if it ended with `code`.
-    #[must_use]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         self

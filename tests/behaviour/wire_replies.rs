@@ -1,0 +1,245 @@
+//! One value of every reply, in the order of the wire.
+
+use brain_protocol::*;
+
+fn slug(text: &str) -> Slug {
+    Slug::parse(text).unwrap()
+}
+
+pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
+    let at = || "2026-11-21T10:30:45.123Z".to_owned();
+    let some = |text: &str| Some(text.to_owned());
+    let (a, d) = (slug("a"), SourceId::default());
+    vec![
+        (
+            "status",
+            Reply::Status(StatusReply {
+                version: VERSION.into(),
+                pid: 7,
+                home: "/h".into(),
+                socket: "/s".into(),
+                uptime_seconds: 70_000,
+                schema: 81,
+                pages: 1,
+                deleted: 2,
+                sources: 3,
+                store_bytes: 1 << 33,
+                index_behind: 4,
+                outbox: 5,
+                degraded: vec!["x".into()],
+            }),
+        ),
+        ("stopping", Reply::Stopping),
+        (
+            "written",
+            Reply::Written(Written {
+                slug: a.clone(),
+                status: WriteStatus::Restored,
+                duplicate: true,
+                chunks: 2,
+                content_hash: "ab".repeat(32),
+                written: false,
+                path: "/p".into(),
+                source_id: d.clone(),
+                source_kind: some("capture-cli"),
+                source_uri: some("cli:stdin"),
+                captured_at: None,
+                warnings: vec!["w".into()],
+            }),
+        ),
+        (
+            "page",
+            Reply::Page(Page {
+                slug: a.clone(),
+                source_id: d.clone(),
+                page_type: "note".into(),
+                title: "日本".into(),
+                tags: vec!["t".into()],
+                aliases: vec!["al".into()],
+                frontmatter: "a: 1\n".into(),
+                body: "b".into(),
+                content: "c".into(),
+                content_hash: "cd".repeat(32),
+                chunks: 1,
+                created_at: at(),
+                updated_at: at(),
+                source_path: some("a.md"),
+                source_kind: some("import"),
+                source_uri: None,
+                ingested_via: some("import"),
+                ingested_at: None,
+                version: 9,
+            }),
+        ),
+        (
+            "hits",
+            Reply::Hits(Hits {
+                query: "q".into(),
+                hits: vec![Hit {
+                    slug: a.clone(),
+                    source_id: d.clone(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    score: 1.5,
+                    snippet: "s".into(),
+                    highlights: vec![(0, 1)],
+                    chunk: 3,
+                    matched: vec!["title".into()],
+                    updated_at: at(),
+                    explain: vec![ScorePart { reason: "text: q".into(), score: -0.25 }],
+                }],
+                truncated: true,
+                degraded: some("d"),
+                took_us: 99,
+            }),
+        ),
+        (
+            "pages",
+            Reply::Pages(Pages {
+                pages: vec![PageRow {
+                    slug: a.clone(),
+                    source_id: d.clone(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    tags: vec![],
+                    created_at: at(),
+                    updated_at: at(),
+                    deleted_at: Some(at()),
+                    recoverable_until: None,
+                }],
+                truncated: true,
+                next: some("n"),
+            }),
+        ),
+        (
+            "deleted",
+            Reply::Deleted(Deleted {
+                status: "soft_deleted".into(),
+                slug: a.clone(),
+                source_id: d.clone(),
+                recoverable_until: at(),
+                warnings: vec![],
+            }),
+        ),
+        (
+            "restored",
+            Reply::Restored(Restored {
+                status: "restored".into(),
+                slug: a.clone(),
+                source_id: d.clone(),
+                path: "/p".into(),
+                warnings: vec![],
+            }),
+        ),
+        (
+            "history",
+            Reply::History(History {
+                slug: a.clone(),
+                source_id: d.clone(),
+                versions: vec![VersionRow {
+                    version: 2,
+                    current: true,
+                    written_at: at(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    content_hash: "ef".repeat(32),
+                    bytes: 5_000_000,
+                }],
+            }),
+        ),
+        ("tag_counts", Reply::TagCounts(TagCounts { tags: vec![TagCount { tag: "t".into(), pages: 251 }] })),
+        (
+            "page_tags",
+            Reply::PageTags(PageTags {
+                slug: a.clone(),
+                source_id: d.clone(),
+                tags: vec!["t".into()],
+                changed: true,
+                warnings: vec![],
+            }),
+        ),
+        (
+            "linked",
+            Reply::Linked(Linked {
+                from: a.clone(),
+                to: slug("b"),
+                kind: "related".into(),
+                status: "added".into(),
+                live: true,
+                warnings: vec![],
+            }),
+        ),
+        (
+            "links",
+            Reply::Links(Links {
+                slug: a.clone(),
+                source_id: d.clone(),
+                direction: "backlinks".into(),
+                links: vec![LinkRow {
+                    slug: Some(slug("b")),
+                    source_id: Some(d.clone()),
+                    title: some("B"),
+                    target: "B".into(),
+                    kind: "mentions".into(),
+                    status: "live".into(),
+                }],
+            }),
+        ),
+        (
+            "graph",
+            Reply::Graph(GraphReply {
+                nodes: vec![GraphNode {
+                    slug: a.clone(),
+                    source_id: d.clone(),
+                    title: "t".into(),
+                    page_type: "note".into(),
+                    depth: 1,
+                }],
+                edges: vec![GraphEdge { from: 0, to: 1, kind: "related".into() }],
+                truncated: false,
+            }),
+        ),
+        (
+            "timeline",
+            Reply::Timeline(TimelineReply {
+                entries: vec![TimelineRow {
+                    date: "2024-02-29".into(),
+                    text: "x".into(),
+                    source: some("s"),
+                    slug: a,
+                    source_id: d,
+                }],
+                truncated: false,
+            }),
+        ),
+        (
+            "import",
+            Reply::Import(ImportReply {
+                status: "partial".into(),
+                dry_run: false,
+                files: 3,
+                created: 1,
+                updated: 0,
+                unchanged: 1,
+                skipped: 2,
+                failed: vec![ImportFailure { path: "x.md".into(), reason: "r".into() }],
+                failed_total: 1,
+                warnings: vec![],
+                took_ms: 12,
+            }),
+        ),
+        (
+            "doctor",
+            Reply::Doctor(DoctorReply {
+                status: "warnings".into(),
+                health_score: 95,
+                checks: vec![Check {
+                    name: "clock".into(),
+                    status: CheckStatus::Warn,
+                    message: "m".into(),
+                    hint: some("date -u"),
+                }],
+            }),
+        ),
+    ]
+}
