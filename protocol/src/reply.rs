@@ -396,6 +396,8 @@ pub struct Links {
     pub direction: String,
     /// In the order of the text (links) or of the slugs (backlinks).
     pub links: Vec<LinkRow>,
+    /// Whether there are more than one answer holds.
+    pub truncated: bool,
 }
 
 /// One link.

@@ -5,15 +5,15 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use brain_tests::{Mount, TestHome, run, slugs};
+use brain_tests::{TestHome, run, slugs};
 use redb::{Database, ReadableDatabase, TableDefinition};
 
 /// A home on a small disk of its own that keeps 1 MB free.
-fn small_home(size: &str) -> Option<(TestHome, Mount)> {
+fn small_home(size: &str) -> Option<TestHome> {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
-    let mount = Mount::tmpfs(&home.path(), &format!("size={size},mode=700"))?;
-    Some((home, mount))
+    let place = home.path();
+    home.mount(&place, &format!("size={size},mode=700")).then_some(home)
 }
 
 /// Fills the disk below `dir` until `leave` bytes are free.
@@ -37,7 +37,7 @@ fn fill(dir: &Path, leave: u64) -> std::path::PathBuf {
 
 #[test]
 fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
-    let Some((home, _mount)) = small_home("60m") else { return };
+    let Some(home) = small_home("60m") else { return };
     let mut daemon = home.daemon();
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
@@ -78,7 +78,7 @@ fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
 
 #[test]
 fn a_disk_that_fills_in_the_middle_of_a_commit_loses_nothing_and_heals() {
-    let Some((home, _mount)) = small_home("60m") else { return };
+    let Some(home) = small_home("60m") else { return };
     let mut daemon = home.daemon();
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
@@ -116,7 +116,7 @@ fn a_disk_that_fills_in_the_middle_of_a_commit_loses_nothing_and_heals() {
 
 #[test]
 fn a_disk_that_is_full_from_the_start_is_named() {
-    let Some((home, _mount)) = small_home("300k") else { return };
+    let Some(home) = small_home("300k") else { return };
     let ran = home.brain(["capture", "no room to begin with"]);
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains(home.path().to_str().unwrap()), "{ran:?}");
@@ -126,22 +126,27 @@ fn a_disk_that_is_full_from_the_start_is_named() {
 
 #[test]
 fn a_read_only_home_is_named_and_what_is_in_it_is_left_alone() {
-    let (home, mount) = match small_home("60m") {
-        Some((home, mount)) => (home, Some(mount)),
-        None if rustix::process::geteuid().is_root() => return,
-        None => (TestHome::new(), None),
+    let root = rustix::process::geteuid().is_root();
+    let home = match small_home("60m") {
+        Some(home) => home,
+        None if root => return,
+        None => TestHome::new(),
+    };
+    let lock = |on: bool| match root {
+        true => home.remount(if on { "ro" } else { "rw" }),
+        false => {
+            let store = home.path().join("brain.redb");
+            fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+            fs::set_permissions(store, fs::Permissions::from_mode(if on { 0o400 } else { 0o600 })).unwrap();
+            fs::set_permissions(home.path(), fs::Permissions::from_mode(if on { 0o500 } else { 0o700 }))
+                .unwrap();
+        }
     };
     let daemon = home.daemon();
     home.put("a", "walrus\n");
     assert!(daemon.terminate().0.success());
     let before = fs::read(home.path().join("brain.redb")).unwrap();
-    match &mount {
-        Some(mount) => mount.remount("ro"),
-        None => {
-            fs::set_permissions(home.path().join("brain.redb"), fs::Permissions::from_mode(0o400)).unwrap();
-            fs::set_permissions(home.path(), fs::Permissions::from_mode(0o500)).unwrap();
-        }
-    }
+    lock(true);
     for args in [&["list"][..], &["capture", "x"]] {
         let ran = home.brain(args);
         assert_ne!(ran.code, 0, "{args:?}");
@@ -154,13 +159,7 @@ fn a_read_only_home_is_named_and_what_is_in_it_is_left_alone() {
     }
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
     assert!(daemon.stderr.contains("hint:"), "{daemon:?}");
-    match &mount {
-        Some(mount) => mount.remount("rw"),
-        None => {
-            fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
-            fs::set_permissions(home.path().join("brain.redb"), fs::Permissions::from_mode(0o600)).unwrap();
-        }
-    }
+    lock(false);
     assert_eq!(fs::read(home.path().join("brain.redb")).unwrap(), before);
     let _daemon = home.daemon();
     assert_eq!(home.get("a")["body"], "walrus\n");

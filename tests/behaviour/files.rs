@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use brain_tests::{Mount, TestHome};
+use brain_tests::TestHome;
 use serde_json::Value;
 
 fn check(home: &TestHome, name: &str) -> Value {
@@ -109,20 +109,17 @@ fn somebody_elses_file_link_or_directory_in_a_pages_place_is_left_alone() {
 
 #[test]
 fn with_a_read_only_pages_directory_the_page_is_safe_and_its_file_comes_later() {
-    let home = TestHome::new();
+    let mut home = TestHome::new();
     let pages = home.path().join("pages");
-    let mount = if rustix::process::geteuid().is_root() {
-        match Mount::tmpfs(&pages, "size=20m,mode=700") {
-            Some(mount) => Some(mount),
-            None => return,
-        }
-    } else {
-        fs::create_dir_all(&pages).unwrap();
-        None
-    };
-    let lock = |on: bool| match &mount {
-        Some(mount) => mount.remount(if on { "ro" } else { "rw" }),
-        None => {
+    let root = rustix::process::geteuid().is_root();
+    if root && !home.mount(&pages, "size=20m,mode=700") {
+        return;
+    }
+    fs::create_dir_all(&pages).unwrap();
+    let home = home;
+    let lock = |on: bool| match root {
+        true => home.remount(if on { "ro" } else { "rw" }),
+        false => {
             let mode = if on { 0o500 } else { 0o700 };
             fs::set_permissions(&pages, fs::Permissions::from_mode(mode)).unwrap();
         }

@@ -54,7 +54,6 @@ fn a_page_with_a_hundred_thousand_links_is_stored_and_its_links_work() {
 }
 
 #[test]
-#[ignore = "defect: `links` and `backlinks` stop at 10,000 rows and do not say so (pitfall 50)"]
 fn links_that_are_left_out_are_told() {
     let home = TestHome::new();
     let _daemon = home.daemon();

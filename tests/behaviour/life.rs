@@ -174,7 +174,7 @@ fn starting_the_daemon_is_told_in_one_line_on_standard_error() {
     let first = home.brain(["capture", "--json", "x"]).expect(0);
     assert_eq!(first.stderr.lines().count(), 1, "{first:?}");
     assert!(first.stderr.contains("brain-daemon"), "{first:?}");
-    first.json();
+    let _ = first.json();
     assert_eq!(home.brain(["list"]).expect(0).stderr, "", "told once");
 }
 

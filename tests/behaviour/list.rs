@@ -138,6 +138,20 @@ fn all_and_quiet_print_every_slug_on_a_line() {
 }
 
 #[test]
+fn any_type_that_a_file_may_have_can_be_asked_for() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for (slug, page_type) in [("a", "Meeting Note"), ("b", "meeting_note"), ("c", "notiz-für-später")] {
+        home.put(slug, &format!("---\ntype: {page_type}\n---\nwalrus\n"));
+        for asked in [page_type.to_owned(), page_type.to_lowercase()] {
+            assert_eq!(slugs(&home.json(["list", "--type", &asked])["pages"]), [slug]);
+            assert_eq!(slugs(&home.json(["search", "walrus", "--type", &asked])["hits"]), [slug]);
+        }
+    }
+    assert_eq!(home.json(["list", "--type", "no such type"])["pages"], json!([]));
+}
+
+#[test]
 fn a_wrong_after_is_refused_and_not_an_empty_list() {
     let home = TestHome::new();
     let _daemon = home.daemon();

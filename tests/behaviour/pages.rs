@@ -47,6 +47,24 @@ fn the_same_page_again_is_unchanged_and_another_is_a_version() {
 }
 
 #[test]
+fn what_get_prints_can_be_put_back_and_changes_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for text in [
+        "plain\n",
+        "---\ntitle: \"T: x\"\n# c\ntags: [a]\n---\n\n\nbody",
+        "---\n\n---\nrule first\n",
+        "\n\nblank lines\r\n",
+    ] {
+        home.put("round", text);
+        let shown = home.brain(["get", "round"]).expect(0).stdout;
+        let before = home.get("round");
+        assert_eq!(home.put("round", &shown)["status"], "unchanged", "{text:?} was shown as {shown:?}");
+        assert_eq!(home.get("round"), before);
+    }
+}
+
+#[test]
 fn a_put_from_a_file_names_the_file() {
     let home = TestHome::new();
     let file = home.outside().join("page.md");

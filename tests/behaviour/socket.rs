@@ -201,6 +201,16 @@ fn silent_and_half_sent_clients_are_let_go_and_disturb_nobody() {
 }
 
 #[test]
+fn idle_clients_that_have_greeted_do_not_keep_others_out() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "4".into()));
+    let _daemon = home.daemon();
+    let idle: Vec<Client> = (0..4).map(|_| connect_patiently(&home)).collect();
+    assert_eq!(home.json(["capture", "let me in"])["status"], "created");
+    drop(idle);
+}
+
+#[test]
 fn many_connections_at_once_all_get_their_answers() {
     let home = TestHome::new();
     let _daemon = home.daemon();

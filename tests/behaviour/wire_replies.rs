@@ -183,6 +183,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     kind: "mentions".into(),
                     status: "live".into(),
                 }],
+                truncated: false,
             }),
         ),
         (

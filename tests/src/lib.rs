@@ -40,6 +40,8 @@ pub fn program(name: &str) -> PathBuf {
 
 /// A temporary home. Whatever daemon runs in it is killed when this goes.
 pub struct TestHome {
+    /// Before `dir`: unmounted first.
+    mounts: Vec<Mount>,
     dir: tempfile::TempDir,
     /// Variables that every program gets.
     pub env: Vec<(String, String)>,
@@ -81,7 +83,7 @@ impl TestHome {
     #[must_use]
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("brain").tempdir().unwrap();
-        Self { dir, env: Vec::new() }
+        Self { mounts: Vec::new(), dir, env: Vec::new() }
     }
 
     /// The home directory.
@@ -96,6 +98,25 @@ impl TestHome {
         let dir = self.dir.path().join("outside");
         std::fs::create_dir_all(&dir).unwrap();
         dir
+    }
+
+    /// Puts a memory file system at `at`, which is made; `false`, said loudly, where this user may not mount. It goes
+    /// with the home, after the daemon.
+    #[must_use]
+    pub fn mount(&mut self, at: &Path, options: &str) -> bool {
+        std::fs::create_dir_all(at).unwrap();
+        if !mount(&["-t", "tmpfs", "-o", options, "brain-test"], at) {
+            skip("mounting is not permitted here (it takes root)");
+            return false;
+        }
+        self.mounts.push(Mount { at: at.to_owned() });
+        true
+    }
+
+    /// Changes the options of what was mounted, for example to `ro`.
+    pub fn remount(&self, options: &str) {
+        let at = &self.mounts.last().expect("something is mounted").at;
+        assert!(mount(&["-o", &format!("remount,{options}")], at), "remount with {options}");
     }
 
     /// The socket.
@@ -355,26 +376,8 @@ pub fn skip(why: &str) {
 }
 
 /// A file system of a test's own, gone when this goes.
-pub struct Mount {
+struct Mount {
     at: PathBuf,
-}
-
-impl Mount {
-    /// A memory file system at `at`, which is made; `None`, said loudly, where this user may not mount.
-    #[must_use]
-    pub fn tmpfs(at: &Path, options: &str) -> Option<Self> {
-        std::fs::create_dir_all(at).unwrap();
-        if !mount(&["-t", "tmpfs", "-o", options, "brain-test"], at) {
-            skip("mounting is not permitted here (it takes root)");
-            return None;
-        }
-        Some(Self { at: at.to_owned() })
-    }
-
-    /// Changes its options, for example to `ro`.
-    pub fn remount(&self, options: &str) {
-        assert!(mount(&["-o", &format!("remount,{options}")], &self.at), "remount with {options}");
-    }
 }
 
 impl Drop for Mount {

@@ -160,7 +160,8 @@ impl Show for brain_protocol::Links {
 
     fn notes(&self) -> Vec<String> {
         if !self.links.is_empty() {
-            return Vec::new();
+            let more = self.truncated.then(|| format!("only the first {} are shown", self.links.len()));
+            return more.into_iter().collect();
         }
         vec![match self.direction.as_str() {
             "backlinks" => format!("no page leads to {}", self.slug),

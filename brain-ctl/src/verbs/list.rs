@@ -3,7 +3,6 @@
 use brain_protocol::{Fault, Pages, Reply, Request, Sort, SourceId};
 use clap::{Args, ValueEnum};
 
-use super::capture::page_type;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -23,7 +22,7 @@ pub(crate) struct List {
     prefix: Option<String>,
 
     /// Only pages of this type
-    #[arg(long = "type", value_name = "TYPE", value_parser = page_type)]
+    #[arg(long = "type", value_name = "TYPE")]
     page_type: Option<String>,
 
     /// Only pages with this tag

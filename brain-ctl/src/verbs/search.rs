@@ -3,7 +3,6 @@
 use brain_protocol::{Fault, Hit, Hits, Reply, Request, SourceId};
 use clap::Args;
 
-use super::capture::page_type;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -27,7 +26,7 @@ pub(crate) struct Search {
     source: Option<String>,
 
     /// Only pages of this type
-    #[arg(long = "type", value_name = "TYPE", value_parser = page_type)]
+    #[arg(long = "type", value_name = "TYPE")]
     page_type: Option<String>,
 
     /// Only pages with this tag; repeated, with all of them

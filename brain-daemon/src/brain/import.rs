@@ -214,7 +214,9 @@ impl Brain {
             let status = match reader.page_even_deleted(source, slug)? {
                 None => WriteStatus::Created,
                 Some(record) if record.deleted_at.is_some() => WriteStatus::Restored,
-                Some(record) if says_the_same(&reader.content(record.id)?, frontmatter, &page.content.body)? => {
+                Some(record)
+                    if says_the_same(&reader.content(record.id)?, frontmatter, &page.content.body)? =>
+                {
                     WriteStatus::Unchanged
                 }
                 Some(_) => WriteStatus::Updated,

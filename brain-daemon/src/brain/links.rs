@@ -16,11 +16,13 @@ impl Brain {
         let reader = self.store.read(caller.view())?;
         let (source, record) = self.active(caller, &reader, request)?;
         let mut links = Vec::new();
-        for link in reader.derived(record.id)?.links.into_iter().take(MAX_ROWS) {
+        let found = reader.derived(record.id)?.links;
+        let truncated = found.len() > MAX_ROWS;
+        for link in found.into_iter().take(MAX_ROWS) {
             let resolution = reader.resolve(&link, &source)?;
             links.push(link_row(link, resolution));
         }
-        Ok(Links { slug: request.slug.clone(), source_id: source, direction: "links".into(), links })
+        Ok(Links { slug: request.slug.clone(), source_id: source, direction: "links".into(), links, truncated })
     }
 
     pub(super) fn backlinks(&self, caller: &Caller, request: &PageRef) -> Result<Links, Fault> {
@@ -42,12 +44,13 @@ impl Brain {
             }
             Err(fault) => return Err(fault),
         };
+        let truncated = found.len() > MAX_ROWS;
         let links = found
             .into_iter()
             .take(MAX_ROWS)
             .map(|(from, link)| link_row(link, Resolution::Page(Box::new(from))))
             .collect();
-        Ok(Links { slug: request.slug.clone(), source_id: source, direction: "backlinks".into(), links })
+        Ok(Links { slug: request.slug.clone(), source_id: source, direction: "backlinks".into(), links, truncated })
     }
 
     /// Breadth first over links in both directions.

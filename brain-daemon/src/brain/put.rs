@@ -19,6 +19,11 @@ impl Brain {
             self.source(caller, &self.store.read(caller.view())?, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
         let provenance = PUT_PAGE.provenance(origin_uri(&request.origin), now);
+        // Worked out here, so that the one writer has only to store it.
+        let mut stamped = document.clone();
+        stamp(&mut stamped.frontmatter, &PUT_PAGE, now);
+        let stamped_at = stamped.frontmatter.get("captured_at");
+        let page = new_page(&slug, stamped, provenance, false)?;
         let place = source.clone();
         let allow_empty = request.allow_empty;
         let outcome = self.store.write(move |draft| {
@@ -35,12 +40,8 @@ impl Brain {
                 let applied = Applied { status: WriteStatus::Unchanged, record: record.clone() };
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
             }
-            let mut document = document.clone();
-            stamp(&mut document.frontmatter, &PUT_PAGE, now);
-            let captured_at = document.frontmatter.get("captured_at");
-            let page = new_page(&slug, document, provenance.clone(), false)?;
-            let applied = draft.write_page(&source, &slug, page, now)?;
-            Ok(Outcome { slug: slug.clone(), applied, captured_at })
+            let applied = draft.write_page(&source, &slug, page.clone(), now)?;
+            Ok(Outcome { slug: slug.clone(), applied, captured_at: stamped_at.clone() })
         })?;
         Ok(self.written(place, outcome, Vec::new()))
     }

@@ -196,7 +196,7 @@ impl Draft<'_> {
     /// When the store fails.
     pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<Erased>, StoreError> {
         let mut due = Vec::new();
-        for row in self.deleted.range(..(now - RECOVERY_MS, 0))?.take(limit) {
+        for row in self.deleted.range(..=(now - RECOVERY_MS, u64::MAX))?.take(limit) {
             due.push(row?.0.value());
         }
         let mut erased = Vec::with_capacity(due.len());

@@ -28,10 +28,10 @@ pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, Stor
     }
 }
 
-/// Brings the store at `path` to [`SCHEMA`].
-pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
+/// The schema of the store at `path`, if it is one that this program can use.
+pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
     let place = path.display().to_string();
-    let Some(found) = meta(&db.begin_read()?, t::META_SCHEMA)? else {
+    let Some(found) = meta(txn, t::META_SCHEMA)? else {
         return Err(StoreError::Damaged(format!("{place} has no schema number: it is not a brain store")));
     };
     if found > SCHEMA {
@@ -42,6 +42,12 @@ pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> 
             "{place} has schema {found}, older than any brain ever wrote"
         )));
     }
+    Ok(found)
+}
+
+/// Brings the store at `path` to [`SCHEMA`].
+pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
+    let found = check(&db.begin_read()?, path)?;
     if found == SCHEMA {
         return Ok(());
     }

@@ -52,6 +52,7 @@ impl Store {
         if !path.exists() {
             create(path, options)?;
         }
+        look_first(path)?;
         let mut db = open_database(path, options.cache_bytes)?;
         migrate::upgrade(&mut db, path)?;
         let shared = Arc::new(Shared {
@@ -223,6 +224,15 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Refuses a store that is not for this program before redb opens it for writing, which changes the file. One that redb
+/// has to repair first is looked at after that.
+fn look_first(path: &Path) -> Result<(), StoreError> {
+    match redb::ReadOnlyDatabase::open(path) {
+        Ok(db) => migrate::check(&db.begin_read()?, path).map(|_| ()),
+        Err(_) => Ok(()),
     }
 }
 

@@ -315,7 +315,7 @@ proptest! {
                     }).unwrap();
                 },
                 Step::Purge => {
-                    let gone = store.write(move |draft| draft.purge(now + RECOVERY_MS + 1, 100)).unwrap().len();
+                    let gone = store.write(move |draft| draft.purge(now + RECOVERY_MS, 100)).unwrap().len();
                     let before = model.len();
                     model.retain(|_, (_, active)| *active);
                     prop_assert_eq!(gone, before - model.len());

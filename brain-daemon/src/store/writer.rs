@@ -16,8 +16,9 @@ use super::open::Shared;
 use super::record::{Content, PageRecord};
 use super::{Draft, StoreError};
 
-/// The most jobs that share one commit: bounds the time that the first one waits for the last.
-const MAX_BATCH: usize = 256;
+/// The most jobs that share one commit. Enough to pay for a flush; and few enough that of many writers some are
+/// committed while the files of the others are written.
+const MAX_BATCH: usize = 32;
 
 /// How many jobs may wait before a caller has to wait for room.
 const QUEUE: usize = 1024;

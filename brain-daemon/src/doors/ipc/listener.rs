@@ -12,7 +12,7 @@ use interprocess::local_socket::traits::StreamCommon as _;
 use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName as _};
 use interprocess::os::unix::local_socket::ListenerOptionsExt as _;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -76,32 +76,37 @@ impl Drop for Listener {
 }
 
 /// Serves clients until `stop` is cancelled. Sessions run on `tracker` and end by themselves after that.
+///
+/// When every place is taken, sessions that have nothing to say give theirs up; see [`session::run`].
 pub async fn serve(listener: Listener, brain: Arc<Brain>, tracker: TaskTracker, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(brain.config().connections()));
+    let (crowd, crowded) = watch::channel(false);
     loop {
+        let stream = tokio::select! {
+            () = stop.cancelled() => break,
+            stream = listener.socket.accept() => stream,
+        };
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept");
+                tokio::time::sleep(REST).await;
+                continue;
+            }
+        };
+        let Some(caller) = identify(&stream) else { continue };
+        crowd.send_replace(places.available_permits() == 0);
         let place = tokio::select! {
             () = stop.cancelled() => break,
             place = Arc::clone(&places).acquire_owned() => place,
         };
         let Ok(place) = place else { break };
-        let stream = tokio::select! {
-            () = stop.cancelled() => break,
-            stream = listener.socket.accept() => stream,
-        };
-        match stream {
-            Ok(stream) => {
-                let Some(caller) = identify(&stream) else { continue };
-                let (brain, stop) = (Arc::clone(&brain), stop.clone());
-                tracker.spawn(async move {
-                    session::run(stream, caller, brain, stop).await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept");
-                tokio::time::sleep(REST).await;
-            }
-        }
+        crowd.send_replace(false);
+        let (brain, stop, crowded) = (Arc::clone(&brain), stop.clone(), crowded.clone());
+        tracker.spawn(async move {
+            session::run(stream, caller, brain, stop, crowded).await;
+            drop(place);
+        });
     }
 }
 

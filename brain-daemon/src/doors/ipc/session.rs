@@ -12,7 +12,7 @@ use brain_protocol::{
 };
 use interprocess::local_socket::tokio::Stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -25,14 +25,22 @@ const GREETING: Duration = Duration::from_secs(2);
 const FRAME: Duration = Duration::from_secs(10);
 /// Between two requests.
 const IDLE: Duration = Duration::from_secs(300);
+/// The same while others wait for a place.
+const IDLE_IN_A_CROWD: Duration = Duration::from_secs(1);
 /// For an answer to be taken.
 const ANSWER: Duration = Duration::from_secs(30);
 /// Long work says at least this often that it goes on, so that clients can tell it from a hang.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
-/// Serves one connection to its end.
-pub(super) async fn run(mut stream: Stream, caller: Caller, brain: Arc<Brain>, stop: CancellationToken) {
-    if let Err(end) = talk(&mut stream, &caller, &brain, &stop).await {
+/// Serves one connection to its end. `crowded` is true while others wait for a place.
+pub(super) async fn run(
+    mut stream: Stream,
+    caller: Caller,
+    brain: Arc<Brain>,
+    stop: CancellationToken,
+    crowded: watch::Receiver<bool>,
+) {
+    if let Err(end) = talk(&mut stream, &caller, &brain, &stop, crowded).await {
         tracing::debug!(caller = caller.name, end, "connection closed");
     }
 }
@@ -44,6 +52,7 @@ async fn talk(
     caller: &Caller,
     brain: &Arc<Brain>,
     stop: &CancellationToken,
+    mut crowded: watch::Receiver<bool>,
 ) -> Result<(), End> {
     let mut greeting = [0_u8; HELLO_LEN];
     within(GREETING, stream.read_exact(&mut greeting)).await?;
@@ -53,7 +62,7 @@ async fn talk(
         return Err("another protocol number");
     }
     loop {
-        let payload = match next_frame(stream, stop).await? {
+        let payload = match next_frame(stream, stop, &mut crowded).await? {
             Some(Ok(payload)) => payload,
             Some(Err(fault)) => {
                 answer(stream, &Answer::Fault(fault)).await?;
@@ -86,12 +95,14 @@ async fn talk(
 async fn next_frame(
     stream: &mut Stream,
     stop: &CancellationToken,
+    crowded: &mut watch::Receiver<bool>,
 ) -> Result<Option<Result<Vec<u8>, Fault>>, End> {
     let mut head = [0_u8; 4];
     let begun = tokio::select! {
         biased;
         begun = timeout(IDLE, stream.read(&mut head)) => begun,
         () = stop.cancelled() => return Ok(None),
+        () = patience(crowded) => return Err("idle while others waited"),
     };
     let got = match begun {
         Err(_) => return Err("idle for too long"),
@@ -115,6 +126,18 @@ async fn next_frame(
         Ok(Some(Ok(payload)))
     })
     .await
+}
+
+/// Ends when there has been a crowd for [`IDLE_IN_A_CROWD`].
+async fn patience(crowded: &mut watch::Receiver<bool>) {
+    loop {
+        if crowded.wait_for(|crowd| *crowd).await.is_err() {
+            return std::future::pending().await;
+        }
+        if timeout(IDLE_IN_A_CROWD, crowded.wait_for(|crowd| !*crowd)).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Lets the brain answer on a thread that may block. A client that goes away does not take a write back.
