@@ -356,7 +356,6 @@ mod tests {
             &["brain", "search", "x", "--limit", "0"][..],
             &["brain", "search", "x", "--limit", "201"],
             &["brain", "graph", "x", "--depth", "6"],
-            &["brain", "capture", "x", "--type", "Big Idea"],
             &["brain", "get"],
             &["brain", "revert", "x", "0"],
             &["brain", "list", "--all", "--limit", "3"],

@@ -173,6 +173,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     files: 2,
                     created: 1,
                     updated: 0,
+                    restored: 0,
                     unchanged: 0,
                     skipped: 0,
                     failed: vec![ImportFailure { path: "b.md".into(), reason: "line 2: no YAML".into() }],

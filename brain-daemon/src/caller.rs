@@ -55,12 +55,6 @@ impl Caller {
         self.view.clone()
     }
 
-    /// Whether the caller may see pages of `source`.
-    #[must_use]
-    pub fn sees(&self, source: &str) -> bool {
-        self.view.shows(source)
-    }
-
     /// Refuses a caller without `scope`.
     ///
     /// # Errors

@@ -132,8 +132,7 @@ fn show_text(config: &Config) -> String {
     out
 }
 
-/// Logs to standard error: standard output is for event lines only. Under systemd each line begins with the
-/// priority that the journal reads.
+/// Logs to standard error: standard output is for event lines only.
 pub fn start_log(level: &str) {
     let level = match level {
         "error" => tracing::Level::ERROR,

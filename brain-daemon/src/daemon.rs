@@ -1,6 +1,7 @@
 //! The daemon's life on one page: configuration → store → socket → ready → wait → drain.
 
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +53,9 @@ async fn serve(home: Home, config: Config) -> Result<(), Fault> {
         .map_err(|e| Fault::new(FaultCode::Internal, format!("opening the brain failed: {e}")))?;
     let brain = match opened {
         Ok(brain) => Arc::new(brain),
-        Err(fault) if fault.code == FaultCode::StoreLocked => return Err(name_the_first(fault, &path)),
+        Err(fault) if fault.code == FaultCode::StoreLocked => {
+            return Err(name_the_first(fault, &home, &path));
+        }
         Err(fault) => return Err(fault),
     };
     // The store's lock is ours, so a socket file that is there is stale.
@@ -78,10 +81,13 @@ async fn serve(home: Home, config: Config) -> Result<(), Fault> {
     notify(&[sd_notify::NotifyState::Stopping]);
     stop.cancel();
     brain.begin_stop();
-    let _ = door.await;
-    let _ = upkeep.await;
     tracker.close();
-    if tokio::time::timeout(DRAIN, tracker.wait()).await.is_err() {
+    let ending = async {
+        let _ = door.await;
+        let _ = upkeep.await;
+        tracker.wait().await;
+    };
+    if tokio::time::timeout(DRAIN, ending).await.is_err() {
         tracing::warn!("some requests did not end in time; what was acknowledged is safe");
     }
     let settling = tokio::task::spawn_blocking(move || brain.settle());
@@ -102,7 +108,7 @@ fn notify(state: &[sd_notify::NotifyState<'_>]) {
 }
 
 /// Leaves the socket's place in the home when it is not the usual one, so that clients find it.
-fn note_socket(home: &Home, path: &std::path::Path) {
+fn note_socket(home: &Home, path: &Path) {
     let note = home.run().join("socket");
     let result = if path == home.default_socket() {
         match std::fs::remove_file(&note) {
@@ -118,9 +124,9 @@ fn note_socket(home: &Home, path: &std::path::Path) {
 }
 
 /// Says which process has the store, if it answers.
-fn name_the_first(fault: Fault, socket: &std::path::Path) -> Fault {
+fn name_the_first(fault: Fault, home: &Home, socket: &Path) -> Fault {
     use std::io::{Read, Write};
-    let ask = || -> std::io::Result<Hello> {
+    let ask = |socket: &Path| -> std::io::Result<Hello> {
         let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         stream.write_all(&Hello::ours(std::process::id()).to_bytes())?;
@@ -128,7 +134,9 @@ fn name_the_first(fault: Fault, socket: &std::path::Path) -> Fault {
         stream.read_exact(&mut bytes)?;
         Hello::from_bytes(&bytes).map_err(std::io::Error::other)
     };
-    match ask() {
+    // The first may listen where it noted rather than where we would.
+    let noted = std::fs::read_to_string(home.run().join("socket")).unwrap_or_default();
+    match ask(socket).or_else(|_| ask(Path::new(noted.trim()))) {
         Ok(hello) => Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault },
         Err(_) => fault,
     }

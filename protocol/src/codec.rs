@@ -1,4 +1,4 @@
-//! The only place that names bincode.
+//! The only place on the wire's side that names bincode; the daemon's store has the other.
 //!
 //! bincode 1.3.3 with `DefaultOptions`: variable-length integers, little endian, trailing bytes
 //! refused, and a size limit on both directions. A hostile length prefix is an error and allocates

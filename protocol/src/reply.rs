@@ -492,6 +492,8 @@ pub struct ImportReply {
     pub created: u64,
     /// Pages whose former version was kept.
     pub updated: u64,
+    /// Pages that had been deleted and are active again.
+    pub restored: u64,
     /// Pages that were there, just so.
     pub unchanged: u64,
     /// Files that are not markdown.

@@ -53,7 +53,7 @@ fn a_plain_warning_reaches_people_too() {
     home.put("a", "ours\n");
     fs::write(home.page_file("a"), "theirs\n").unwrap();
     let ran = home.brain_with(["put", "a"], b"more\n").expect(0);
-    assert!(ran.stderr.contains("warning") && ran.stderr.contains("changed by another program"), "{ran:?}");
+    assert!(ran.stderr.contains("warning") && ran.stderr.contains("written by another program"), "{ran:?}");
 }
 
 #[test]
@@ -252,4 +252,41 @@ fn an_index_of_another_store_is_not_believed() {
     let _daemon = two.daemon();
     assert_eq!(two.search("walrus"), Vec::<String>::new());
     assert_eq!(two.search("here"), ["only"]);
+}
+
+#[test]
+fn what_somebody_edited_in_a_file_comes_in_through_put_and_the_file_is_ours_again() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "ours\n");
+    let file = home.page_file("a");
+    fs::write(&file, "theirs\n").unwrap();
+    assert_eq!(home.put("a", "more\n")["written"], false);
+    let taken = home.json(["put", "a", "--file", file.to_str().unwrap()]);
+    assert_eq!((&taken["status"], &taken["written"]), (&"updated".into(), &true.into()));
+    assert!(fs::read_to_string(&file).unwrap().ends_with("theirs\n"));
+    assert_eq!(home.put("a", "on\n")["written"], true);
+}
+
+#[test]
+fn a_file_that_was_never_ours_stays_when_its_page_is_deleted() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let file = home.page_file("notes/mine");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "mine, never brain's\n").unwrap();
+    assert_eq!(home.put("notes/mine", "brain's\n")["written"], false);
+    let deleted = home.json(["delete", "notes/mine"]);
+    assert_eq!(deleted["warnings"].as_array().unwrap().len(), 1, "{deleted}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine, never brain's\n");
+}
+
+#[test]
+fn an_emptied_file_is_what_a_power_loss_leaves_and_is_written_again() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "one\n");
+    fs::write(home.page_file("a"), "").unwrap();
+    assert_eq!(home.put("a", "two\n")["written"], true);
+    assert!(fs::read_to_string(home.page_file("a")).unwrap().ends_with("two\n"));
 }

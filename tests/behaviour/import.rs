@@ -221,3 +221,30 @@ fn a_link_out_of_the_directory_is_not_followed() {
     home.json(["import", dir.to_str().unwrap()]);
     assert_eq!(home.json(["status"])["pages"], 1);
 }
+
+#[test]
+fn an_empty_file_does_not_blank_a_page() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "text\n");
+    let dir = home.outside().join("vault");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("a.md"), "\n").unwrap();
+    for extra in [&["--dry-run"][..], &[]] {
+        let args = ["import", dir.to_str().unwrap(), "--json"].into_iter().chain(extra.iter().copied());
+        let reply = home.brain(args).expect(1).json();
+        assert_eq!((&reply["status"], &reply["failed"][0]["path"]), (&"partial".into(), &"a.md".into()));
+    }
+    assert_eq!(home.get("a")["body"], "text\n");
+}
+
+#[test]
+fn the_home_is_left_out_when_what_is_around_it_is_imported() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "text\n");
+    let around = home.path().parent().unwrap().to_owned();
+    std::fs::write(around.join("note.md"), "beside\n").unwrap();
+    let reply = home.json(["import", around.to_str().unwrap()]);
+    assert_eq!((&reply["files"], &reply["created"]), (&1.into(), &1.into()), "{reply}");
+}

@@ -270,3 +270,34 @@ fn json_is_one_value_on_standard_output_for_every_command_good_or_bad() {
         assert!(error.as_object().unwrap().contains_key("hint"), "{error}");
     }
 }
+
+#[test]
+fn frontmatter_that_is_more_than_a_list_is_not_flattened() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "---\ncompany: {name: Acme}\ntags: [x, {y: z}]\n---\n\nbody\n");
+    let before = home.get("a")["frontmatter"].clone();
+    assert_eq!(home.fault(["link", "a", "b", "--kind", "company"], 1)["code"], "conflict");
+    assert_eq!(home.fault(["tags", "a", "--add", "w"], 1)["code"], "conflict");
+    assert_eq!(home.get("a")["frontmatter"], before);
+}
+
+#[test]
+fn a_tag_is_removed_however_it_was_written() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "---\ntags: [a, c]\ntag: b\n---\n\nbody\n");
+    assert_eq!(home.json(["tags", "a", "--remove", "b"])["tags"], serde_json::json!(["a", "c"]));
+    home.put("d", "---\ntag: b\n---\n\nbody\n");
+    assert_eq!(home.json(["tags", "d", "--remove", "b"])["tags"], serde_json::json!([]));
+}
+
+#[test]
+fn a_key_that_means_something_else_is_no_kind_of_link() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "body\n");
+    for kind in ["tag", "slug", "title", "captured_at", "source_kind", "Big Kind"] {
+        assert_eq!(home.fault(["link", "a", "b", "--kind", kind], 2)["code"], "usage", "{kind}");
+    }
+}

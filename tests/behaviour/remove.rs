@@ -105,7 +105,7 @@ fn an_import_onto_a_deleted_slug_makes_it_active() {
     home.json(["import", dir.to_str().unwrap()]);
     home.json(["delete", "a"]);
     let again = home.json(["import", dir.to_str().unwrap()]);
-    assert_eq!((&again["updated"], &again["unchanged"]), (&json!(1), &json!(0)));
+    assert_eq!((&again["restored"], &again["updated"]), (&json!(1), &json!(0)));
     assert_eq!(home.get("a")["body"], "imported\n");
 }
 

@@ -221,6 +221,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 files: 3,
                 created: 1,
                 updated: 0,
+                restored: 1,
                 unchanged: 1,
                 skipped: 2,
                 failed: vec![ImportFailure { path: "x.md".into(), reason: "r".into() }],

@@ -28,7 +28,7 @@ pub(crate) struct Capture {
     stdin: bool,
 
     /// note, idea, observation, or another lower-case word [default: note]
-    #[arg(long = "type", value_name = "TYPE", value_parser = page_type)]
+    #[arg(long = "type", value_name = "TYPE")]
     page_type: Option<String>,
 
     /// The source that gets the page [default: default]
@@ -46,16 +46,6 @@ pub(crate) struct Capture {
     /// A tag to add; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-}
-
-/// A page's type: a lower-case word.
-pub(super) fn page_type(text: &str) -> Result<String, String> {
-    let mut bytes = text.bytes();
-    let head = bytes.next().is_some_and(|b| b.is_ascii_lowercase());
-    if head && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
-        return Ok(text.to_owned());
-    }
-    Err("a type is a lower-case word, for example note, idea or observation".into())
 }
 
 impl Verb for Capture {
@@ -82,21 +72,6 @@ impl Verb for Capture {
         match context.call(&request)? {
             Reply::Written(written) => context.show(&written),
             _ => Err(fail::unexpected(Self::NAME)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::page_type;
-
-    #[test]
-    fn a_type_is_a_lower_case_word() {
-        for good in ["note", "idea", "x", "meeting-note", "v2"] {
-            assert!(page_type(good).is_ok(), "{good}");
-        }
-        for bad in ["", "Note", "2d", "-x", "a b", "ü", "a_b"] {
-            assert!(page_type(bad).is_err(), "{bad}");
         }
     }
 }

@@ -70,6 +70,7 @@ impl Show for ImportReply {
         for (n, what) in [
             (self.created, "created"),
             (self.updated, "updated"),
+            (self.restored, "restored"),
             (self.unchanged, "unchanged"),
             (self.skipped, "skipped: not markdown"),
             (failed, "failed"),

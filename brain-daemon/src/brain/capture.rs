@@ -26,6 +26,8 @@ struct Prepared {
     known: Option<Slug>,
     /// What the input says, flags merged into its frontmatter, without stamps.
     document: Document,
+    /// Whether the flags or the file name a type.
+    typed: bool,
     hash: Hash,
     provenance: Provenance,
     now: i64,
@@ -55,13 +57,14 @@ impl Brain {
         if document.body.trim().is_empty() {
             return Err(empty(&document));
         }
+        let typed = request.page_type.is_some() || document.frontmatter.page_type().is_some();
         merge_flags(&mut document, &request)?;
         let reader = self.store.read(caller.view())?;
         let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
         let provenance = CAPTURE_CLI.provenance(origin_uri(&request.origin), now);
-        let prepared = Prepared { source, slug: request.slug, known, document, hash, provenance, now };
+        let prepared = Prepared { source, slug: request.slug, known, document, typed, hash, provenance, now };
 
         // A duplicate costs no write.
         let settled = match &prepared.known {
@@ -97,8 +100,8 @@ impl Brain {
     pub(super) fn written(&self, source: SourceId, outcome: Outcome, mut warnings: Vec<String>) -> Written {
         let Outcome { slug, applied: Applied { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
-            let place = self.file_place(&source, &record);
-            (place.exists(), place)
+            let place = self.file_place(&source, &record.source_path);
+            (!self.is_failing(record.id) && place.exists(), place)
         } else {
             let report = self.agree(&source, &record);
             warnings.extend(report.warnings());
@@ -164,7 +167,7 @@ fn merged(prepared: &Prepared, existing: &PageRecord, mut page: Document) -> Opt
     if input.title().is_none_or(|title| title == derived_title) {
         except.push("title");
     }
-    if type_of(input) == existing.page_type {
+    if !prepared.typed || type_of(input) == existing.page_type {
         except.push("type");
     }
     changed |= page.frontmatter.adopt(input, &except);

@@ -41,7 +41,10 @@ impl Brain {
     pub(super) fn doctor(self: &Arc<Self>, _caller: &Caller, request: &Doctor) -> Result<DoctorReply, Fault> {
         if request.fix {
             self.replay_outbox();
-            self.purge_due()?;
+            // What cannot be mended shows in the checks.
+            if let Err(fault) = self.purge_due().and_then(|_| self.flush_outbox()) {
+                tracing::warn!(%fault, "doctor");
+            }
             self.index.flush();
         }
         let looking: Vec<_> = CHECKS
@@ -106,7 +109,7 @@ fn daemon(brain: &Brain) -> Result<Finding, Fault> {
 fn socket(brain: &Brain) -> Result<Finding, Fault> {
     let path = brain.config.socket(&brain.home);
     let Ok(meta) = std::fs::symlink_metadata(&path) else {
-        return fail(format!("{} is not there", path.display()), "brain stop");
+        return fail(format!("{} is not there", path.display()), format!("kill {}", std::process::id()));
     };
     let mode = meta.permissions().mode() & 0o777;
     if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {
@@ -178,10 +181,8 @@ fn outbox(brain: &Brain) -> Result<Finding, Fault> {
     let rows = brain.store.read(Visibility::All)?.counts()?.outbox;
     let waiting = brain.waiting_files(rows);
     let failing = brain.failing_files();
-    match failing.first() {
-        Some(first) => {
-            warn(format!("{waiting} files are not as the store says; {first}"), "brain doctor --fix")
-        }
+    match failing {
+        Some(why) => warn(format!("{waiting} files are not as the store says: {why}"), "brain doctor --fix"),
         None => ok(format!("{waiting} files waiting")),
     }
 }

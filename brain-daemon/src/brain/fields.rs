@@ -4,9 +4,9 @@ use brain_protocol::{
     Fault, FaultCode, Link, Linked, PageRef, PageTags, Reply, Slug, SourceId, TagCount, TagCounts, Tags,
 };
 
-use super::intake::{clean_tags, new_page, stored_document};
+use super::intake::{STAMPS, clean_tags, new_page, stored_document};
 use super::{Brain, Caller, no_page};
-use crate::page::Document;
+use crate::page::{Document, is_link_key};
 use crate::store::{Applied, PageRecord, StoreError};
 
 impl Brain {
@@ -30,6 +30,8 @@ impl Brain {
         let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
         let page = PageRef { source: request.source, slug: slug.clone() };
         let (source, changed) = self.edit(caller, &page, move |document| {
+            keep_whole(document, "tags")?;
+            keep_whole(document, "tag")?;
             let before = document.frontmatter.tags();
             let mut tags: Vec<String> = before.iter().filter(|t| !remove.contains(t)).cloned().collect();
             for tag in &add {
@@ -38,8 +40,11 @@ impl Brain {
                 }
             }
             if tags != before {
+                // Both spellings are read; one is written.
+                document.frontmatter.remove("tag");
                 document.frontmatter.set_list("tags", &tags);
             }
+            Ok(())
         })?;
         let warnings = match &changed {
             Some(applied) => self.agree(&source, &applied.record).warnings(),
@@ -57,17 +62,19 @@ impl Brain {
         let Link { from, to, kind, remove } = request;
         let (target, key) = (to.clone(), kind.clone());
         let (source, changed) = self.edit(caller, &from, move |document| {
+            keep_whole(document, &key)?;
             let before = document.frontmatter.list(&key);
             let mut values: Vec<String> = before.iter().filter(|v| !names(v, &target)).cloned().collect();
             if !remove {
                 if values.len() < before.len() {
-                    return;
+                    return Ok(());
                 }
                 values.push(format!("[[{target}]]"));
             }
             if values != before {
                 document.frontmatter.set_list(&key, &values);
             }
+            Ok(())
         })?;
         let warnings = match &changed {
             Some(applied) => self.agree(&source, &applied.record).warnings(),
@@ -87,7 +94,7 @@ impl Brain {
         &self,
         caller: &Caller,
         page: &PageRef,
-        change: impl Fn(&mut Document) + Send + 'static,
+        change: impl Fn(&mut Document) -> Result<(), Fault> + Send + 'static,
     ) -> Result<(SourceId, Option<Applied>), Fault> {
         let now = self.clock.now();
         let (source, _) = self.active(caller, &self.store.read(caller.view())?, page)?;
@@ -97,7 +104,7 @@ impl Brain {
             let record: PageRecord = record.ok_or_else(|| StoreError::from(no_page(&place, &slug)))?;
             let content = draft.content(record.id)?;
             let mut document = stored_document(&content)?;
-            change(&mut document);
+            change(&mut document)?;
             if document.frontmatter.raw() == content.frontmatter && document.body == content.body {
                 return Ok(None);
             }
@@ -114,14 +121,24 @@ fn names(value: &str, slug: &Slug) -> bool {
     inner.split('|').next().unwrap_or(inner).trim() == slug.as_str()
 }
 
+/// Refuses to set a key that holds more than a list of words: setting it would lose the rest.
+fn keep_whole(document: &Document, key: &str) -> Result<(), Fault> {
+    if document.frontmatter.is_plain(key) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        FaultCode::Conflict,
+        format!("\"{key}\" in this page's frontmatter is more than a list of words"),
+    )
+    .hint("change it by hand: `brain get` the page, edit, and `brain put` it back"))
+}
+
 /// Keys that mean something else are not links.
 fn check_kind(kind: &str) -> Result<(), Fault> {
-    const TAKEN: [&str; 8] =
-        ["type", "title", "tags", "aliases", "date", "captured_at", "captured_via", "url"];
     let word = !kind.is_empty()
         && kind.len() <= 64
         && kind.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
-    if word && !TAKEN.contains(&kind) {
+    if word && is_link_key(kind) && !STAMPS.contains(&kind) && !["date", "url"].contains(&kind) {
         return Ok(());
     }
     Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a kind of link", kind.escape_debug()))

@@ -15,7 +15,7 @@ use brain_protocol::{
 };
 
 use super::intake::{IMPORT, new_page, read_document};
-use super::put::{same_page, says_the_same};
+use super::put::{Effect, effect};
 use super::{Brain, Caller, Progress};
 use crate::files;
 use crate::page::Frontmatter;
@@ -33,6 +33,7 @@ type Source = (String, PathBuf, Slug);
 
 /// A file that can be stored.
 struct Ready {
+    path: String,
     slug: Slug,
     frontmatter: Frontmatter,
     page: NewPage,
@@ -43,6 +44,7 @@ struct Ready {
 struct Tally {
     created: u64,
     updated: u64,
+    restored: u64,
     unchanged: u64,
     failed: Vec<ImportFailure>,
     failed_total: u64,
@@ -57,10 +59,15 @@ impl Tally {
         }
     }
 
+    fn blank(&mut self, path: String) {
+        self.fail(path, "it is empty, and would blank the page of that slug");
+    }
+
     fn count(&mut self, status: WriteStatus) {
         match status {
             WriteStatus::Created => self.created += 1,
-            WriteStatus::Updated | WriteStatus::Restored => self.updated += 1,
+            WriteStatus::Updated => self.updated += 1,
+            WriteStatus::Restored => self.restored += 1,
             WriteStatus::Unchanged => self.unchanged += 1,
         }
     }
@@ -76,7 +83,8 @@ impl Brain {
         let began = Instant::now();
         let dir = self.directory(&request.path)?;
         let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
-        let found = files::markdown_files(&dir);
+        let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
+        let found = files::markdown_files(&dir, &own);
         let mut tally = Tally::default();
         for (path, reason) in found.unreadable {
             tally.fail(path, reason);
@@ -92,19 +100,20 @@ impl Brain {
                     .hint("what was imported stays; import the directory again to go on"));
             }
             let ready = self.work_out(batch, &mut tally);
-            self.store_batch(&source, ready, request.dry_run, &mut tally)?;
+            self.store_batch(&source, ready, request.dry_run, &mut tally).map_err(|fault| Fault {
+                message: format!("{}; {done} of {total} files were imported before that", fault.message),
+                ..fault
+            })?;
             done += batch.len() as u64;
         }
         progress.at(total, total);
-        if !request.dry_run && tally.created + tally.updated > 0 {
-            self.flush_outbox()?;
-        }
         Ok(ImportReply {
             status: if tally.failed_total == 0 { "done" } else { "partial" }.into(),
             dry_run: request.dry_run,
             files: total,
             created: tally.created,
             updated: tally.updated,
+            restored: tally.restored,
             unchanged: tally.unchanged,
             skipped: found.skipped,
             failed: tally.failed,
@@ -129,11 +138,10 @@ impl Brain {
                 .hint(format!("for one file: `brain capture --file {path}`")));
         }
         let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
-        if dir.starts_with(&own) || own.starts_with(&dir) && own != dir && dir.join("brain.redb").exists() {
+        if dir.starts_with(&own) {
             let message = format!("{path} is inside brain's own home");
-            return Err(
-                Fault::new(FaultCode::Usage, message).hint("import the directory that your notes came from")
-            );
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint("import the directory that your notes came from; to take in the files of a lost store, move its pages/ elsewhere first"));
         }
         Ok(dir)
     }
@@ -182,24 +190,31 @@ impl Brain {
         if dry_run {
             return self.compare(source, &ready, tally);
         }
+        let paths: Vec<String> = ready.iter().map(|r| r.path.clone()).collect();
         let applied = self.store.write(move |draft| {
-            let mut out: Vec<Applied> = Vec::new();
-            for Ready { slug, frontmatter, page } in &ready {
-                if let Some(record) = draft.page(&place, slug)?.filter(|r| r.deleted_at.is_none())
-                    && same_page(draft, record.id, frontmatter, &page.content.body)?
-                {
-                    out.push(Applied { status: WriteStatus::Unchanged, record });
-                    continue;
-                }
-                out.push(draft.write_page(&place, slug, page.clone(), now)?);
+            let mut out = Vec::with_capacity(ready.len());
+            for Ready { slug, frontmatter, page, .. } in &ready {
+                let existing = draft.page(&place, slug)?;
+                let effect = effect(existing, |id| draft.content(id), frontmatter, &page.content.body)?;
+                out.push(match effect {
+                    Effect::Nothing(record) => {
+                        Some(Applied { status: WriteStatus::Unchanged, record: *record })
+                    }
+                    Effect::Blanks => None,
+                    Effect::Writes(_) => Some(draft.write_page(&place, slug, page.clone(), now)?),
+                });
             }
             Ok(out)
         })?;
         let mut changed: Vec<PageRecord> = Vec::with_capacity(applied.len());
-        for Applied { status, record } in applied {
-            tally.count(status);
-            if status != WriteStatus::Unchanged {
-                changed.push(record);
+        for (path, applied) in paths.into_iter().zip(applied) {
+            match applied {
+                Some(Applied { status: WriteStatus::Unchanged, .. }) => tally.count(WriteStatus::Unchanged),
+                Some(Applied { status, record }) => {
+                    tally.count(status);
+                    changed.push(record);
+                }
+                None => tally.blank(path),
             }
         }
         self.write_files(source, &changed, tally);
@@ -210,18 +225,13 @@ impl Brain {
     /// What a dry run says: the same decisions, from a snapshot.
     fn compare(&self, source: &SourceId, ready: &[Ready], tally: &mut Tally) -> Result<(), Fault> {
         let reader = self.store.read(crate::store::Visibility::All)?;
-        for Ready { slug, frontmatter, page } in ready {
-            let status = match reader.page_even_deleted(source, slug)? {
-                None => WriteStatus::Created,
-                Some(record) if record.deleted_at.is_some() => WriteStatus::Restored,
-                Some(record)
-                    if says_the_same(&reader.content(record.id)?, frontmatter, &page.content.body)? =>
-                {
-                    WriteStatus::Unchanged
-                }
-                Some(_) => WriteStatus::Updated,
-            };
-            tally.count(status);
+        for Ready { path, slug, frontmatter, page } in ready {
+            let existing = reader.page_even_deleted(source, slug)?;
+            match effect(existing, |id| reader.content(id), frontmatter, &page.content.body)? {
+                Effect::Nothing(_) => tally.count(WriteStatus::Unchanged),
+                Effect::Blanks => tally.blank(path.clone()),
+                Effect::Writes(status) => tally.count(status),
+            }
         }
         Ok(())
     }
@@ -275,7 +285,7 @@ fn ready(path: &str, place: &Path, slug: &Slug, now: i64) -> Result<Ready, Strin
     let provenance = IMPORT.provenance(format!("file://{}", place.display()), now);
     let frontmatter = document.frontmatter.clone();
     let page = new_page(slug, document, provenance, false).map_err(|fault| fault.message)?;
-    Ok(Ready { slug: slug.clone(), frontmatter, page })
+    Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatter, page })
 }
 
 /// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is taken.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode};
 
@@ -19,6 +20,8 @@ use crate::store::{Change, CommitHook, Reader, Store, StoreError, Visibility};
 const CATCH_UP_AT_START: u64 = 1000;
 /// Pages read from the store at once.
 const BATCH: usize = 500;
+/// How long the feeder rests after the store failed it.
+const RETRY: Duration = Duration::from_secs(1);
 /// How far the index may be behind while pages are fed to it in bulk.
 const BACKLOG: usize = 1000;
 
@@ -63,8 +66,8 @@ impl Follower {
         let reader = store.read(Visibility::All)?;
         let counts = reader.counts()?;
         let options = Options { default_language: config.search_language(), ..Options::default() };
-        let (index, opened) =
-            Index::open(dir, &format!("{:016x}", store.id()), counts.seq, options).map_err(|e| index_fault(&e))?;
+        let (index, opened) = Index::open(dir, &format!("{:016x}", store.id()), counts.seq, options)
+            .map_err(|e| index_fault(&e))?;
         if let Some(reason) = &opened.rebuilt
             && counts.seq > 0
         {
@@ -76,19 +79,24 @@ impl Follower {
         drop(reader);
         self.shared.to_feed.store(behind, Ordering::Relaxed);
         if behind <= CATCH_UP_AT_START {
-            self.shared.feed(store, opened.seq)?;
+            let mut seq = opened.seq;
+            self.shared.feed(store, &mut seq)?;
             return Ok(());
         }
         let (shared, store) = (Arc::clone(&self.shared), Arc::clone(store));
         let work = move || {
-            if let Err(error) = shared.feed(&store, opened.seq) {
+            let mut seq = opened.seq;
+            while let Err(error) = shared.feed(&store, &mut seq) {
                 tracing::error!(%error, "the index cannot follow the store");
                 *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                std::thread::sleep(RETRY);
             }
+            *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = None;
         };
-        let feeder = std::thread::Builder::new().name("index-feeder".into()).spawn(work).map_err(|e| {
-            Fault::new(FaultCode::Internal, format!("no thread for the index: {e}"))
-        })?;
+        let feeder = std::thread::Builder::new()
+            .name("index-feeder".into())
+            .spawn(work)
+            .map_err(|e| Fault::new(FaultCode::Internal, format!("no thread for the index: {e}")))?;
         *self.feeder.lock().unwrap_or_else(PoisonError::into_inner) = Some(feeder);
         Ok(())
     }
@@ -144,25 +152,25 @@ impl Drop for Follower {
 }
 
 impl Shared {
-    /// Pushes every change after `seq`, then goes live.
-    fn feed(self: &Arc<Self>, store: &Store, mut seq: u64) -> Result<(), StoreError> {
+    /// Pushes every change after `seq`, moving it along, then goes live.
+    fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64) -> Result<(), StoreError> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let last = self.push_after(&store.read(Visibility::All)?, seq)?;
-            if last == seq {
+            let last = self.push_after(&store.read(Visibility::All)?, *seq)?;
+            if last == *seq {
                 break;
             }
-            seq = last;
+            *seq = last;
             if let Some(index) = self.index.get() {
                 index.wait_below(BACKLOG);
             }
         }
         // The last step is taken on the writer's thread, where no commit can come between.
-        let (shared, reader) = (Arc::clone(self), store.reader_maker());
+        let (shared, reader, from) = (Arc::clone(self), store.reader_maker(), *seq);
         store.write(move |_| {
-            let mut seq = seq;
+            let mut seq = from;
             loop {
                 let last = shared.push_after(&reader.read(Visibility::All)?, seq)?;
                 if last == seq {
@@ -189,7 +197,8 @@ impl Shared {
 
 /// A failure of the index. The pages themselves are safe in the store.
 pub(super) fn index_fault(error: &IndexError) -> Fault {
-    Fault::new(FaultCode::Io, error.to_string()).hint("`brain stop`; the next command starts anew and rebuilds what is damaged")
+    Fault::new(FaultCode::Io, error.to_string())
+        .hint("`brain stop`; the next command starts anew and rebuilds what is damaged")
 }
 
 fn index_change(change: &Change) -> IndexChange {

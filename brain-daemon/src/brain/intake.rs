@@ -115,6 +115,7 @@ pub(super) fn new_page(
         timeline,
         provenance,
         captured,
+        replaces: None,
         content: Content { frontmatter: frontmatter.raw().to_owned(), body },
     })
 }
@@ -200,4 +201,29 @@ pub(super) fn inbox_slug(day: &str, hash: &Hash, n: usize) -> Result<Slug, Fault
     let digits = page::hex(hash);
     let part = digits.get(8 * n..8 * n + 8).unwrap_or(&digits);
     Slug::parse(format!("inbox/{day}-{part}")).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_one_lower_case_word() {
+        for good in ["note", "idea", "x", "meeting-note", "v2", "a_b"] {
+            assert!(check_type(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Note", "2d", "-x", "a b", "ü", &"x".repeat(65)] {
+            assert!(check_type(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_nth_slug_of_a_content_takes_the_nth_eight_digits() {
+        let hash = crate::page::content_digest("x");
+        let digits = page::hex(&hash);
+        for n in 0..8 {
+            let slug = inbox_slug("2026-11-21", &hash, n).map(String::from);
+            assert_eq!(slug.ok(), Some(format!("inbox/2026-11-21-{}", &digits[8 * n..8 * n + 8])));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Links, backlinks and the neighbourhood of a page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, Links, PageRef};
 
@@ -22,7 +22,13 @@ impl Brain {
             let resolution = reader.resolve(&link, &source)?;
             links.push(link_row(link, resolution));
         }
-        Ok(Links { slug: request.slug.clone(), source_id: source, direction: "links".into(), links, truncated })
+        Ok(Links {
+            slug: request.slug.clone(),
+            source_id: source,
+            direction: "links".into(),
+            links,
+            truncated,
+        })
     }
 
     pub(super) fn backlinks(&self, caller: &Caller, request: &PageRef) -> Result<Links, Fault> {
@@ -50,7 +56,13 @@ impl Brain {
             .take(MAX_ROWS)
             .map(|(from, link)| link_row(link, Resolution::Page(Box::new(from))))
             .collect();
-        Ok(Links { slug: request.slug.clone(), source_id: source, direction: "backlinks".into(), links, truncated })
+        Ok(Links {
+            slug: request.slug.clone(),
+            source_id: source,
+            direction: "backlinks".into(),
+            links,
+            truncated,
+        })
     }
 
     /// Breadth first over links in both directions.
@@ -88,14 +100,14 @@ impl Brain {
                 pages.push((neighbour, at + 1));
             }
         }
-        let mut edges = Vec::new();
+        let (mut edges, mut seen) = (Vec::new(), HashSet::new());
         for ((of, _, record), _) in &pages {
             for link in reader.derived(record.id)?.links {
                 if let Resolution::Page(target) = reader.resolve(&link, of)?
                     && let Some(&to) = position.get(&target.2.id)
                 {
                     let edge = GraphEdge { from: position[&record.id], to, kind: link.kind };
-                    if !edges.contains(&edge) {
+                    if seen.insert((edge.from, edge.to, edge.kind.clone())) {
                         edges.push(edge);
                     }
                 }

@@ -112,10 +112,17 @@ fn deleted(
     limit: usize,
     wanted: impl Fn(&Found) -> bool,
 ) -> Result<Vec<Found>, Fault> {
-    let below = after_seq(request)?;
+    let below = match request.after.as_deref() {
+        None => (i64::MAX, u64::MAX),
+        Some(cursor) => {
+            let parsed =
+                cursor.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+            parsed.ok_or_else(|| bad_cursor(cursor))?
+        }
+    };
     let mut out = Vec::new();
-    reader.deleted(|found| {
-        if wanted(&found) && found.2.seq < below {
+    reader.deleted(below, |found| {
+        if wanted(&found) {
             out.push(found);
         }
         Ok(out.len() <= limit)
@@ -131,10 +138,10 @@ fn after_seq(request: &List) -> Result<u64, Fault> {
 }
 
 fn cursor(request: &List, (source, slug, record): &Found) -> String {
-    if request.sort == Sort::Slug && !request.deleted {
-        format!("{source}:{slug}")
-    } else {
-        record.seq.to_string()
+    match (record.deleted_at, request.sort) {
+        (Some(at), _) => format!("{at}-{}", record.id),
+        (None, Sort::Slug) => format!("{source}:{slug}"),
+        (None, Sort::Updated) => record.seq.to_string(),
     }
 }
 

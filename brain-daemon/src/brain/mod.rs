@@ -182,8 +182,8 @@ impl Brain {
     /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
     /// for safety.
     pub fn settle(&self) {
-        if let Err(error) = self.store.flush_done_files() {
-            tracing::warn!(%error, "outbox rows stay for the next start");
+        if let Err(fault) = self.flush_outbox() {
+            tracing::warn!(%fault, "outbox rows stay for the next start");
         }
         self.index.flush();
     }

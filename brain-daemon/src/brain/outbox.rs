@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, SourceId};
 
@@ -19,7 +19,15 @@ const STRIPES: usize = 64;
 /// Locks by page, so that two changes of one page cannot write its file in the wrong order; and what failed.
 pub(super) struct Outbox {
     stripes: [Mutex<()>; STRIPES],
-    failing: Mutex<HashMap<u64, String>>,
+    failing: Mutex<HashMap<u64, Failure>>,
+}
+
+/// Why a page's file is not as the store says.
+#[derive(Debug, Clone)]
+struct Failure {
+    message: String,
+    /// Another program's work stands in its place.
+    foreign: bool,
 }
 
 impl Default for Outbox {
@@ -48,7 +56,7 @@ impl FileReport {
 impl Brain {
     /// Brings the file of a page in line with the store.
     pub(super) fn agree(&self, source: &SourceId, record: &PageRecord) -> FileReport {
-        let mut path = self.file_place(source, record);
+        let mut path = self.file_place(source, &record.source_path);
         let problem = match self.agree_by_id(record.id) {
             Ok(place) => {
                 path = place.unwrap_or(path);
@@ -63,10 +71,10 @@ impl Brain {
     }
 
     /// Where the file of a page is, or would be.
-    pub(super) fn file_place(&self, source: &SourceId, record: &PageRecord) -> PathBuf {
+    pub(super) fn file_place(&self, source: &SourceId, path: &str) -> PathBuf {
         match self.tree(source.as_str()) {
-            Ok(tree) => tree.place(&record.source_path),
-            Err(_) => PathBuf::from(&record.source_path),
+            Ok(tree) => tree.place(path),
+            Err(_) => PathBuf::from(path),
         }
     }
 
@@ -74,27 +82,40 @@ impl Brain {
     fn agree_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
         let stripe = &self.outbox.stripes[id as usize % STRIPES];
         let _turn = stripe.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = self.try_agree(id);
-        let mut failing = self.outbox.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        match &outcome {
-            Ok(_) => _ = failing.remove(&id),
-            Err(problem) => _ = failing.insert(id, problem.clone()),
+        let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.foreign);
+        let outcome = self.try_agree(id, was_foreign);
+        let mut failing = self.failing();
+        match outcome {
+            Ok(place) => {
+                failing.remove(&id);
+                Ok(place)
+            }
+            Err(failure) => {
+                let message = failure.message.clone();
+                failing.insert(id, failure);
+                Err(message)
+            }
         }
-        outcome
     }
 
-    fn try_agree(&self, id: u64) -> Result<Option<PathBuf>, String> {
-        let reader = self.store.read(Visibility::All).map_err(|e| e.to_string())?;
-        let Some(row) = reader.outbox_row(id).map_err(|e| e.to_string())? else { return Ok(None) };
-        let tree = self.tree(&row.source)?;
+    fn failing(&self) -> MutexGuard<'_, HashMap<u64, Failure>> {
+        self.outbox.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `strict`: the file that is there may never have been ours.
+    fn try_agree(&self, id: u64, strict: bool) -> Result<Option<PathBuf>, Failure> {
+        let other = |e: &dyn std::fmt::Display| Failure { message: e.to_string(), foreign: false };
+        let reader = self.store.read(Visibility::All).map_err(|e| other(&e))?;
+        let Some(row) = reader.outbox_row(id).map_err(|e| other(&e))? else { return Ok(None) };
+        let tree = self.tree(&row.source).map_err(|e| other(&e))?;
         let place = tree.place(&row.path);
         let done = match row.want {
             FileState::Present => {
-                let content = reader.content(id).map_err(|e| e.to_string())?;
+                let content = reader.content(id).map_err(|e| other(&e))?;
                 drop(reader);
                 tree.put(&row.path, &page::file_text(&content.frontmatter, &content.body), &row.ours, id)
             }
-            FileState::Trashed => tree.trash(&row.path),
+            FileState::Trashed => tree.trash(&row.path, &row.ours, strict),
             FileState::Purged => tree.purge(&row.path, &row.ours),
         };
         match done {
@@ -107,10 +128,14 @@ impl Brain {
                 self.store.file_done(id, row.seq);
                 Ok(Some(place))
             }
-            Ok(Outcome::Foreign) => {
-                Err(format!("{} was changed by another program; it was left as it is", place.display()))
-            }
-            Err(e) => Err(format!("{}: {e}", place.display())),
+            Ok(Outcome::Foreign) => Err(Failure {
+                message: format!(
+                    "{0} was written by another program and left as it is; `brain put <slug> --file {0}` takes it in",
+                    place.display()
+                ),
+                foreign: true,
+            }),
+            Err(e) => Err(other(&format!("{}: {e}", place.display()))),
         }
     }
 
@@ -123,32 +148,52 @@ impl Brain {
                 return 0;
             }
         };
-        let failed = ids.iter().filter(|&&id| self.agree_by_id(id).is_err()).count();
+        self.failing().retain(|id, _| ids.contains(id));
+        let mut failed = 0;
+        for &id in ids.iter().take_while(|_| !self.is_stopping()) {
+            failed += usize::from(self.agree_by_id(id).is_err());
+        }
         if !ids.is_empty() {
             tracing::info!(files = ids.len(), failed, "outbox replayed");
-            if let Err(error) = self.store.flush_done_files() {
-                tracing::warn!(%error, "outbox rows stay");
-            }
         }
         failed
     }
 
-    /// Commits what is noted about files, for a timer: nobody waits for it.
+    /// Makes written files durable and drops their outbox rows, for a timer: nobody waits for it.
     ///
     /// # Errors
     /// When the disk refuses.
     pub fn flush_outbox(&self) -> Result<(), Fault> {
-        Ok(self.store.flush_done_files()?)
+        Ok(self.store.flush_done_files(|| self.sync_files())?)
+    }
+
+    /// Puts on the disk itself what was written below the sources' directories.
+    fn sync_files(&self) -> std::io::Result<()> {
+        let sources = self.store.read(Visibility::All).and_then(|reader| reader.sources());
+        for (id, _) in sources.map_err(std::io::Error::other)? {
+            if let Ok(tree) = self.tree(id.as_str()) {
+                tree.sync()?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether any file could not be written when it was last tried.
     pub fn has_failing_files(&self) -> bool {
-        !self.outbox.failing.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.failing().is_empty()
     }
 
-    /// What failed last, for the doctor.
-    pub(super) fn failing_files(&self) -> Vec<String> {
-        self.outbox.failing.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    /// Whether the file of this page could not be written when it was last tried.
+    pub(super) fn is_failing(&self, id: u64) -> bool {
+        self.failing().contains_key(&id)
+    }
+
+    /// How many files failed, and why one of them did.
+    pub(super) fn failing_files(&self) -> Option<String> {
+        let failing = self.failing();
+        let (first, others) = (failing.values().next()?, failing.len() - 1);
+        let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+        Some(format!("{}{more}", first.message))
     }
 
     fn tree(&self, source: &str) -> Result<Tree, String> {

@@ -32,7 +32,7 @@ impl Brain {
         let reader = self.store.read(caller.view())?;
         let (source, record) = self.active(caller, &reader, request)?;
         let mut versions = vec![version_row(&record, true)];
-        versions.extend(reader.versions(record.id)?.iter().map(|kept| version_row(&kept.record, false)));
+        versions.extend(reader.versions(record.id)?.iter().map(|kept| version_row(kept, false)));
         Ok(History { slug: request.slug.clone(), source_id: source, versions })
     }
 

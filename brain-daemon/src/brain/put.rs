@@ -1,14 +1,17 @@
 //! `put`: a whole page under a slug that the author chose.
 
-use brain_protocol::{Fault, FaultCode, Put, WriteStatus, Written};
+use std::path::Path;
+
+use brain_protocol::{Fault, FaultCode, Origin, Put, SourceId, WriteStatus, Written};
 
 use super::capture::Outcome;
 use super::intake::{
     PUT_PAGE, STAMPS, new_page, origin_label, origin_uri, read_document, stamp, stored_document,
 };
 use super::{Brain, Caller};
-use crate::page::Frontmatter;
-use crate::store::{Applied, Content, Draft, StoreError};
+use crate::files::digest;
+use crate::page::{Frontmatter, file_path};
+use crate::store::{Applied, Content, Hash, PageRecord, StoreError};
 
 impl Brain {
     pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<Written, Fault> {
@@ -23,21 +26,21 @@ impl Brain {
         let mut stamped = document.clone();
         stamp(&mut stamped.frontmatter, &PUT_PAGE, now);
         let stamped_at = stamped.frontmatter.get("captured_at");
-        let page = new_page(&slug, stamped, provenance, false)?;
+        let mut page = new_page(&slug, stamped, provenance, false)?;
+        page.replaces = self.own_file(caller, &source, request)?;
         let place = source.clone();
         let allow_empty = request.allow_empty;
         let outcome = self.store.write(move |draft| {
             let existing = draft.page(&source, &slug)?;
-            if empty && !allow_empty {
-                return Err(refuse_empty(slug.as_str(), existing.is_some()).into());
+            let exists = existing.is_some();
+            let effect = effect(existing, |id| draft.content(id), &document.frontmatter, &document.body)?;
+            if (empty || matches!(effect, Effect::Blanks)) && !allow_empty {
+                return Err(refuse_empty(slug.as_str(), exists).into());
             }
-            if let Some(record) = &existing
-                && record.deleted_at.is_none()
-                && same_page(draft, record.id, &document.frontmatter, &document.body)?
-            {
+            if let Effect::Nothing(record) = effect {
                 let stored = stored_document(&draft.content(record.id)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
-                let applied = Applied { status: WriteStatus::Unchanged, record: record.clone() };
+                let applied = Applied { status: WriteStatus::Unchanged, record: *record };
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
             }
             let applied = draft.write_page(&source, &slug, page.clone(), now)?;
@@ -45,24 +48,50 @@ impl Brain {
         })?;
         Ok(self.written(place, outcome, Vec::new()))
     }
+
+    /// The digest of what was put, when it was read from the page's own file: what somebody edited there has come in with it,
+    /// and may be overwritten.
+    fn own_file(&self, caller: &Caller, source: &SourceId, request: &Put) -> Result<Option<Hash>, Fault> {
+        let Origin::File(path) = &request.origin else { return Ok(None) };
+        let slug = &request.page.slug;
+        let place = match self.store.read(caller.view())?.page_even_deleted(source, slug)? {
+            Some(record) => self.file_place(source, &record.source_path),
+            None => self.file_place(source, &file_path(slug)),
+        };
+        let same = place.canonicalize().is_ok_and(|p| Path::new(path).canonicalize().is_ok_and(|q| p == q));
+        Ok(same.then(|| digest(&request.content)))
+    }
 }
 
-/// Whether the stored page says the same: body to the letter, frontmatter but for its stamps.
-pub(super) fn same_page(
-    draft: &Draft<'_>,
-    id: u64,
+/// What writing a page would do to what is there.
+pub(super) enum Effect {
+    /// Nothing: it says the same already, but for its stamps.
+    Nothing(Box<PageRecord>),
+    /// Text would be replaced by none.
+    Blanks,
+    /// This.
+    Writes(WriteStatus),
+}
+
+/// What writing `frontmatter` and `body` over `existing` would do. `content` fetches the text of the page with an id.
+pub(super) fn effect(
+    existing: Option<PageRecord>,
+    content: impl FnOnce(u64) -> Result<Content, StoreError>,
     frontmatter: &Frontmatter,
     body: &str,
-) -> Result<bool, StoreError> {
-    Ok(says_the_same(&draft.content(id)?, frontmatter, body)?)
-}
-
-/// Whether a stored page and a new one differ in their stamps at most.
-pub(super) fn says_the_same(stored: &Content, frontmatter: &Frontmatter, body: &str) -> Result<bool, Fault> {
-    if stored.body != body {
-        return Ok(false);
+) -> Result<Effect, StoreError> {
+    let Some(record) = existing else { return Ok(Effect::Writes(WriteStatus::Created)) };
+    if record.deleted_at.is_some() {
+        return Ok(Effect::Writes(WriteStatus::Restored));
     }
-    Ok(stored_document(stored)?.frontmatter.same_content(frontmatter, STAMPS))
+    let stored = content(record.id)?;
+    if stored.body == body && stored_document(&stored)?.frontmatter.same_content(frontmatter, STAMPS) {
+        return Ok(Effect::Nothing(Box::new(record)));
+    }
+    if body.trim().is_empty() && !stored.body.trim().is_empty() {
+        return Ok(Effect::Blanks);
+    }
+    Ok(Effect::Writes(WriteStatus::Updated))
 }
 
 fn refuse_empty(slug: &str, exists: bool) -> Fault {

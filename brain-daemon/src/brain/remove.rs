@@ -73,10 +73,10 @@ impl Brain {
                 draft.purge(now, PURGE_BATCH)
             })?;
             for page in &erased {
-                tracing::info!(page = page.id, "purged");
+                tracing::info!(page, "purged");
             }
             total += erased.len();
-            if erased.len() < PURGE_BATCH {
+            if erased.len() < PURGE_BATCH || self.is_stopping() {
                 break;
             }
         }

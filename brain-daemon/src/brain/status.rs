@@ -11,7 +11,7 @@ impl Brain {
         drop(reader);
         let mut degraded = Vec::new();
         degraded.extend(self.index.degraded());
-        degraded.extend(self.failing_files());
+        degraded.extend(self.failing_files().map(|why| format!("a file is not written: {why}")));
         Ok(StatusReply {
             version: VERSION.into(),
             pid: std::process::id(),

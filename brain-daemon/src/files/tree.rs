@@ -50,99 +50,145 @@ impl Tree {
     /// What the disk says; the file is as it was then.
     pub fn put(&self, path: &str, text: &str, ours: &[[u8; 32]], tag: u64) -> io::Result<Outcome> {
         let place = self.place(path);
+        let wanted = digest(text.as_bytes());
         let there = match look(&place)? {
             Seen::Nothing => false,
-            Seen::File(found) if found == digest(text.as_bytes()) => true,
-            Seen::File(found) if ours.contains(&found) => false,
+            Seen::File(found) if found == wanted => true,
+            // An empty file is what a power loss leaves of ours, and holds nobody's work.
+            Seen::File(found) if ours.contains(&found) || found == digest(b"") => false,
             Seen::File(_) | Seen::Other => return Ok(Outcome::Foreign),
         };
         if !there {
             let dir = place.parent().unwrap_or(&self.root);
             self.make_dir(dir)?;
             let temporary = dir.join(format!(".brain-{tag}.tmp"));
-            let written = fs::File::create(&temporary)
-                .and_then(|mut file| file.write_all(text.as_bytes()))
-                .and_then(|()| fs::rename(&temporary, &place));
-            if let Err(error) = written {
+            if let Err(error) = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, &place)) {
                 let _ = fs::remove_file(&temporary);
                 return Err(error);
             }
         }
         // A copy in the trash is what a restore came from; a crash may have left it beside the file.
-        let trashed = self.trash_place(path);
-        if let Seen::File(found) = look(&trashed)?
-            && (ours.contains(&found) || found == digest(text.as_bytes()))
-        {
-            fs::remove_file(&trashed)?;
+        for trashed in self.trash_places(path) {
+            if let Seen::File(found) = look(&trashed)?
+                && (ours.contains(&found) || found == wanted)
+            {
+                fs::remove_file(&trashed)?;
+            }
         }
         Ok(Outcome::Done)
     }
 
-    /// Moves the file to the trash. Whoever changed it finds it there, as they left it.
+    /// Moves the page's file to the trash. One that was changed since we wrote it goes there as it is, for its author to
+    /// find; when we never wrote it (`strict`), only a file with one of our digests is moved.
     ///
     /// # Errors
     /// What the disk says; the file is where it was then.
-    pub fn trash(&self, path: &str) -> io::Result<Outcome> {
+    pub fn trash(&self, path: &str, ours: &[[u8; 32]], strict: bool) -> io::Result<Outcome> {
         let place = self.place(path);
         match look(&place)? {
             Seen::Nothing => return Ok(Outcome::Done),
             Seen::Other => return Ok(Outcome::Foreign),
+            Seen::File(found) if strict && !ours.contains(&found) => return Ok(Outcome::Foreign),
             Seen::File(_) => {}
         }
-        let mut target = self.trash_place(path);
+        self.inside(place.parent().unwrap_or(&self.root))?;
+        let target = self.trash_place(path, self.trash_places(path).len());
         if let Some(dir) = target.parent() {
             self.make_dir(dir)?;
-        }
-        for n in 1_u32.. {
-            match look(&target)? {
-                Seen::Nothing => break,
-                _ => target = self.trash_place(&format!("{path}~{n}")),
-            }
         }
         fs::rename(&place, &target)?;
         Ok(Outcome::Done)
     }
 
-    /// Removes the file from the trash, if it is ours.
+    /// Removes what is ours of a page's file: in the trash, and in its place if it never got to the trash.
     ///
     /// # Errors
     /// What the disk says.
     pub fn purge(&self, path: &str, ours: &[[u8; 32]]) -> io::Result<Outcome> {
-        let place = self.trash_place(path);
-        match look(&place)? {
-            Seen::Nothing => Ok(Outcome::Done),
-            Seen::File(found) if ours.contains(&found) => {
-                fs::remove_file(&place)?;
-                Ok(Outcome::Done)
+        let mut outcome = Outcome::Done;
+        let mut places = self.trash_places(path);
+        places.push(self.place(path));
+        for place in places {
+            match look(&place)? {
+                Seen::Nothing => {}
+                Seen::File(found) if ours.contains(&found) => fs::remove_file(&place)?,
+                Seen::File(_) | Seen::Other => outcome = Outcome::Foreign,
             }
-            _ => Ok(Outcome::Foreign),
+        }
+        Ok(outcome)
+    }
+
+    /// Puts on the disk itself whatever was written below the tree, so that a power loss cannot take it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn sync(&self) -> io::Result<()> {
+        match fs::File::open(&self.root) {
+            Ok(root) => Ok(rustix::fs::syncfs(&root)?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(e),
         }
     }
 
-    fn trash_place(&self, path: &str) -> PathBuf {
-        self.root.join(TRASH).join(path)
+    /// The `n`th place in the trash for a file that may be deleted more than once.
+    fn trash_place(&self, path: &str, n: usize) -> PathBuf {
+        let trash = self.root.join(TRASH);
+        if n == 0 { trash.join(path) } else { trash.join(format!("{path}~{n}")) }
     }
 
-    /// Makes `dir`, and refuses one that a link leads out of the tree.
+    /// The places in the trash that are taken for `path`.
+    fn trash_places(&self, path: &str) -> Vec<PathBuf> {
+        let there = |place: &PathBuf| fs::symlink_metadata(place).is_ok();
+        let first = self.trash_place(path, 0);
+        let mut places: Vec<PathBuf> = (1..).map(|n| self.trash_place(path, n)).take_while(there).collect();
+        if there(&first) || !places.is_empty() {
+            places.insert(0, first);
+        }
+        places
+    }
+
     fn make_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)?;
-        if dir == self.root || dir.canonicalize()?.starts_with(self.root.canonicalize()?) {
+        fs::create_dir_all(&self.root)?;
+        self.inside(dir)?;
+        fs::create_dir_all(dir)
+    }
+
+    /// Refuses a directory that a link leads out of the tree. It need not exist yet.
+    fn inside(&self, dir: &Path) -> io::Result<()> {
+        let nearest = dir.ancestors().find(|d| fs::symlink_metadata(d).is_ok()).unwrap_or(&self.root);
+        if nearest == self.root || nearest.canonicalize()?.starts_with(self.root.canonicalize()?) {
             return Ok(());
         }
-        Err(io::Error::other(format!("{} leads out of {}", dir.display(), self.root.display())))
+        Err(io::Error::other(format!("{} leads out of {}", nearest.display(), self.root.display())))
     }
+}
+
+/// Writes a file that is not there yet; a leftover of ours is replaced, a link is not followed.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let create = || fs::File::options().write(true).create_new(true).open(path);
+    let mut file = match create() {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            create()?
+        }
+        other => other?,
+    };
+    file.write_all(text.as_bytes())
 }
 
 enum Seen {
     Nothing,
     File([u8; 32]),
-    /// A link, a directory: nothing that we made.
+    /// A link, a directory, a file larger than any page: nothing that we made.
     Other,
 }
 
+/// Larger than the file of the largest page, in bytes.
+const TOO_LARGE: u64 = 8_000_000;
+
 fn look(place: &Path) -> io::Result<Seen> {
     match fs::symlink_metadata(place) {
-        Ok(meta) if meta.is_file() => Ok(Seen::File(digest(&fs::read(place)?))),
+        Ok(meta) if meta.is_file() && meta.len() < TOO_LARGE => Ok(Seen::File(digest(&fs::read(place)?))),
         Ok(_) => Ok(Seen::Other),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Seen::Nothing),
         Err(e) => Err(e),
@@ -184,13 +230,13 @@ mod tests {
         let tree = Tree::new(dir.path());
         for text in ["first", "second"] {
             tree.put("x.md", text, &[], 1).unwrap();
-            tree.trash("x.md").unwrap();
+            tree.trash("x.md", &[digest(text.as_bytes())], true).unwrap();
         }
         assert_eq!(fs::read_to_string(dir.path().join(".trash/x.md")).unwrap(), "first");
         assert_eq!(fs::read_to_string(dir.path().join(".trash/x.md~1")).unwrap(), "second");
         assert_eq!(tree.purge("x.md", &[digest(b"other")]).unwrap(), Outcome::Foreign);
-        assert_eq!(tree.purge("x.md", &[digest(b"first")]).unwrap(), Outcome::Done);
-        assert!(!dir.path().join(".trash/x.md").exists());
+        assert_eq!(tree.purge("x.md", &[digest(b"first"), digest(b"second")]).unwrap(), Outcome::Done);
+        assert_eq!(fs::read_dir(dir.path().join(".trash")).unwrap().count(), 0);
     }
 
     #[test]
@@ -198,7 +244,9 @@ mod tests {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(outside.path(), dir.path().join("out")).unwrap();
         let tree = Tree::new(dir.path());
-        assert!(tree.put("out/x.md", "text", &[], 1).is_err());
+        assert!(tree.put("out/deep/x.md", "text", &[], 1).is_err());
+        fs::write(dir.path().join("mine.md"), "mine").unwrap();
+        assert_eq!(tree.trash("mine.md", &[], true).unwrap(), Outcome::Foreign);
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 }

@@ -13,14 +13,15 @@ pub struct Found {
     pub unreadable: Vec<(String, String)>,
 }
 
-/// All `.md`, `.markdown` and `.mdx` files below `dir`, in the order of their paths. Directories whose name begins
-/// with a dot are left out; links are not followed.
+/// All `.md`, `.markdown` and `.mdx` files below `dir`, in the order of their paths. The directory `except` and those whose
+/// name begins with a dot are left out; links are not followed, and count as skipped.
 #[must_use]
-pub fn markdown_files(dir: &Path) -> Found {
+pub fn markdown_files(dir: &Path, except: &Path) -> Found {
     let mut found = Found::default();
     let walk = walkdir::WalkDir::new(dir).sort_by_file_name().into_iter();
     let hidden = |e: &walkdir::DirEntry| {
-        e.depth() > 0 && e.file_type().is_dir() && e.file_name().as_encoded_bytes().starts_with(b".")
+        let dotted = e.file_name().as_encoded_bytes().starts_with(b".");
+        e.depth() > 0 && e.file_type().is_dir() && (dotted || e.path() == except)
     };
     for entry in walk.filter_entry(|e| !hidden(e)) {
         let entry = match entry {
@@ -32,7 +33,11 @@ pub fn markdown_files(dir: &Path) -> Found {
                 continue;
             }
         };
+        if entry.file_type().is_dir() {
+            continue;
+        }
         if !entry.file_type().is_file() {
+            found.skipped += 1;
             continue;
         }
         let markdown = entry

@@ -168,6 +168,13 @@ impl Frontmatter {
         }
     }
 
+    /// Whether [`Frontmatter::list`] says all that stands at `key`, so that setting the key loses nothing: it is absent, null, a
+    /// scalar, or a list of scalars.
+    #[must_use]
+    pub fn is_plain(&self, key: &str) -> bool {
+        self.map.entries.iter().filter(|e| e.key == key).all(|e| e.whole)
+    }
+
     /// The top-level keys, in the author's order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.map.entries.iter().map(|e| e.key.as_str())
@@ -420,6 +427,14 @@ mod tests {
         assert!(f.is_empty());
         f.set("a", "x");
         assert_eq!(f.raw(), "a: x\n");
+    }
+
+    #[test]
+    fn what_a_list_leaves_out_is_told() {
+        let f = fm("a: 1\nb: [x, y]\nc: [x, {y: z}]\nd: {e: f}\ng:\nh: [x, [y]]\n");
+        let plain: Vec<&str> =
+            ["a", "b", "c", "d", "g", "h", "absent"].into_iter().filter(|k| f.is_plain(k)).collect();
+        assert_eq!(plain, ["a", "b", "g", "absent"]);
     }
 
     #[test]

@@ -61,6 +61,12 @@ pub const LINK_KEYS: [&str; 40] = [
 /// Keys that never link, brackets or not: they name the page itself.
 const NO_LINK_KEYS: [&str; 7] = ["title", "aliases", "alias", "tags", "tag", "type", "slug"];
 
+/// Whether a frontmatter key can carry links.
+#[must_use]
+pub fn is_link_key(key: &str) -> bool {
+    !NO_LINK_KEYS.contains(&key)
+}
+
 /// One link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
@@ -127,7 +133,7 @@ impl Found<'_> {
     fn frontmatter(&mut self, frontmatter: &Frontmatter) {
         for (key, values) in frontmatter.lists() {
             let kind = key.trim().to_lowercase().replace(['-', ' '], "_");
-            if NO_LINK_KEYS.contains(&kind.as_str()) {
+            if !is_link_key(&kind) {
                 continue;
             }
             for value in values {

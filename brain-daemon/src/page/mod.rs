@@ -25,6 +25,6 @@ pub use content::{NotText, NotTextWhat, content_digest, content_hash, decode_tex
 pub use document::{Document, file_text};
 pub use file::{file_hash, file_path};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normal_tag};
-pub use links::{LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, links, normal_name};
+pub use links::{LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, is_link_key, links, normal_name};
 pub use timeline::{TimelineEntry, timeline};
 pub use title::{MAX_TITLE, derive_title};

@@ -29,6 +29,8 @@ pub(super) enum Value {
 pub(super) struct Entry {
     pub(super) key: String,
     pub(super) value: Value,
+    /// Whether `value` says all that stands there.
+    pub(super) whole: bool,
     /// Where the key itself stands, in bytes, quotes included.
     key_at: Range<usize>,
     /// Where the last thing of the value ends, in bytes.
@@ -196,13 +198,19 @@ impl<'a> Reader<'a> {
             }
             let (event, span) = self.next()?;
             let mut end = key_at.end;
-            let value = match self.node(event, &span, 1, &mut end)? {
+            let node = self.node(event, &span, 1, &mut end)?;
+            let whole = match &node {
+                Node::Null | Node::Text(_) => true,
+                Node::List(nodes) => nodes.iter().all(|node| matches!(node, Node::Text(_))),
+                Node::Other => false,
+            };
+            let value = match node {
                 Node::Null => Value::Null,
                 Node::Text(text) => Value::Text(text),
                 Node::List(nodes) => Value::List(nodes.into_iter().filter_map(Node::text).collect()),
                 Node::Other => Value::Other,
             };
-            mapping.entries.push(Entry { key, value, key_at, end, block: 0..0 });
+            mapping.entries.push(Entry { key, value, whole, key_at, end, block: 0..0 });
         }
     }
 

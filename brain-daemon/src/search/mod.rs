@@ -86,17 +86,6 @@ pub enum Change {
     },
 }
 
-impl Change {
-    /// The number of the change.
-    #[must_use]
-    pub fn seq(&self) -> u64 {
-        match self {
-            Self::Put(page) => page.seq,
-            Self::Remove { seq, .. } => *seq,
-        }
-    }
-}
-
 /// How the index works. The defaults are for a daemon.
 #[derive(Debug, Clone)]
 pub struct Options {

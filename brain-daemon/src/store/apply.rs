@@ -12,6 +12,9 @@ use super::writer::ChangedPage;
 use super::{Draft, RECOVERY_MS, StoreError};
 use crate::page;
 
+/// How many digests of earlier files an outbox row keeps.
+const MAX_OURS: usize = 16;
+
 /// A page as it comes in, worked out before the writer sees it.
 #[derive(Debug, Clone)]
 pub struct NewPage {
@@ -37,6 +40,8 @@ pub struct NewPage {
     pub timeline: Vec<TimelineRecord>,
     /// Where it came from.
     pub provenance: Provenance,
+    /// Digest of what stands in the page's file and may be overwritten, because this page was made from it.
+    pub replaces: Option<Hash>,
     /// Whether the slug was made from the content, so that the same content within 24 hours is a duplicate.
     pub captured: bool,
 }
@@ -48,13 +53,6 @@ pub struct Applied {
     pub status: WriteStatus,
     /// The page now.
     pub record: PageRecord,
-}
-
-/// A page that was purged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Erased {
-    /// Its id, which is never used again.
-    pub id: u64,
 }
 
 impl Draft<'_> {
@@ -71,7 +69,7 @@ impl Draft<'_> {
     ) -> Result<Applied, StoreError> {
         self.dirty += 1;
         let former = self.page(source, slug)?;
-        let mut ours = Vec::new();
+        let mut ours: Vec<Hash> = new.replaces.into_iter().collect();
         let (id, version, created_at, content_at, status, path);
         match &former {
             None => {
@@ -190,11 +188,12 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Purges up to `limit` pages whose recovery window ended before `now`, with everything about them.
+    /// Purges up to `limit` pages whose recovery window has ended, with everything about them; their ids.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<Erased>, StoreError> {
+    pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<u64>, StoreError> {
+        self.frees_room = true;
         let mut due = Vec::new();
         for row in self.deleted.range(..=(now - RECOVERY_MS, u64::MAX))?.take(limit) {
             due.push(row?.0.value());
@@ -226,7 +225,7 @@ impl Draft<'_> {
                 self.ask_for_file(id, &source, &record.source_path, FileState::Purged, ours)?;
             }
             self.announce(id, None);
-            erased.push(Erased { id });
+            erased.push(id);
         }
         Ok(erased)
     }
@@ -287,9 +286,15 @@ impl Draft<'_> {
     ) -> Result<(), StoreError> {
         // A file that was never written may still hold what an earlier change left.
         if let Some(waiting) = self.outbox_row(id)? {
-            ours.extend(waiting.ours);
-            ours.dedup();
-            ours.truncate(16);
+            for digest in waiting.ours {
+                if !ours.contains(&digest) {
+                    ours.push(digest);
+                }
+            }
+            // The oldest is the likeliest to be on disk, after the newest.
+            if ours.len() > MAX_OURS {
+                ours.drain(MAX_OURS / 2..ours.len() - MAX_OURS / 2);
+            }
         }
         let row = OutboxRow { seq: self.seq, source: source.to_owned(), path: path.to_owned(), want, ours };
         self.outbox.insert(id, to_bytes(&row)?.as_slice())?;

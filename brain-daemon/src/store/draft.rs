@@ -39,6 +39,8 @@ pub struct Draft<'t> {
     pub(super) dirty: u64,
     /// Whether somebody wants this commit even if only outbox rows go.
     pub(super) flush: bool,
+    /// Whether the job at work makes room, so that a full disk is no reason to refuse it.
+    pub(super) frees_room: bool,
     feed: Vec<Change>,
 }
 
@@ -73,6 +75,7 @@ impl<'t> Draft<'t> {
             active,
             dirty: 0,
             flush: false,
+            frees_room: false,
             feed: Vec::new(),
         })
     }
@@ -118,14 +121,6 @@ impl<'t> Draft<'t> {
     /// When the store fails.
     pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
         read(self.versions.get((id, version))?.as_ref().map(redb::AccessGuard::value))
-    }
-
-    /// Whether the source is registered.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn has_source(&self, source: &SourceId) -> Result<bool, StoreError> {
-        Ok(self.sources.get(source.as_str())?.is_some())
     }
 
     /// Registers a source or changes it.

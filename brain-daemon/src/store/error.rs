@@ -117,8 +117,8 @@ impl From<StoreError> for Fault {
             StoreError::ReadOnly(_) => Fault::new(FaultCode::ReadOnly, message)
                 .hint("check the owner and mode of the home directory, and whether its disk is mounted read-only"),
             StoreError::Damaged(_) => Fault::new(FaultCode::StoreDamaged, message).hint(
-                "stop brain, copy brain.redb away, and put a backup in its place; the pages are also markdown files \
-                 under pages/, which `brain import` takes in again",
+                "copy brain.redb away and put a backup in its place; the pages are also markdown files: with pages/ moved out \
+                 of the home, `brain import` takes them in again",
             ),
             StoreError::Locked(_) => Fault::new(FaultCode::StoreLocked, message)
                 .hint("one daemon serves one home; `brain status` shows the one that runs"),

@@ -21,11 +21,11 @@ mod tables;
 mod tests;
 mod writer;
 
-pub use apply::{Applied, Erased, NewPage};
+pub use apply::{Applied, NewPage};
 pub use draft::Draft;
 pub use error::StoreError;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
-pub use open::{Store, StoreOptions};
+pub use open::{ReaderMaker, Store, StoreOptions};
 pub use read::{Counts, Found, Reader, Resolution, Visibility};
 pub use record::{
     Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,

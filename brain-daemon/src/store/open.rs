@@ -1,8 +1,9 @@
 //! Opening the store, and keeping it usable when the disk under it is not.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use brain_protocol::SourceId;
@@ -38,8 +39,10 @@ pub(super) struct Shared {
     min_free_bytes: u64,
     /// `None` only while it is opened anew after a failure of the disk.
     db: RwLock<Option<Database>>,
-    /// (page id, sequence number) of files that are as they should be and whose outbox rows can go.
+    /// (page id, sequence number) of files that are as they should be, but perhaps not yet on the disk itself.
     done_files: Mutex<Vec<(u64, u64)>>,
+    /// The same, flushed to the disk: their outbox rows go with the next commit.
+    synced_files: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Store {
@@ -49,7 +52,7 @@ impl Store {
     /// [`StoreError::Locked`] when another process has it, [`StoreError::Newer`] when a newer program wrote it,
     /// [`StoreError::Damaged`] when it is not a store any more, and what the disk says.
     pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
-        if !path.exists() {
+        if fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
             create(path, options)?;
         }
         look_first(path)?;
@@ -61,6 +64,7 @@ impl Store {
             min_free_bytes: options.min_free_bytes,
             db: RwLock::new(Some(db)),
             done_files: Mutex::default(),
+            synced_files: Mutex::default(),
         });
         let store_id = migrate::meta(&shared.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
         let writer =
@@ -81,25 +85,37 @@ impl Store {
         self.writer.call(work)
     }
 
-    /// Notes that a page's file is as the change `seq` wanted it. Its outbox row goes with the next commit.
+    /// Notes that a page's file is as the change `seq` wanted it. Its outbox row goes after the next
+    /// [`Store::flush_done_files`].
     pub fn file_done(&self, id: u64, seq: u64) {
-        self.shared.put_back_done_files(vec![(id, seq)]);
+        lock(&self.shared.done_files).push((id, seq));
     }
 
-    /// How many outbox rows only wait for the next commit.
+    /// How many outbox rows only wait for [`Store::flush_done_files`].
     #[must_use]
     pub fn done_files(&self) -> usize {
-        self.shared.done_files.lock().unwrap_or_else(PoisonError::into_inner).len()
+        let mut waiting: Vec<_> = lock(&self.shared.done_files).iter().map(|(id, _)| *id).collect();
+        waiting.extend(lock(&self.shared.synced_files).iter().map(|(id, _)| *id));
+        waiting.sort_unstable();
+        waiting.dedup();
+        waiting.len()
     }
 
-    /// Commits now what [`Store::file_done`] noted.
+    /// Drops the outbox rows of files that were noted as done. `sync` makes those files durable first: until then a
+    /// power loss can take a file, and its row brings it back.
     ///
     /// # Errors
-    /// When the disk refuses; the notes are kept for the next commit.
-    pub fn flush_done_files(&self) -> Result<(), StoreError> {
-        if self.shared.done_files.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+    /// When `sync` or the disk refuses; the notes are kept.
+    pub fn flush_done_files(&self, sync: impl FnOnce() -> std::io::Result<()>) -> Result<(), StoreError> {
+        let done = std::mem::take(&mut *lock(&self.shared.done_files));
+        if done.is_empty() {
             return Ok(());
         }
+        if let Err(error) = sync() {
+            lock(&self.shared.done_files).extend(done);
+            return Err(StoreError::from_io(&error, "pages"));
+        }
+        lock(&self.shared.synced_files).extend(done);
         self.write(|draft| {
             draft.flush = true;
             Ok(())
@@ -111,7 +127,15 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
-        Ok(Reader::new(self.shared.begin_read()?, view))
+        let txn = match self.shared.begin_read() {
+            // redb refuses everything once a read has failed, even when the disk is well again.
+            Err(error) if error.is_the_disk() => {
+                self.shared.recover();
+                self.shared.begin_read()?
+            }
+            other => other?,
+        };
+        Ok(Reader::new(txn, view))
     }
 
     /// Something to make snapshots with on another thread, the writer's included.
@@ -158,12 +182,12 @@ impl Shared {
         Ok(db.begin_read()?)
     }
 
-    pub(super) fn take_done_files(&self) -> Vec<(u64, u64)> {
-        std::mem::take(&mut *self.done_files.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn take_synced_files(&self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut *lock(&self.synced_files))
     }
 
-    pub(super) fn put_back_done_files(&self, files: Vec<(u64, u64)>) {
-        self.done_files.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+    pub(super) fn put_back_synced_files(&self, files: Vec<(u64, u64)>) {
+        lock(&self.synced_files).extend(files);
     }
 
     pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
@@ -202,7 +226,10 @@ impl Shared {
     /// Opens the file again if an earlier attempt failed.
     fn ensure_open(&self) -> Result<(), StoreError> {
         if self.db.read().unwrap_or_else(PoisonError::into_inner).is_none() {
-            self.reopen()?;
+            let mut guard = self.db.write().unwrap_or_else(PoisonError::into_inner);
+            if guard.is_none() {
+                self.open_again(&mut guard)?;
+            }
         }
         Ok(())
     }
@@ -210,12 +237,17 @@ impl Shared {
     fn reopen(&self) -> Result<(), StoreError> {
         let mut guard = self.db.write().unwrap_or_else(PoisonError::into_inner);
         drop(guard.take());
-        // Readers that are still at work hold the file a little longer.
+        self.open_again(&mut guard)
+    }
+
+    fn open_again(&self, guard: &mut Option<Database>) -> Result<(), StoreError> {
+        // The lock of the one that was closed may take a moment to go.
         let patience = Instant::now() + Duration::from_secs(2);
         loop {
             match open_database(&self.path, self.cache_bytes) {
                 Ok(db) => {
                     *guard = Some(db);
+                    tracing::info!("the store was opened again");
                     return Ok(());
                 }
                 Err(StoreError::Locked(_)) if Instant::now() < patience => {
@@ -225,6 +257,10 @@ impl Shared {
             }
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Refuses a store that is not for this program before redb opens it for writing, which changes the file. One that redb
@@ -257,11 +293,8 @@ fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, StoreError
 fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     let place = path.display().to_string();
     let io = |e: &std::io::Error| StoreError::from_io(e, &place);
-    let fresh = path.with_extension("redb.new");
-    match fs::remove_file(&fresh) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(&e)),
-        _ => {}
-    }
+    // A name of our own: another daemon may be making its store at this very moment.
+    let fresh = path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.fresh_id));
     let db = Database::builder().set_cache_size(options.cache_bytes).create(&fresh).map_err(|e| match e {
         redb::DatabaseError::Storage(redb::StorageError::Io(e)) => io(&e),
         e => StoreError::Io(format!("{place}: {e}")),
@@ -276,7 +309,13 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     }
     txn.commit()?;
     drop(db);
-    fs::rename(&fresh, path).map_err(|e| io(&e))?;
+    // A link never replaces: whoever is first has made the store, and the lock decides who serves it.
+    let published = fs::hard_link(&fresh, path);
+    let _ = fs::remove_file(&fresh);
+    match published {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
+        _ => {}
+    }
     if let Some(dir) = path.parent() {
         fs::File::open(dir).and_then(|d| d.sync_all()).map_err(|e| io(&e))?;
     }

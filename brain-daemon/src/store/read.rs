@@ -7,9 +7,14 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata}
 
 use super::apply::{name_key, slug_key};
 use super::draft::read;
-use super::record::{Content, Derived, LinkRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord};
+use super::record::{
+    Content, Derived, LinkRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord, record_of_version,
+};
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, migrate, tables as t};
+
+/// About how many bytes of text [`Reader::changes_after`] hands over at once.
+const MAX_FEED_BYTES: usize = 16_000_000;
 
 /// Which sources a caller may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,14 +159,14 @@ impl Reader {
         read(self.table(t::VERSIONS)?.get((id, version))?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// The former versions, newest first.
+    /// The former versions without their texts, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn versions(&self, id: u64) -> Result<Vec<VersionRecord>, StoreError> {
+    pub fn versions(&self, id: u64) -> Result<Vec<PageRecord>, StoreError> {
         let mut out = Vec::new();
         for row in self.table(t::VERSIONS)?.range((id, 0)..=(id, u32::MAX))?.rev() {
-            out.extend(read(Some(row?.1.value()))?);
+            out.push(record_of_version(row?.1.value())?);
         }
         Ok(out)
     }
@@ -244,12 +249,17 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `each` for soft-deleted pages, newest first, until it says stop.
+    /// Calls `each` for soft-deleted pages, newest first, beginning below the key (deleted at, page id), until it says
+    /// stop.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn deleted(&self, mut each: impl FnMut(Found) -> Result<bool, StoreError>) -> Result<(), StoreError> {
-        for row in self.table(t::DELETED)?.iter()?.rev() {
+    pub fn deleted(
+        &self,
+        below: (i64, u64),
+        mut each: impl FnMut(Found) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        for row in self.table(t::DELETED)?.range(..below)?.rev() {
             let (_, id) = row?.0.value();
             if let Some(found) = self.by_id_even_deleted(id)?
                 && !each(found)?
@@ -380,10 +390,14 @@ impl Reader {
             from.extend(self.ids_under(t::LINKS_IN, source.as_str(), &key)?);
         }
         let mut out = Vec::new();
+        let names = self.derived(record.id)?.names;
         for id in from {
             let Some(page) = self.by_id(id)? else { continue };
             for link in self.derived(id)?.links {
-                if let Resolution::Page(target) = self.resolve(&link, &page.0)?
+                let may = link.slugs.iter().any(|s| s == slug.as_str())
+                    || link.name.as_ref().is_some_and(|name| names.contains(name));
+                if may
+                    && let Resolution::Page(target) = self.resolve(&link, &page.0)?
                     && target.2.id == record.id
                 {
                     out.push((page.clone(), link));
@@ -416,19 +430,24 @@ impl Reader {
         Ok(out)
     }
 
-    /// Up to `limit` changes after the sequence number `after`, in order, for those who follow the store.
+    /// Up to `limit` changes after the sequence number `after`, in order, for those who follow the store; fewer when
+    /// their texts are long.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn changes_after(&self, after: u64, limit: usize) -> Result<Vec<Change>, StoreError> {
-        let mut out = Vec::new();
+        let (mut out, mut bytes) = (Vec::new(), 0);
         for row in self.table(t::CHANGES)?.range(after + 1..)?.take(limit) {
+            if bytes > MAX_FEED_BYTES {
+                break;
+            }
             let (seq, id) = row?;
             let (seq, id) = (seq.value(), id.value());
             let page = match self.by_id_even_deleted(id)?.filter(|(_, _, record)| record.deleted_at.is_none())
             {
                 Some((source, slug, record)) => {
                     let content = self.content(id)?;
+                    bytes += content.body.len();
                     Some(std::sync::Arc::new(ChangedPage { source, slug, record, content }))
                 }
                 None => None,

@@ -190,6 +190,19 @@ pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
     Ok(out)
 }
 
+/// The page of a stored [`VersionRecord`], without decoding its text.
+pub(super) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> {
+    let broken =
+        |why: String| StoreError::damaged(format!("a {} cannot be read: {why}", VersionRecord::WHAT));
+    match bytes.split_first() {
+        // The record stands first.
+        Some((&VersionRecord::FORMAT, rest)) => {
+            options().allow_trailing_bytes().deserialize(rest).map_err(|e| broken(e.to_string()))
+        }
+        _ => Err(broken("it has another format".into())),
+    }
+}
+
 /// The value that `bytes` hold.
 pub(super) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, StoreError> {
     match bytes.split_first() {

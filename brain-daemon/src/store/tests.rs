@@ -45,6 +45,7 @@ fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
         names: vec![],
         timeline: vec![],
         provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
+        replaces: None,
         captured: false,
     }
 }

@@ -134,7 +134,10 @@ fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
 fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
     let mut waiting = batch;
     loop {
-        match attempt(shared, &mut waiting) {
+        let tried = catch_unwind(AssertUnwindSafe(|| attempt(shared, &mut waiting))).unwrap_or_else(|_| {
+            Err(Spoiled { by: Blame::Disk, error: StoreError::Io("a defect stopped the commit".into()) })
+        });
+        match tried {
             Ok((changes, refusals)) => {
                 if !changes.is_empty() {
                     hook(changes);
@@ -145,11 +148,15 @@ fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
                 return;
             }
             Err(Spoiled { by: Blame::Job(index), error }) => waiting.remove(index).end(Err(error)),
-            Err(Spoiled { by, error }) => {
-                tracing::error!(%error, jobs = waiting.len(), "commit failed");
-                if by == Blame::Disk {
-                    shared.recover();
+            Err(Spoiled { by: Blame::Room(writers), error }) => {
+                tracing::warn!(%error, jobs = writers.len(), "writes refused");
+                for index in writers.into_iter().rev() {
+                    waiting.remove(index).end(Err(error.again()));
                 }
+            }
+            Err(Spoiled { by: Blame::Disk, error }) => {
+                tracing::error!(%error, jobs = waiting.len(), "commit failed");
+                shared.recover();
                 for job in waiting {
                     job.end(Err(error.again()));
                 }
@@ -167,12 +174,12 @@ struct Spoiled {
     error: StoreError,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Blame {
     /// The job at this place of the batch; the others run again.
     Job(usize),
-    /// There is too little room to begin.
-    Room,
+    /// There is too little room for what the jobs at these places wrote; the others run again.
+    Room(Vec<usize>),
     /// The file could not be read or written.
     Disk,
 }
@@ -189,28 +196,37 @@ fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, R
     let txn = shared.begin_write()?;
     let mut draft = Draft::open(&txn)?;
     let mut refusals = Vec::with_capacity(jobs.len());
+    let mut writers = Vec::new();
     for (index, job) in jobs.iter_mut().enumerate() {
         let before = draft.dirty;
+        draft.frees_room = false;
         let result = catch_unwind(AssertUnwindSafe(|| job.run(&mut draft))).unwrap_or_else(|_| {
             Err(Fault::new(FaultCode::Internal, "a defect in brain stopped this write; nothing was changed")
                 .hint("the log of the daemon has the place; please report it")
                 .into())
         });
         match result {
-            Ok(()) => refusals.push(None),
+            Ok(()) => {
+                refusals.push(None);
+                if draft.dirty > before && !draft.frees_room {
+                    writers.push(index);
+                }
+            }
             Err(error) if error.is_the_disk() => return Err(error.into()),
             Err(error) if draft.dirty == before => refusals.push(Some(error)),
             Err(error) => return Err(Spoiled { by: Blame::Job(index), error }),
         }
     }
-    if draft.dirty > 0 {
-        shared.check_room().map_err(|error| Spoiled { by: Blame::Room, error })?;
+    if !writers.is_empty()
+        && let Err(error) = shared.check_room()
+    {
+        return Err(Spoiled { by: Blame::Room(writers), error });
     }
-    // A file that is on disk does not deserve a flush of its own: its outbox row goes with the next commit.
-    let files = if draft.dirty > 0 || draft.flush { shared.take_done_files() } else { Vec::new() };
+    // A file that is on disk does not deserve a commit of its own: its outbox row goes with the next one.
+    let files = if draft.dirty > 0 || draft.flush { shared.take_synced_files() } else { Vec::new() };
     for &(id, seq) in &files {
         if let Err(error) = draft.file_done(id, seq) {
-            shared.put_back_done_files(files);
+            shared.put_back_synced_files(files);
             return Err(error.into());
         }
     }
@@ -221,7 +237,7 @@ fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, R
     match committed {
         Ok((changes, ())) => Ok((changes, refusals)),
         Err(error) => {
-            shared.put_back_done_files(files);
+            shared.put_back_synced_files(files);
             Err(error.into())
         }
     }

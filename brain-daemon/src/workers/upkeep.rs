@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::brain::Brain;
 
-/// Outbox rows whose files are on disk: dropped after at most this long without another commit.
-const FLUSH_EVERY: Duration = Duration::from_secs(2);
-/// Files that failed are tried again this often.
-const RETRY_EVERY: u32 = 30;
-/// The purge comes by this often: every ten minutes.
-const PURGE_EVERY: u32 = 300;
+/// Written files are made durable, and their outbox rows dropped, this often.
+const FLUSH_EVERY: Duration = Duration::from_secs(10);
+/// Files that failed are tried again every minute.
+const RETRY_EVERY: u32 = 6;
+/// The purge comes by every ten minutes.
+const PURGE_EVERY: u32 = 60;
 
 /// Runs until `stop` is cancelled.
 pub async fn upkeep(brain: Arc<Brain>, stop: CancellationToken) {

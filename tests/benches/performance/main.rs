@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Hit, Import, ImportReply, Origin, PageRef, Put, Reply, Request, Search, Slug, StatusReply};
+use brain_protocol::{
+    Hit, Import, ImportReply, Origin, PageRef, Put, Reply, Request, Search, Slug, StatusReply,
+};
 use brain_tests::{Client, Daemon, PATIENCE, TestHome, program};
 
 use floors::{Disk, Echo, Redb, Tantivy};
@@ -65,7 +67,7 @@ fn main() {
         let mut bench = Bench::new(FULL);
         let dir = bench.notes.write(&bench.dir.path().join("few"), 0..FULL.few).unwrap();
         let filled = bench.import(&dir, FULL.few);
-        return bench.writers(filled);
+        return bench.writers(&filled);
     }
     if let Some(at) = args.iter().position(|arg| arg == "--notes") {
         let dir = Notes::new().write(Path::new(&args[at + 1]), 0..args[at + 2].parse().unwrap()).unwrap();
@@ -137,10 +139,16 @@ impl Bench {
         drop(second);
         let many_filled = self.import(&large, many);
         let third = self.import(&small, few);
-        self.report_import(&[&first, &third], (second_took, second_peak), &many_filled, tantivy_few.built + redb_fill);
+        self.report_import(
+            &[&first, &third],
+            (second_took, second_peak),
+            &many_filled,
+            tantivy_few.built + redb_fill,
+        );
 
         self.step("many writers");
-        self.writers(third);
+        self.writers(&third);
+        drop(third);
 
         self.step("memory");
         let few_filled = self.memory(first);
@@ -168,7 +176,8 @@ impl Bench {
         let daemon = home.daemon();
         let mut client = home.connect().unwrap();
         client.stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();
-        let request = Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
+        let request =
+            Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
         let last = self.notes.note(count - 1);
         let began = Instant::now();
         let Ok(Reply::Import(reply)) = client.ask(&request) else { panic!("no import") };
@@ -195,7 +204,10 @@ impl Bench {
             goal: Goal::Below(3.0, "s"),
             value: seconds.median(),
             measured: seconds.text("s"),
-            floor: Some((Some(alone.as_secs_f64()), format!("{} s: tantivy and redb alone", short(alone.as_secs_f64())))),
+            floor: Some((
+                Some(alone.as_secs_f64()),
+                format!("{} s: tantivy and redb alone", short(alone.as_secs_f64())),
+            )),
         });
         self.table.add(Row {
             place: 61,
@@ -205,7 +217,8 @@ impl Bench {
             measured: format!("{} MB at the most", short(peaks.at(1.0))),
             floor: None,
         });
-        let (rate_few, rate_many) = (count / seconds.median(), many.reply.files as f64 / many.took.as_secs_f64());
+        let (rate_few, rate_many) =
+            (count / seconds.median(), many.reply.files as f64 / many.took.as_secs_f64());
         self.table.add(Row {
             place: 62,
             what: "import of 100,000: its rate as a part of the rate of 10,000".into(),
@@ -222,17 +235,22 @@ impl Bench {
     }
 
     /// 1 and 64 writers, taking turns.
-    fn writers(&mut self, filled: Filled) {
+    fn writers(&mut self, filled: &Filled) {
         let mut rates = [Samples::default(), Samples::default()];
         let mut serial = 0;
         // Making notes is not what is measured, and the writers share two cores with the daemon.
         let texts: Vec<String> = (0..1000).map(|n| self.notes.note(n).content()).collect();
-        let disk = Disk::new(self.dir.path());
-        let mut syncs = Samples::default();
+        let redb = Redb::new(self.dir.path(), "shared-commits.redb");
+        let [mut single, mut shared] = std::array::from_fn(|_| Samples::default());
         for _ in 0..3 {
             for (rates, writers) in rates.iter_mut().zip([1_usize, 64]) {
-                for n in 0..50 {
-                    syncs.time(disk.sync(n));
+                for (samples, size) in [(&mut single, 1), (&mut shared, 64)] {
+                    for n in 0..20 {
+                        let rows = texts.iter().take(size).enumerate();
+                        let rows: Vec<_> =
+                            rows.map(|(i, text)| ((n * 64 + i) as u64, text.as_bytes())).collect();
+                        samples.push(size as f64 / redb.commit(&rows).as_secs_f64());
+                    }
                 }
                 serial += 1;
                 let until = Instant::now() + self.scale.writing;
@@ -264,8 +282,21 @@ impl Bench {
             what: "64 parallel writers over the socket against one".into(),
             goal: Goal::AtLeast(10.0, "times"),
             value: ratio,
-            measured: format!("{} times ({:.0} against {:.0} writes/s)", short(ratio), many.median(), one.median()),
-            floor: Some((None, format!("{:.0} fsyncs/s one after the other", 1e3 / syncs.median()))),
+            measured: format!(
+                "{} times ({:.0} against {:.0} writes/s)",
+                short(ratio),
+                many.median(),
+                one.median()
+            ),
+            floor: Some((
+                Some(shared.median() / single.median()),
+                format!(
+                    "{} times: redb alone, 64 pages a commit against one ({:.0} against {:.0} pages/s)",
+                    short(shared.median() / single.median()),
+                    shared.median(),
+                    single.median()
+                ),
+            )),
         });
     }
 
@@ -316,13 +347,19 @@ impl Bench {
     fn report_sizes(&mut self, home: &TestHome, count: usize, shown: &str) {
         let kb = |bytes: u64| bytes as f64 / 1000.0 / count as f64;
         let store = kb(std::fs::metadata(home.path().join("brain.redb")).unwrap().len());
-        let (index, pages) = (kb(size_of_dir(&home.path().join("index"))), kb(size_of_dir(&home.path().join("pages"))));
+        let (index, pages) =
+            (kb(size_of_dir(&home.path().join("index"))), kb(size_of_dir(&home.path().join("pages"))));
         self.table.add(Row {
             place: 91,
             what: format!("on disk, one of {shown} pages"),
             goal: Goal::None,
             value: store + index,
-            measured: format!("store {} kB, index {} kB, file {} kB", short(store), short(index), short(pages)),
+            measured: format!(
+                "store {} kB, index {} kB, file {} kB",
+                short(store),
+                short(index),
+                short(pages)
+            ),
             floor: None,
         });
     }
@@ -330,8 +367,10 @@ impl Bench {
     /// Every program as people start it, taking turns with one that does nothing.
     fn processes(&mut self, few: &Filled, many: &Filled, tantivy: [&Tantivy; 2], redb: &Redb) {
         let (disk, mut echo) = (Disk::new(self.dir.path()), Echo::new());
-        let [mut version, mut capture, mut get, mut search_few, mut search_many] = std::array::from_fn(|_| Samples::default());
-        let [mut sync, mut hop, mut commit, mut alone_few, mut alone_many] = std::array::from_fn(|_| Samples::default());
+        let [mut version, mut capture, mut get, mut search_few, mut search_many] =
+            std::array::from_fn(|_| Samples::default());
+        let [mut sync, mut hop, mut commit, mut alone_few, mut alone_many] =
+            std::array::from_fn(|_| Samples::default());
         let mut nothing = Samples::default();
         let mut dice = Dice(1);
         for n in 0..self.scale.processes {
@@ -372,10 +411,25 @@ impl Bench {
             });
         };
         add("`brain --version`, whole process", 2.0, &version, &[]);
-        add("`brain capture \"…\"`, whole process, durable", 4.0, &capture, &[("a round trip", &hop), ("a redb commit", &commit)]);
+        add(
+            "`brain capture \"…\"`, whole process, durable",
+            4.0,
+            &capture,
+            &[("a round trip", &hop), ("a redb commit", &commit)],
+        );
         add("`brain get` on 10,000 pages, whole process", 3.0, &get, &[("a round trip", &hop)]);
-        add("`brain search` on 10,000 pages, whole process", 4.0, &search_few, &[("a round trip", &hop), ("tantivy", &alone_few)]);
-        add("`brain search` on 100,000 pages, whole process", 6.0, &search_many, &[("a round trip", &hop), ("tantivy", &alone_many)]);
+        add(
+            "`brain search` on 10,000 pages, whole process",
+            4.0,
+            &search_few,
+            &[("a round trip", &hop), ("tantivy", &alone_few)],
+        );
+        add(
+            "`brain search` on 100,000 pages, whole process",
+            6.0,
+            &search_many,
+            &[("a round trip", &hop), ("tantivy", &alone_many)],
+        );
         self.table.add(Row {
             place: 90,
             what: "one fsync of 4 KB on this disk".into(),
@@ -439,8 +493,16 @@ impl Bench {
             what: format!("the first search after a write, more than a warm one, {shown} pages"),
             goal: Goal::Below(2.0, "ms"),
             value: more.median(),
-            measured: format!("{} more ({} ms against {} ms)", more.text("ms"), short(first.median()), short(warm.median())),
-            floor: Some((None, format!("{} ms: a commit of tantivy, which nobody waits for", short(commits.median())))),
+            measured: format!(
+                "{} more ({} ms against {} ms)",
+                more.text("ms"),
+                short(first.median()),
+                short(warm.median())
+            ),
+            floor: Some((
+                None,
+                format!("{} ms: a commit of tantivy, which nobody waits for", short(commits.median())),
+            )),
         });
     }
 
@@ -453,6 +515,7 @@ impl Bench {
             // A copy: opening it, and above all closing it, may leave it in better order.
             let copy = self.dir.path().join("reopened.redb");
             std::fs::copy(home.path().join("brain.redb"), &copy).unwrap();
+            std::fs::File::open(&copy).unwrap().sync_all().unwrap();
             alone.time(floors::reopen(&copy));
             let (child, took) = start(&home);
             clean.time(took);
@@ -475,7 +538,12 @@ impl Bench {
         }
         drop(daemon);
         let floor = alone.median() + self.nothing.median();
-        let name = format!("{} ms: an empty process {} + redb's open {}", short(floor), short(self.nothing.median()), short(alone.median()));
+        let name = format!(
+            "{} ms: an empty process {} + redb's open {}",
+            short(floor),
+            short(self.nothing.median()),
+            short(alone.median())
+        );
         for (what, samples) in [("a clean end", clean), ("SIGKILL in the middle of writes", killed)] {
             self.table.add(Row {
                 place: 80,
@@ -514,6 +582,8 @@ impl Bench {
 }
 
 /// A daemon started just now, and how long it took until it answered a request.
+// A panic ends the benchmark; otherwise the caller ends the daemon.
+#[allow(clippy::zombie_processes)]
 fn start(home: &TestHome) -> (Child, Duration) {
     let mut command = home.command("brain-daemon");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -571,7 +641,9 @@ fn write(client: &mut Client, slug: &str, content: &str) {
 fn rest(home: &TestHome) -> StatusReply {
     let patience = Instant::now() + PATIENCE;
     loop {
-        let Ok(Reply::Status(status)) = home.connect().unwrap().ask(&Request::Status) else { panic!("no status") };
+        let Ok(Reply::Status(status)) = home.connect().unwrap().ask(&Request::Status) else {
+            panic!("no status")
+        };
         if (status.index_behind, status.degraded.is_empty()) == (0, true) {
             // Merges of the index go on a little longer.
             std::thread::sleep(Duration::from_secs(3));
@@ -591,7 +663,9 @@ fn memory(pid: u32, name: &str) -> f64 {
 
 fn size_of_dir(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
-    entries.map(|e| if e.path().is_dir() { size_of_dir(&e.path()) } else { e.metadata().unwrap().len() }).sum()
+    entries
+        .map(|e| if e.path().is_dir() { size_of_dir(&e.path()) } else { e.metadata().unwrap().len() })
+        .sum()
 }
 
 /// Cores, memory, system, disk, day.
@@ -607,7 +681,11 @@ fn machine() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     let place = std::env::temp_dir();
     // Linux's number of tmpfs.
-    let kind = if rustix::fs::statfs(&place).is_ok_and(|s| s.f_type == 0x0102_1994) { ", which is in memory" } else { "" };
+    let kind = if rustix::fs::statfs(&place).is_ok_and(|s| s.f_type == 0x0102_1994) {
+        ", which is in memory"
+    } else {
+        ""
+    };
     format!(
         "{cores} cores ({}), {:.0} GB of memory, Linux {}, homes in {}{kind}, {}; the machine is shared, so medians and \
          ratios are worth more than single figures",

@@ -59,7 +59,6 @@ pub(crate) struct Note {
     /// Relative to the directory, with its ending.
     pub(crate) path: String,
     pub(crate) title: String,
-    pub(crate) tags: Vec<&'static str>,
     pub(crate) frontmatter: String,
     pub(crate) body: String,
     /// A word that only this note has.
@@ -111,11 +110,13 @@ impl Notes {
         let _ = write!(title, " {} {}", self.topic(&mut dice), self.topic(&mut dice));
         let path = format!("area-{:02}/{}-{n:06}.md", n % 97, title.to_lowercase().replace(' ', "-"));
         let _ = write!(title, " with {name}");
-        let mut tags: Vec<&str> = (0..1 + dice.below(3)).map(|_| self.tags[dice.zipf(self.tags.len())]).collect();
+        let mut tags: Vec<&str> =
+            (0..1 + dice.below(3)).map(|_| self.tags[dice.zipf(self.tags.len())]).collect();
         tags.sort_unstable();
         tags.dedup();
         let mut frontmatter = format!("title: {title}\ntags: [{}]\n", tags.join(", "));
-        let date = format!("20{:02}-{:02}-{:02}", 15 + dice.below(11), 1 + dice.below(12), 1 + dice.below(28));
+        let date =
+            format!("20{:02}-{:02}-{:02}", 15 + dice.below(11), 1 + dice.below(12), 1 + dice.below(28));
         let _ = writeln!(frontmatter, "created: {date}");
         if dice.below(3) == 0 {
             let _ = writeln!(frontmatter, "source: https://example.org/{}/{n}", self.topic(&mut dice));
@@ -127,9 +128,10 @@ impl Notes {
             self.paragraph(&mut body, &mut dice, n);
         }
         if dice.below(8) == 0 {
-            let _ = writeln!(body, "## Timeline\n\n- {date} | {} [Source: {name}]", self.words[self.common + 3]);
+            let _ =
+                writeln!(body, "## Timeline\n\n- {date} | {} [Source: {name}]", self.words[self.common + 3]);
         }
-        Note { path, title, tags, frontmatter, body, name }
+        Note { path, title, frontmatter, body, name }
     }
 
     fn paragraph(&self, body: &mut String, dice: &mut Dice, n: usize) {
@@ -192,8 +194,9 @@ impl Notes {
 
 /// A name that no other number has, and that is no word.
 fn name(mut n: usize) -> String {
-    const PARTS: &[&str] =
-        &["ka", "lo", "mi", "ne", "ru", "sa", "te", "vo", "zu", "bri", "dra", "fel", "gon", "hul", "jam", "qua"];
+    const PARTS: &[&str] = &[
+        "ka", "lo", "mi", "ne", "ru", "sa", "te", "vo", "zu", "bri", "dra", "fel", "gon", "hul", "jam", "qua",
+    ];
     let mut out = String::from("Zy");
     for _ in 0..5 {
         out.push_str(PARTS[n % PARTS.len()]);
@@ -202,7 +205,7 @@ fn name(mut n: usize) -> String {
     out
 }
 
-fn capitalise(word: &mut String) {
+fn capitalise(word: &mut str) {
     if let Some(first) = word.get_mut(..1) {
         first.make_ascii_uppercase();
     }

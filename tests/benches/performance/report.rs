@@ -37,7 +37,15 @@ impl Samples {
 
 /// Three digits that matter.
 pub(crate) fn short(value: f64) -> String {
-    let places = if value.abs() < 0.1 { 3 } else if value.abs() < 10.0 { 2 } else if value.abs() < 100.0 { 1 } else { 0 };
+    let places = if value.abs() < 0.1 {
+        3
+    } else if value.abs() < 10.0 {
+        2
+    } else if value.abs() < 100.0 {
+        1
+    } else {
+        0
+    };
     format!("{value:.places$}")
 }
 
@@ -93,7 +101,9 @@ impl Table {
     }
 
     pub(crate) fn markdown(&self) -> String {
-        let mut out = String::from("| what | must reach | measured | met | at the least, same run | ratio |\n|---|---|---|---|---|---|\n");
+        let mut out = String::from(
+            "| what | must reach | measured | met | at the least, same run | ratio |\n|---|---|---|---|---|---|\n",
+        );
         let mut rows: Vec<&Row> = self.0.iter().collect();
         rows.sort_by_key(|row| row.place);
         for row in rows {

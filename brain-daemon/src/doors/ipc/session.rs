@@ -169,6 +169,10 @@ async fn work(
             }
         }
     };
+    if sink.gone.load(Ordering::Relaxed) {
+        // Part of an event may be on its way: nothing that follows could be understood.
+        return Err("the client took no answer");
+    }
     Ok(match outcome {
         Ok(Ok(reply)) => Answer::Reply(reply),
         Ok(Err(fault)) => Answer::Fault(fault),
