@@ -185,8 +185,8 @@ fn page(rows: &[Row]) -> String {
          as body, one configuration for every set, full text only (no vectors, no links). nDCG@10, recall and MRR are means \
          over the questions; the time is the median of one search without snippets, in microseconds, on the machine \
          that ran this.\n\n\
-         Repeat: `cargo bench -p brain-daemon --bench search_quality -- --write docs/search-quality.md`, with the sets in \
-         `../shared/data/retrieval` or where `BRAIN_RETRIEVAL_DATA` says.\n\n\
+         Repeat: `cargo bench -p brain-daemon --bench search_quality -- --write docs/search-quality.md`, with \
+         `BRAIN_RETRIEVAL_DATA` naming the directory of the sets.\n\n\
          | set | documents | questions | nDCG@10 | recall@5 | recall@10 | MRR@10 | median µs | to reach |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---|\n",
     );

@@ -41,7 +41,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
         settle(&home);
         let socket = home.socket();
         // Most soon after the first writes; a few when the index has been writing by itself.
-        let moment = if dice.one_in(40) {
+        let moment = if dice.one_in(100) {
             Duration::from_millis(4800 + dice.below(800))
         } else {
             Duration::from_micros((600 << dice.below(10)) + dice.below(4000))

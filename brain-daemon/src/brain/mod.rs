@@ -84,7 +84,7 @@ impl Brain {
         index.start(&store, &home.index(), &config)?;
         let brain = Self {
             dedup: Dedup::new(config.dedup_entries()),
-            outbox: Outbox::default(),
+            outbox: Outbox::new(home.pages()),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             home,

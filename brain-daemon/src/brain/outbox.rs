@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, SourceId};
 
@@ -20,6 +20,8 @@ const STRIPES: usize = 64;
 pub(super) struct Outbox {
     stripes: [Mutex<()>; STRIPES],
     failing: Mutex<HashMap<u64, Failure>>,
+    /// The default source's directory.
+    default_tree: Arc<Tree>,
 }
 
 /// Why a page's file is not as the store says.
@@ -30,9 +32,14 @@ struct Failure {
     foreign: bool,
 }
 
-impl Default for Outbox {
-    fn default() -> Self {
-        Self { stripes: std::array::from_fn(|_| Mutex::new(())), failing: Mutex::default() }
+impl Outbox {
+    /// For a brain whose default source is at `pages`.
+    pub(super) fn new(pages: PathBuf) -> Self {
+        Self {
+            stripes: std::array::from_fn(|_| Mutex::new(())),
+            failing: Mutex::default(),
+            default_tree: Arc::new(Tree::new(pages)),
+        }
     }
 }
 
@@ -196,14 +203,14 @@ impl Brain {
         Some(format!("{}{more}", first.message))
     }
 
-    fn tree(&self, source: &str) -> Result<Tree, String> {
+    fn tree(&self, source: &str) -> Result<Arc<Tree>, String> {
         if source == SourceId::DEFAULT {
-            return Ok(Tree::new(self.home.pages()));
+            return Ok(Arc::clone(&self.outbox.default_tree));
         }
         let reader = self.store.read(Visibility::All).map_err(|e| e.to_string())?;
         let sources = reader.sources().map_err(|e| e.to_string())?;
         let path =
             sources.into_iter().find(|(id, _)| id.as_str() == source).and_then(|(_, record)| record.path);
-        path.map(Tree::new).ok_or_else(|| format!("source \"{source}\" has no directory any more"))
+        path.map(|path| Arc::new(Tree::new(path))).ok_or_else(|| format!("source \"{source}\" has no directory any more"))
     }
 }

@@ -3,11 +3,16 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 /// The directory, beside the pages, that deleted files go to.
 pub const TRASH: &str = ".trash";
+
+/// How long a directory that was looked at needs no second look.
+const GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// How an attempt on a file ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +30,18 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
 }
 
 /// The directory of one source.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
+    /// The directory that was written to last, and when it was looked at.
+    last_dir: Mutex<Option<(PathBuf, Instant)>>,
 }
 
 impl Tree {
     /// The tree below `root`, which need not exist yet.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), last_dir: Mutex::default() }
     }
 
     /// The absolute place of a file.
@@ -60,15 +67,16 @@ impl Tree {
         };
         if !there {
             let dir = place.parent().unwrap_or(&self.root);
-            self.make_dir(dir)?;
+            self.ready(dir)?;
             let temporary = dir.join(format!(".brain-{tag}.tmp"));
             if let Err(error) = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, &place)) {
                 let _ = fs::remove_file(&temporary);
                 return Err(error);
             }
         }
-        // A copy in the trash is what a restore came from; a crash may have left it beside the file.
-        for trashed in self.trash_places(path) {
+        // A copy in the trash is what a restore came from; a crash may have left it beside the file. A new page has none.
+        let trashed = if ours.is_empty() { Vec::new() } else { self.trash_places(path) };
+        for trashed in trashed {
             if let Seen::File(found) = look(&trashed)?
                 && (ours.contains(&found) || found == wanted)
             {
@@ -145,6 +153,20 @@ impl Tree {
             places.insert(0, first);
         }
         places
+    }
+
+    /// Makes `dir`, unless it was made or found good a moment ago: looking takes longer than writing a page.
+    fn ready(&self, dir: &Path) -> io::Result<()> {
+        let now = Instant::now();
+        let fresh = |seen: &Option<(PathBuf, Instant)>| {
+            seen.as_ref().is_some_and(|(known, at)| known == dir && now.duration_since(*at) < GOOD_FOR)
+        };
+        if fresh(&self.last_dir.lock().unwrap_or_else(PoisonError::into_inner)) && dir.is_dir() {
+            return Ok(());
+        }
+        self.make_dir(dir)?;
+        *self.last_dir.lock().unwrap_or_else(PoisonError::into_inner) = Some((dir.to_owned(), now));
+        Ok(())
     }
 
     fn make_dir(&self, dir: &Path) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 
@@ -19,6 +20,9 @@ use super::{Draft, StoreError};
 /// The most jobs that share one commit. Enough to pay for a flush; and few enough that of many writers some are
 /// committed while the files of the others are written.
 const MAX_BATCH: usize = 32;
+
+/// How long a commit waits for writers who shared the one before.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// How many jobs may wait before a caller has to wait for room.
 const QUEUE: usize = 1024;
@@ -119,13 +123,25 @@ impl Drop for Writer {
 }
 
 fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
+    let mut last = 1;
     while let Ok(first) = jobs.recv() {
         let mut batch = vec![first];
-        while batch.len() < MAX_BATCH
-            && let Ok(job) = jobs.try_recv()
-        {
-            batch.push(job);
+        // Whoever shared the last commit is likely to be back in a moment; somebody alone never waits.
+        let gathered_by = Instant::now() + GATHER;
+        while batch.len() < MAX_BATCH {
+            let next = match jobs.try_recv() {
+                Ok(job) => Ok(job),
+                Err(_) if batch.len() < last => {
+                    jobs.recv_timeout(gathered_by.saturating_duration_since(Instant::now()))
+                }
+                Err(_) => break,
+            };
+            match next {
+                Ok(job) => batch.push(job),
+                Err(_) => break,
+            }
         }
+        last = batch.len();
         commit(shared, batch, hook);
     }
 }
