@@ -211,6 +211,7 @@ impl Brain {
         let sources = reader.sources().map_err(|e| e.to_string())?;
         let path =
             sources.into_iter().find(|(id, _)| id.as_str() == source).and_then(|(_, record)| record.path);
-        path.map(|path| Arc::new(Tree::new(path))).ok_or_else(|| format!("source \"{source}\" has no directory any more"))
+        path.map(|path| Arc::new(Tree::new(path)))
+            .ok_or_else(|| format!("source \"{source}\" has no directory any more"))
     }
 }
