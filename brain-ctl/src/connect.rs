@@ -235,8 +235,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("brain-{name}-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("bind");
+        let own = path.clone();
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
+            std::fs::remove_file(own)?;
             stream.write_all(&hello.to_bytes())?;
             if !hello.speaks_ours() {
                 return Ok(Vec::new());
@@ -297,8 +299,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("brain-stranger-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("bind");
+        let own = path.clone();
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
+            std::fs::remove_file(own)?;
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         });
         let missed = ask(&path, &mut Vec::new());
@@ -323,6 +327,7 @@ mod tests {
         });
         let begun = Instant::now();
         let mut second = open(&path).expect("waits");
+        std::fs::remove_file(&path).expect("remove");
         assert!(begun.elapsed() >= Duration::from_millis(90));
         assert!(second.write_all(b"connected").is_ok());
         drop((first, late.join()));
