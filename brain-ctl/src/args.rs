@@ -254,7 +254,12 @@ fn usage_fault(error: &clap::Error) -> Fault {
     let message: Vec<&str> = first.trim_start_matches("error: ").lines().map(str::trim).collect();
     let mut ways: Vec<String> = Vec::new();
     for line in paragraphs.flat_map(str::lines).map(str::trim) {
-        if let Some(tip) = line.strip_prefix("tip: ") {
+        if line.starts_with("tip: to pass '") {
+            // clap would repeat the first letters only.
+            ways.push(
+                "put `--` before words that begin with a dash: brain capture -- \"- buy milk\"".to_owned(),
+            );
+        } else if let Some(tip) = line.strip_prefix("tip: ") {
             ways.push(tip.to_owned());
         } else if let Some(usage) = line.strip_prefix("Usage: ")
             && ways.is_empty()
@@ -362,6 +367,8 @@ mod tests {
         ] {
             assert_eq!(wrong(args).code.exit(), Exit::Usage, "{args:?}");
         }
+        let dash = wrong(&["brain", "capture", "- buy milk"]).hint;
+        assert!(dash.as_ref().is_some_and(|hint| hint.contains("put `--` before")), "{dash:?}");
         assert_eq!(wrong(&["brain", "get", "Not A Slug"]).code, FaultCode::InvalidSlug);
         assert_eq!(wrong(&["brain", "get", "a", "--source", "Bad_Source"]).code, FaultCode::InvalidSource);
     }
