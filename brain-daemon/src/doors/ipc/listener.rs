@@ -77,7 +77,7 @@ impl Drop for Listener {
 
 /// Serves clients until `stop` is cancelled. Sessions run on `tracker` and end by themselves after that.
 ///
-/// When every place is taken, sessions that have nothing to say give theirs up; see [`session::run`].
+/// When every place is taken, sessions that have nothing to say give theirs up after a second.
 pub async fn serve(listener: Listener, brain: Arc<Brain>, tracker: TaskTracker, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(brain.config().connections()));
     let (crowd, crowded) = watch::channel(false);
