@@ -1,4 +1,4 @@
-//! Where things are: the home, the socket, the daemon's log. `decisions.md` section 1.
+//! Where things are: the home, the socket, the daemon's log. `docs/configuration.md` lists it.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! Where content comes from: words, a file, or standard input. `decisions.md` section 4.
+//! Where content comes from: words, a file, or standard input.
 
 use std::{
     ffi::OsString,

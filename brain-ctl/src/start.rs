@@ -1,4 +1,4 @@
-//! Starting a daemon when none answers. `decisions.md` section 2.
+//! Starting a daemon when none answers.
 //!
 //! Clients that find no daemon at the same moment take turns through a lock on `run/start.lock`, so that
 //! only one of them starts one and all of them find it.

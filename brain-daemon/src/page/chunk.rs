@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// What a chunk is meant to have, in characters.
 const TARGET: usize = 2000;
-/// What a chunk never has more of, in characters. Below the 2,499 of decisions 3, so that a text of 2,500 characters that
+/// What a chunk never has more of, in characters. Below the 2,499 that is promised, so that a text of 2,500 characters that
 /// lost a line end on its way still gives two chunks.
 const MOST: usize = 2400;
 /// Up to this length, in characters, two chunks are enough, each with room to choose its end.
@@ -32,7 +32,7 @@ struct Place {
     fences: Fences,
 }
 
-/// The chunks of `body` as byte ranges: contiguous, in order, covering all of it (decisions 3).
+/// The chunks of `body` as byte ranges: contiguous, in order, covering all of it.
 ///
 /// About 2,000 characters each, never more than 2,400; cut before headings, between paragraphs, lines, sentences, words, characters,
 /// in this order, and never inside a character. Up to 2,400 characters are one chunk, 2,500 to 4,000 exactly two. A body

@@ -15,7 +15,7 @@ pub struct TimelineEntry {
     pub source: Option<String>,
 }
 
-/// The timeline of `body` (decisions 3): lines `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** | text`, with
+/// The timeline of `body`: lines `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** | text`, with
 /// any of the bullets `-`, `*`, `+`, outside of fenced code, in the order of the page.
 ///
 /// A date that the calendar lacks (2024-02-30) or an empty text is no entry. A date and text that come again are left out.

@@ -10,7 +10,7 @@ pub const MAX_TITLE: usize = 80;
 /// No title needs more of its line than this many bytes.
 const LINE_BYTES: usize = 4096;
 
-/// A title for `body` (decisions 4): its first usable line without heading, list and quote marks, emphasis, and link targets, cut after
+/// A title for `body`: its first usable line without heading, list and quote marks, emphasis, and link targets, cut after
 /// [`MAX_TITLE`] characters, but never inside an emoji or between a letter and its mark. White space runs become one space.
 ///
 /// Rules, fences, setext underlines, comments, tables' rulers and link definitions are not usable. Code counts only when there is
