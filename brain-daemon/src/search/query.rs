@@ -1,4 +1,4 @@
-//! The language of questions (decisions, section 6): words, `"phrases"`, `-word`, `prefix*`, and `title:`, `tag:`,
+//! The language of questions (`docs/search.md`): words, `"phrases"`, `-word`, `prefix*`, and `title:`, `tag:`,
 //! `type:`, `source:`. Whatever does not parse is plain words; there are no errors.
 
 use super::token::{head, name_key};

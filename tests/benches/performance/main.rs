@@ -1,4 +1,4 @@
-//! Measures what issue 2 asks of speed and memory, each beside what it costs at the least on the same machine in the
+//! Measures what is promised of speed and memory, each beside what it costs at the least on the same machine in the
 //! same run, and prints a table.
 //!
 //! `.ci/measure performance` builds the programs and writes `docs/performance.md`. `--quick` is a smoke run with few
