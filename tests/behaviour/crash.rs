@@ -11,10 +11,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use brain_protocol::{
-    Capture, FaultCode, Get, Import, ImportReply, List, Origin, Page, PageRef, PageRow, Put, Reply, Request,
-    Search, Slug, Sort, WriteStatus,
+    FaultCode, Get, Import, ImportReply, List, Origin, Page, PageRef, PageRow, Put, Reply, Request, Search,
+    Slug, Sort, WriteStatus,
 };
-use brain_tests::{Client, PATIENCE, TestHome};
+use brain_tests::{Client, PATIENCE, TestHome, capture};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Clients that write at the same time.
@@ -424,15 +424,7 @@ impl Book {
         let wanted = State::Active(text.clone());
         if choice < 35 {
             let slug = inbox_slug(&text);
-            let request = Request::Capture(Capture {
-                content: text.content(),
-                origin: Origin::Stdin,
-                source: None,
-                slug: None,
-                page_type: None,
-                title: None,
-                tags: Vec::new(),
-            });
+            let request = capture(text.content());
             return (self.new_entry(slug), request, wanted);
         }
         let slug = Slug::parse(format!("crash/w{}/page-{}", self.writer, self.numbers)).unwrap();

@@ -290,3 +290,30 @@ fn an_emptied_file_is_what_a_power_loss_leaves_and_is_written_again() {
     assert_eq!(home.put("a", "two\n")["written"], true);
     assert!(fs::read_to_string(home.page_file("a")).unwrap().ends_with("two\n"));
 }
+
+#[test]
+fn a_large_index_is_built_anew_behind_the_daemon_and_misses_nothing_in_the_end() {
+    let home = TestHome::new();
+    let dir = home.outside().join("vault");
+    fs::create_dir_all(&dir).unwrap();
+    // More than the daemon catches up with before it is ready.
+    for n in 0..1500 {
+        fs::write(dir.join(format!("n{n}.md")), format!("a page about otters, number {n}\n")).unwrap();
+    }
+    home.json(["import", dir.to_str().unwrap()]);
+    home.json(["stop"]);
+    fs::remove_dir_all(home.path().join("index")).unwrap();
+    let _daemon = home.daemon();
+    home.put("late", "a walrus, written while the index was being built\n");
+    home.put("n7", "no longer about them, but about a heron\n");
+    home.json(["delete", "n8"]);
+    let patience = std::time::Instant::now() + brain_tests::PATIENCE;
+    while home.json(["status"])["degraded"] != serde_json::json!([]) {
+        assert!(std::time::Instant::now() < patience, "{}", home.log());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let found = |words: &str| home.json(["search", words])["hits"].as_array().unwrap().len();
+    assert_eq!((found("walrus"), found("heron"), found("\"number 1499\"")), (1, 1, 1));
+    assert_eq!((found("\"number 7\""), found("\"number 8\"")), (0, 0));
+    assert_eq!(home.json(["doctor"])["status"], "healthy");
+}

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brain_protocol::{Capture, Get, Import, Origin, PageRef, Reply, Request};
-use brain_tests::{TestHome, run};
+use brain_protocol::{Get, Import, PageRef, Reply, Request};
+use brain_tests::{TestHome, capture, run};
 
 /// What the contract gives a daemon from SIGTERM to its end.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -80,7 +80,7 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
                 let mut client = home.connect().unwrap();
                 for n in 0.. {
                     let text = format!("worker {worker} thought {n}");
-                    match client.try_ask(&capture(&text)) {
+                    match client.try_ask(&capture(text.as_str())) {
                         Some(Ok(Reply::Written(written))) => {
                             acknowledged.lock().unwrap().push((written.slug, text));
                         }
@@ -306,18 +306,6 @@ fn a_wrong_configuration_stops_the_start_and_the_client_shows_why() {
     }
     fs::remove_file(&config).unwrap();
     assert_eq!(home.json(["capture", "x"])["status"], "created", "mended, it works");
-}
-
-fn capture(text: &str) -> Request {
-    Request::Capture(Capture {
-        content: text.into(),
-        origin: Origin::Stdin,
-        source: None,
-        slug: None,
-        page_type: None,
-        title: None,
-        tags: Vec::new(),
-    })
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use brain_protocol::{
-    Answer, Capture, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, Origin, PROTOCOL, PageRef, Reply, Request,
-    Slug, decode, encode, read_frame, write_frame,
+    Answer, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, PROTOCOL, PageRef, Reply, Request, Slug, decode,
+    encode, read_frame, write_frame,
 };
-use brain_tests::{Client, PATIENCE, TestHome, program, run, skip};
+use brain_tests::{Client, PATIENCE, TestHome, capture, program, run, skip};
 
 fn raw(home: &TestHome) -> UnixStream {
     let stream = UnixStream::connect(home.socket()).unwrap();
@@ -221,7 +221,7 @@ fn many_connections_at_once_all_get_their_answers() {
                 for n in 0..5 {
                     let mut client = connect_patiently(home);
                     let text = format!("worker {worker} thought {n}");
-                    let Ok(Reply::Written(written)) = client.ask(&capture(&text)) else { panic!() };
+                    let Ok(Reply::Written(written)) = client.ask(&capture(text.as_str())) else { panic!() };
                     let get = Get { page: PageRef { source: None, slug: written.slug }, version: None };
                     let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else { panic!() };
                     assert_eq!(page.body, text);
@@ -305,16 +305,4 @@ fn another_user_is_refused_by_the_files_and_by_the_daemon() {
     let doctor = home.brain(["doctor", "--json"]);
     assert!(doctor.stdout.contains("others can open it"), "the doctor sees the mode: {doctor:?}");
     still_serves(&home);
-}
-
-fn capture(text: &str) -> Request {
-    Request::Capture(Capture {
-        content: text.into(),
-        origin: Origin::Stdin,
-        source: None,
-        slug: None,
-        page_type: None,
-        title: None,
-        tags: Vec::new(),
-    })
 }

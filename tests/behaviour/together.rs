@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brain_protocol::{
-    Capture, FaultCode, Get, Origin, PageRef, Put, Reply, Request, Slug, Tags, WriteStatus, Written,
+    FaultCode, Get, Origin, PageRef, Put, Reply, Request, Slug, Tags, WriteStatus, Written,
 };
-use brain_tests::{Client, TestHome};
+use brain_tests::{Client, TestHome, capture};
 
 fn page(slug: &str) -> PageRef {
     PageRef { source: None, slug: Slug::parse(slug).unwrap() }
@@ -70,18 +70,8 @@ fn the_same_text_from_many_clients_is_one_page_and_one_of_them_made_it() {
             scope.spawn(|| {
                 let mut client = home.connect().unwrap();
                 for n in 0..8 {
-                    let capture = Capture {
-                        content: format!("everybody's thought {n}").into_bytes(),
-                        origin: Origin::Stdin,
-                        source: None,
-                        slug: None,
-                        page_type: None,
-                        title: None,
-                        tags: Vec::new(),
-                    };
-                    let Ok(Reply::Written(written)) = client.ask(&Request::Capture(capture)) else {
-                        panic!()
-                    };
+                    let request = capture(format!("everybody's thought {n}"));
+                    let Ok(Reply::Written(written)) = client.ask(&request) else { panic!() };
                     seen.lock().unwrap().push((
                         n,
                         written.slug.to_string(),

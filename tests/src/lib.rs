@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
-    Answer, Fault, HELLO_LEN, Hello, Reply, Request, decode, encode, read_frame, write_frame,
+    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, decode, encode, read_frame, write_frame,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -402,4 +402,18 @@ pub fn shared_data(name: &str) -> Option<PathBuf> {
     }
     skip(&format!("{} is not there; set BRAIN_TEST_DATA to the test data", path.display()));
     None
+}
+
+/// A capture of these words as `brain capture --stdin` asks for it.
+#[must_use]
+pub fn capture(content: impl Into<Vec<u8>>) -> Request {
+    Request::Capture(Capture {
+        content: content.into(),
+        origin: Origin::Stdin,
+        source: None,
+        slug: None,
+        page_type: None,
+        title: None,
+        tags: Vec::new(),
+    })
 }

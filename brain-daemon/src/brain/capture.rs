@@ -70,13 +70,9 @@ impl Brain {
         let settled = match &prepared.known {
             Some(slug) => match reader.page(&prepared.source, slug)? {
                 Some(record) if record.content_hash == hash => {
-                    let content = reader.content(record.id)?;
-                    match merged(&prepared, &record, stored_document(&content)?) {
-                        Some(_) => None,
-                        None => {
-                            Some(unchanged(slug.clone(), record, &stored_document(&content)?.frontmatter))
-                        }
-                    }
+                    let mut page = stored_document(&reader.content(record.id)?)?;
+                    let adds = merge(&prepared, &record, &mut page.frontmatter);
+                    (!adds).then(|| unchanged(slug.clone(), record, &page.frontmatter))
                 }
                 _ => None,
             },
@@ -146,21 +142,16 @@ fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> 
     }
     if !request.tags.is_empty() {
         let mut tags = frontmatter.tags();
-        for tag in clean_tags(&request.tags)? {
-            if !tags.contains(&tag) {
-                tags.push(tag);
-            }
-        }
+        add_tags(&mut tags, clean_tags(&request.tags)?);
         frontmatter.set_list("tags", &tags);
     }
     Ok(())
 }
 
-/// The existing page with what this capture adds to it, or `None` when it adds nothing. The title of a recapture
-/// counts only when it was given: the page may have got a better one since.
-fn merged(prepared: &Prepared, existing: &PageRecord, mut page: Document) -> Option<Document> {
+/// Adds to the existing page's frontmatter what this capture says beyond it; whether that was anything. The title of a
+/// recapture counts only when it was given: the page may have got a better one since.
+fn merge(prepared: &Prepared, existing: &PageRecord, page: &mut Frontmatter) -> bool {
     let input = &prepared.document.frontmatter;
-    let mut changed = false;
     let derived_title = title_of(&Frontmatter::empty(), &prepared.document.body);
     let mut except = vec!["tags"];
     except.extend(STAMPS);
@@ -170,30 +161,34 @@ fn merged(prepared: &Prepared, existing: &PageRecord, mut page: Document) -> Opt
     if !prepared.typed || type_of(input) == existing.page_type {
         except.push("type");
     }
-    changed |= page.frontmatter.adopt(input, &except);
-    let mut tags = page.frontmatter.tags();
+    let adopted = page.adopt(input, &except);
+    let mut tags = page.tags();
+    let tagged = add_tags(&mut tags, input.tags());
+    if tagged {
+        page.set_list("tags", &tags);
+    }
+    adopted || tagged
+}
+
+/// Adds those that are not there; whether there were any.
+fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
     let before = tags.len();
-    for tag in input.tags() {
+    for tag in more {
         if !tags.contains(&tag) {
             tags.push(tag);
         }
     }
-    if tags.len() > before {
-        page.frontmatter.set_list("tags", &tags);
-        changed = true;
-    }
-    changed.then_some(page)
+    tags.len() > before
 }
 
 /// In the writer: finds the capture's place and does what is to do there.
 fn apply(draft: &mut Draft<'_>, prepared: &Prepared) -> Result<Outcome, StoreError> {
     let (slug, existing) = place(draft, prepared)?;
     if let Some(record) = existing.filter(|r| r.deleted_at.is_none() && r.content_hash == prepared.hash) {
-        let page = stored_document(&draft.content(record.id)?)?;
-        let frontmatter = page.frontmatter.clone();
-        let Some(mut page) = merged(prepared, &record, page) else {
-            return Ok(unchanged(slug, record, &frontmatter));
-        };
+        let mut page = stored_document(&draft.content(record.id)?)?;
+        if !merge(prepared, &record, &mut page.frontmatter) {
+            return Ok(unchanged(slug, record, &page.frontmatter));
+        }
         stamp_capture(&mut page.frontmatter, prepared.now);
         return write(draft, prepared, slug, page);
     }

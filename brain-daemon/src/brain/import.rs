@@ -81,9 +81,9 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<ImportReply, Fault> {
         let began = Instant::now();
-        let dir = self.directory(&request.path)?;
-        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
         let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
+        let dir = directory(&request.path, &own)?;
+        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
         let found = files::markdown_files(&dir, &own);
         let mut tally = Tally::default();
         for (path, reason) in found.unreadable {
@@ -121,29 +121,6 @@ impl Brain {
             warnings: tally.warnings,
             took_ms: began.elapsed().as_millis() as u64,
         })
-    }
-
-    /// The directory to import: there, readable, and not brain's own.
-    fn directory(&self, path: &str) -> Result<PathBuf, Fault> {
-        let shown = Path::new(path);
-        let dir = shown.canonicalize().map_err(|e| {
-            let code =
-                if e.kind() == std::io::ErrorKind::NotFound { FaultCode::NotFound } else { FaultCode::Io };
-            Fault::new(code, format!("cannot import {path}: {e}"))
-                .hint("give a directory that the daemon can read")
-        })?;
-        if !dir.is_dir() {
-            let message = format!("{path} is not a directory");
-            return Err(Fault::new(FaultCode::Usage, message)
-                .hint(format!("for one file: `brain capture --file {path}`")));
-        }
-        let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
-        if dir.starts_with(&own) {
-            let message = format!("{path} is inside brain's own home");
-            return Err(Fault::new(FaultCode::Usage, message)
-                .hint("import the directory that your notes came from; to take in the files of a lost store, move its pages/ elsewhere first"));
-        }
-        Ok(dir)
     }
 
     /// Reads and parses files on all cores.
@@ -256,6 +233,27 @@ impl Brain {
             .warnings
             .extend(problems.into_iter().take(room).map(|p| format!("stored, but its file is not: {p}")));
     }
+}
+
+/// The directory to import: there, readable, and not in brain's `own` home.
+fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
+    let shown = Path::new(path);
+    let dir = shown.canonicalize().map_err(|e| {
+        let code = if e.kind() == std::io::ErrorKind::NotFound { FaultCode::NotFound } else { FaultCode::Io };
+        Fault::new(code, format!("cannot import {path}: {e}"))
+            .hint("give a directory that the daemon can read")
+    })?;
+    if !dir.is_dir() {
+        let message = format!("{path} is not a directory");
+        return Err(Fault::new(FaultCode::Usage, message)
+            .hint(format!("for one file: `brain capture --file {path}`")));
+    }
+    if dir.starts_with(own) {
+        let message = format!("{path} is inside brain's own home");
+        return Err(Fault::new(FaultCode::Usage, message)
+            .hint("import the directory that your notes came from; to take in the files of a lost store, move its pages/ elsewhere first"));
+    }
+    Ok(dir)
 }
 
 /// Cuts the files into batches of [`BATCH`] files and about [`BATCH_BYTES`] at the most.

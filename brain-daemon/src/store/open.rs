@@ -163,7 +163,8 @@ pub struct ReaderMaker {
 }
 
 impl ReaderMaker {
-    /// A snapshot, as from [`Store::read`].
+    /// A snapshot, as from [`Store::read`], but without opening a failed file again: that waits for the writer, who may be
+    /// the one that asks.
     ///
     /// # Errors
     /// When the store cannot be read.
