@@ -9,7 +9,7 @@ use super::intake::{
 use super::{Brain, Caller};
 use crate::clock::{day, rfc3339};
 use crate::page::{Document, Frontmatter, content_digest, hex};
-use crate::store::{Applied, Draft, Hash, PageRecord, Provenance, StoreError};
+use crate::store::{Applied, Draft, Hash, NewPage, PageRecord, Provenance, StoreError};
 
 /// Types that people are expected to use; others are taken with a warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
@@ -31,6 +31,14 @@ struct Prepared {
     hash: Hash,
     provenance: Provenance,
     now: i64,
+}
+
+/// A page that only has to be stored.
+#[derive(Clone)]
+struct Finished {
+    slug: Slug,
+    page: NewPage,
+    captured_at: Option<String>,
 }
 
 /// What became of a capture.
@@ -83,7 +91,15 @@ impl Brain {
         let automatic = prepared.slug.is_none();
         let outcome = match settled {
             Some(outcome) => outcome,
-            None => self.store.write(move |draft| apply(draft, &prepared))?,
+            None => {
+                // Worked out here for the slug that it gets as a rule, so that the one writer has only to store it.
+                let slug = match &prepared.slug {
+                    Some(slug) => slug.clone(),
+                    None => inbox_slug(&day(now), &hash, 0)?,
+                };
+                let likely = prepared.finish(slug, prepared.document.clone())?;
+                self.store.write(move |draft| apply(draft, &prepared, &likely))?
+            }
         };
         let record = &outcome.applied.record;
         if automatic {
@@ -181,30 +197,34 @@ fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
     tags.len() > before
 }
 
-/// In the writer: finds the capture's place and does what is to do there.
-fn apply(draft: &mut Draft<'_>, prepared: &Prepared) -> Result<Outcome, StoreError> {
-    let (slug, existing) = place(draft, prepared)?;
-    if let Some(record) = existing.filter(|r| r.deleted_at.is_none() && r.content_hash == prepared.hash) {
-        let mut page = stored_document(&draft.content(record.id)?)?;
-        if !merge(prepared, &record, &mut page.frontmatter) {
-            return Ok(unchanged(slug, record, &page.frontmatter));
-        }
-        stamp_capture(&mut page.frontmatter, prepared.now);
-        return write(draft, prepared, slug, page);
+impl Prepared {
+    /// Makes a page of `document`, with the stamps of this capture where it has none.
+    fn finish(&self, slug: Slug, mut document: Document) -> Result<Finished, Fault> {
+        let now = rfc3339(self.now);
+        let mut stamps = vec![("captured_at", now.as_str()), ("captured_via", CAPTURE_CLI.kind)];
+        stamps.retain(|(key, _)| document.frontmatter.get(key).is_none());
+        document.frontmatter.set_all(&stamps);
+        let captured_at = document.frontmatter.get("captured_at");
+        let page = new_page(&slug, document, self.provenance.clone(), self.slug.is_none())?;
+        Ok(Finished { slug, page, captured_at })
     }
-    let mut document = prepared.document.clone();
-    stamp_capture(&mut document.frontmatter, prepared.now);
-    write(draft, prepared, slug, document)
 }
 
-fn write(
-    draft: &mut Draft<'_>,
-    prepared: &Prepared,
-    slug: Slug,
-    document: Document,
-) -> Result<Outcome, StoreError> {
-    let captured_at = document.frontmatter.get("captured_at");
-    let page = new_page(&slug, document, prepared.provenance.clone(), prepared.slug.is_none())?;
+/// In the writer: finds the capture's place and does what is to do there.
+fn apply(draft: &mut Draft<'_>, prepared: &Prepared, likely: &Finished) -> Result<Outcome, StoreError> {
+    let (slug, existing) = place(draft, prepared)?;
+    let finished = match existing {
+        Some(record) if record.deleted_at.is_none() && record.content_hash == prepared.hash => {
+            let mut page = stored_document(&draft.content(record.id)?)?;
+            if !merge(prepared, &record, &mut page.frontmatter) {
+                return Ok(unchanged(slug, record, &page.frontmatter));
+            }
+            prepared.finish(slug, page)?
+        }
+        _ if slug == likely.slug => likely.clone(),
+        _ => prepared.finish(slug, prepared.document.clone())?,
+    };
+    let Finished { slug, page, captured_at } = finished;
     let applied = draft.write_page(&prepared.source, &slug, page, prepared.now)?;
     Ok(Outcome { slug, applied, captured_at })
 }
@@ -242,15 +262,6 @@ fn place(draft: &Draft<'_>, prepared: &Prepared) -> Result<(Slug, Option<PageRec
     )
     .hint("give it a slug: `--slug inbox/<name>`")
     .into())
-}
-
-fn stamp_capture(frontmatter: &mut Frontmatter, now: i64) {
-    if frontmatter.get("captured_at").is_none() {
-        frontmatter.set("captured_at", &rfc3339(now));
-    }
-    if frontmatter.get("captured_via").is_none() {
-        frontmatter.set("captured_via", CAPTURE_CLI.kind);
-    }
 }
 
 fn empty(document: &Document) -> Fault {

@@ -149,9 +149,11 @@ pub(super) fn title_of(frontmatter: &Frontmatter, body: &str) -> String {
 
 /// Writes the stamps of a put into a page's frontmatter.
 pub(super) fn stamp(frontmatter: &mut Frontmatter, door: &Door, now: i64) {
-    frontmatter.set("ingested_via", door.via);
-    frontmatter.set("ingested_at", &rfc3339(now));
-    frontmatter.set("source_kind", door.kind);
+    frontmatter.set_all(&[
+        ("ingested_via", door.via),
+        ("ingested_at", &rfc3339(now)),
+        ("source_kind", door.kind),
+    ]);
 }
 
 /// A stored page as a document. What was stored was parsed before, so a failure is damage.

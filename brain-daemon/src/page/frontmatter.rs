@@ -198,7 +198,19 @@ impl Frontmatter {
     /// The result may be longer than [`MAX_FRONTMATTER`]: whoever sets long texts checks that.
     pub fn set(&mut self, key: &str, value: &str) {
         if self.get(key).as_deref() != Some(value) {
-            self.put(key, Some(&format!("{}: {}\n", yaml::scalar(key), yaml::scalar(value))));
+            self.put(key, Some(&line(key, value)));
+        }
+    }
+
+    /// Sets several keys, each like [`Frontmatter::set`]. The text is read again once for all that are new.
+    pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
+        let (there, new): (Vec<_>, Vec<_>) = pairs.iter().partition(|(key, _)| self.value(key).is_some());
+        for (key, value) in there {
+            self.set(key, value);
+        }
+        if let Some((first, _)) = new.first() {
+            let lines: String = new.iter().map(|(key, value)| line(key, value)).collect();
+            self.put(first, Some(&lines));
         }
     }
 
@@ -322,6 +334,10 @@ impl Frontmatter {
             self.raw = raw;
         }
     }
+}
+
+fn line(key: &str, value: &str) -> String {
+    format!("{}: {}\n", yaml::scalar(key), yaml::scalar(value))
 }
 
 /// A tag as it is stored and compared: without leading `#`, trimmed, NFC, lower case.
@@ -496,6 +512,14 @@ mod tests {
             let others: Vec<_> = before.keys().filter(|k| **k != key).map(|k| (k.to_owned(), before.list(k))).collect();
             let mut f = before.clone();
             f.set(&key, &value);
+            let mut both = before.clone();
+            both.set_all(&[(&key, &value), ("z", "1"), ("y", &value)]);
+            for (k, text) in [("z", "1"), ("y", value.as_str())] {
+                f.set(k, text);
+            }
+            prop_assert_eq!(&both, &f);
+            f.remove("z");
+            f.remove("y");
             prop_assert_eq!(f.get(&key), Some(value));
             for (k, list) in &others {
                 prop_assert_eq!(&f.list(k), list);

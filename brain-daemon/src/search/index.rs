@@ -195,6 +195,15 @@ impl Shared {
         drop(old);
     }
 
+    /// Puts the same state of the disk index in place, in other segments.
+    pub(super) fn merged(&self, searcher: Searcher) {
+        let old = {
+            let mut state = self.state();
+            std::mem::replace(&mut Arc::make_mut(&mut state.view).searcher, searcher)
+        };
+        drop(old);
+    }
+
     /// Notes that the disk did not take a commit.
     pub(super) fn failed(&self, problem: String) {
         tracing::warn!(problem, "the search index cannot be written; trying again later");
@@ -427,6 +436,12 @@ impl Index {
         let replaced = view.overlay.keys().filter(|id| self.is_on_disk(&view.searcher, **id)).count() as u64;
         let new = view.overlay.values().filter(|slot| slot.entry.is_some()).count() as u64;
         (view.searcher.num_docs() + new).saturating_sub(replaced)
+    }
+
+    /// How many segments a search looks through.
+    #[cfg(test)]
+    pub(super) fn segments(&self) -> usize {
+        self.shared.view().searcher.segment_readers().len()
     }
 
     fn is_on_disk(&self, searcher: &Searcher, id: u64) -> bool {

@@ -2,14 +2,18 @@
 //! enough has gathered, and tries again when the disk does not take it.
 
 use std::{
-    collections::VecDeque,
-    sync::Arc,
+    collections::{HashSet, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use tantivy::{
     Index as Tantivy, IndexReader, IndexWriter, TantivyDocument, Term,
-    indexer::{IndexWriterOptions, LogMergePolicy},
+    index::SegmentMeta,
+    indexer::{IndexWriterOptions, LogMergePolicy, MergeCandidate, MergePolicy},
 };
 
 use super::{
@@ -25,6 +29,12 @@ const TAKE: usize = 256;
 const GATHER: Duration = Duration::from_millis(20);
 /// The longest pause between two tries to write.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// While changes pour in, so many segments may stand side by side before they are merged.
+const MAX_UNMERGED: usize = 50;
+/// How long after a commit the indexer first looks whether segments were merged; each look doubles it.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// After a pause of this length there is no further look.
+const LAST_LOOK: Duration = Duration::from_secs(32);
 /// tantivy's least: an arena that is given back after every commit.
 const ARENA_BYTES: usize = 15_000_000;
 
@@ -49,6 +59,20 @@ pub(super) struct Indexer {
     retry_at: Option<Instant>,
     /// After changes were let go of: what the index may claim to have.
     frozen: Option<u64>,
+    /// Whether changes pour in, for the [`Patient`] merge policy.
+    pouring: Arc<AtomicBool>,
+    /// When to look for merged segments, and the pause before that.
+    look: Option<(Instant, Duration)>,
+}
+
+/// What the indexer does next.
+enum Task {
+    /// Hand over what was taken.
+    Feed,
+    /// That, and commit.
+    Commit,
+    /// Let searches see merged segments.
+    Look,
 }
 
 impl Indexer {
@@ -76,15 +100,24 @@ impl Indexer {
             pause: Duration::ZERO,
             retry_at: None,
             frozen: None,
+            pouring: Arc::default(),
+            look: None,
         }
     }
 
     /// Works until it is told to stop.
     pub(super) fn run(mut self) {
-        while let Some(due) = self.take() {
-            let result = guarded(|| {
-                self.feed()?;
-                if due { self.commit() } else { Ok(()) }
+        while let Some(task) = self.take() {
+            let result = guarded(|| match task {
+                Task::Feed => self.feed(),
+                Task::Commit => {
+                    self.feed()?;
+                    self.commit()
+                }
+                Task::Look => {
+                    self.look();
+                    Ok(())
+                }
             });
             if let Err(problem) = result {
                 self.fail(problem);
@@ -95,8 +128,8 @@ impl Indexer {
         self.shared.ended();
     }
 
-    /// Waits for work and takes it; whether to commit now. `None` at the end.
-    fn take(&mut self) -> Option<bool> {
+    /// Waits for work and takes it. `None` at the end.
+    fn take(&mut self) -> Option<Task> {
         let shared = Arc::clone(&self.shared);
         let options = &shared.options;
         let mut state = shared.state();
@@ -120,7 +153,11 @@ impl Indexer {
                 if retrying && self.bytes > options.overlay_bytes {
                     self.let_go();
                 }
-                return Some(bulk && self.queue.len() >= options.commit_changes_bulk && !retrying);
+                let commit = bulk && self.queue.len() >= options.commit_changes_bulk && !retrying;
+                if commit {
+                    self.pouring.store(true, Ordering::Relaxed);
+                }
+                return Some(if commit { Task::Commit } else { Task::Feed });
             }
             let mut due = None;
             let sooner = |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
@@ -133,6 +170,12 @@ impl Indexer {
                     state.flush = 0;
                     shared.got_on();
                 }
+                if let Some((at, _)) = self.look {
+                    if at <= now {
+                        return Some(Task::Look);
+                    }
+                    sooner(&mut due, at);
+                }
             } else {
                 let idle = now.saturating_duration_since(state.last_push);
                 let oldest = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
@@ -142,7 +185,10 @@ impl Indexer {
                     || (!retrying
                         && (enough || oldest >= options.commit_after || idle >= options.commit_when_idle))
                 {
-                    return Some(true);
+                    let pouring =
+                        self.queue.len() >= options.commit_changes && idle < options.commit_when_idle;
+                    self.pouring.store(pouring && !flushing, Ordering::Relaxed);
+                    return Some(Task::Commit);
                 }
                 sooner(&mut due, now + (GATHER * 10).min(options.commit_when_idle));
             }
@@ -162,7 +208,8 @@ impl Indexer {
             return Ok(());
         }
         if self.writer.is_none() {
-            self.writer = Some(open_writer(&self.tantivy).map_err(|e| e.to_string())?);
+            self.writer =
+                Some(open_writer(&self.tantivy, Arc::clone(&self.pouring)).map_err(|e| e.to_string())?);
             self.fed = 0;
         }
         let Some(writer) = &self.writer else { return Ok(()) };
@@ -200,8 +247,36 @@ impl Indexer {
         self.since = None;
         self.pause = Duration::ZERO;
         self.retry_at = None;
+        self.look = Some((Instant::now() + FIRST_LOOK, FIRST_LOOK));
         self.shared.committed(searcher, languages, last, seq);
         Ok(())
+    }
+
+    /// Lets searches see the segments that were merged since the last commit: fewer are searched faster, and the old
+    /// ones can go.
+    fn look(&mut self) {
+        let Some((_, pause)) = self.look.take() else { return };
+        let seen: HashSet<_> =
+            self.reader.searcher().segment_readers().iter().map(tantivy::SegmentReader::segment_id).collect();
+        let merged = match self.tantivy.searchable_segment_ids() {
+            Ok(ids) if ids.iter().copied().collect::<HashSet<_>>() == seen => Ok(false),
+            Ok(_) => self.reader.reload().map(|()| true),
+            Err(error) => Err(error),
+        };
+        let pause = match merged {
+            Ok(true) => {
+                self.shared.merged(self.reader.searcher());
+                FIRST_LOOK
+            }
+            Ok(false) => pause * 2,
+            Err(error) => {
+                tracing::debug!(%error, "no look at the index");
+                pause * 2
+            }
+        };
+        if pause <= LAST_LOOK {
+            self.look = Some((Instant::now() + pause, pause));
+        }
     }
 
     /// Takes the writer away and tries again later with a new one.
@@ -236,7 +311,23 @@ impl Indexer {
     }
 }
 
-fn open_writer(tantivy: &Tantivy) -> tantivy::Result<IndexWriter> {
+/// Merges when there is time: merging what pours in costs as much as indexing it.
+#[derive(Debug)]
+struct Patient {
+    pouring: Arc<AtomicBool>,
+    policy: LogMergePolicy,
+}
+
+impl MergePolicy for Patient {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        if self.pouring.load(Ordering::Relaxed) && segments.len() < MAX_UNMERGED {
+            return Vec::new();
+        }
+        self.policy.compute_merge_candidates(segments)
+    }
+}
+
+fn open_writer(tantivy: &Tantivy, pouring: Arc<AtomicBool>) -> tantivy::Result<IndexWriter> {
     let options = IndexWriterOptions::builder()
         .num_worker_threads(1)
         .memory_budget_per_thread(ARENA_BYTES)
@@ -247,7 +338,7 @@ fn open_writer(tantivy: &Tantivy) -> tantivy::Result<IndexWriter> {
     policy.set_min_num_segments(6);
     policy.set_min_layer_size(2_000);
     policy.set_del_docs_ratio_before_merge(0.3);
-    writer.set_merge_policy(Box::new(policy));
+    writer.set_merge_policy(Box::new(Patient { pouring, policy }));
     // tantivy 0.27 gives a writer's first operation the number of the last commit. A merge of what was committed then
     // takes that operation for one of the past, and a page whose deletion it is may stay. So nothing goes first.
     writer.run([])?;
@@ -287,7 +378,7 @@ mod tests {
         let id = schema.add_u64_field("id", INDEXED);
         let tantivy = Tantivy::create_in_ram(schema.build());
         let term = |number| Term::from_field_u64(id, number);
-        let mut writer = open_writer(&tantivy).unwrap();
+        let mut writer = open_writer(&tantivy, Arc::default()).unwrap();
         writer.set_merge_policy(Box::new(NoMergePolicy));
         let mut segment_of = |numbers: &[u64]| {
             numbers.iter().for_each(|number| _ = writer.add_document(doc!(id => *number)).unwrap());
@@ -301,7 +392,7 @@ mod tests {
         writer.commit().unwrap();
         drop(writer);
 
-        let mut writer = open_writer(&tantivy).unwrap();
+        let mut writer = open_writer(&tantivy, Arc::default()).unwrap();
         writer.set_merge_policy(Box::new(NoMergePolicy));
         writer.delete_term(term(2));
         writer.merge(&[whole, deleted_from]).wait().unwrap();

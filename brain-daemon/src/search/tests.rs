@@ -566,3 +566,19 @@ proptest! {
         prop_assert_eq!(before, after);
     }
 }
+
+#[test]
+fn merged_segments_are_searched_without_another_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    for id in 1..=6 {
+        index.push(vec![note(id, "harbour")]);
+        index.flush().unwrap();
+    }
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while index.segments() >= 6 {
+        assert!(std::time::Instant::now() < until, "still {} segments", index.segments());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(sorted(&index, "harbour"), (1..=6).collect::<Vec<_>>());
+}
