@@ -1,13 +1,15 @@
 //! `import`: a directory of markdown, once.
 //!
-//! Files are read and worked out on all cores, stored in batches of one commit each, and written below `pages/` after their
+//! Files are read and worked out on all cores while the batch before is stored in one commit, and written below `pages/` after their
 //! commit. A file that fails is reported and the rest goes on. What was stored stays when the import ends early, and
 //! importing again goes on from there, because a page that is there just so is left alone.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use brain_protocol::{
@@ -27,6 +29,8 @@ const BATCH: usize = 500;
 const BATCH_BYTES: u64 = 8_000_000;
 /// How many failures a reply names.
 const MAX_NAMED: usize = 1000;
+/// How many files that could not be written a reply names.
+const MAX_WARNINGS: usize = 20;
 
 /// A file to import: its path in the directory, its place, and the slug it gets.
 type Source = (String, PathBuf, Slug);
@@ -59,8 +63,22 @@ impl Tally {
         }
     }
 
+    /// The file, if it can be stored.
+    fn keep(&mut self, file: Result<Ready, ImportFailure>) -> Option<Ready> {
+        file.map_err(|ImportFailure { path, reason }| self.fail(path, reason)).ok()
+    }
+
     fn blank(&mut self, path: String) {
         self.fail(path, "it is empty, and would blank the page of that slug");
+    }
+
+    /// Takes the problems of a thread that wrote files.
+    fn warn(&mut self, written: Option<ScopedJoinHandle<'_, Vec<String>>>) {
+        let Some(written) = written else { return };
+        let problems = written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let room = MAX_WARNINGS.saturating_sub(self.warnings.len());
+        self.warnings
+            .extend(problems.into_iter().take(room).map(|p| format!("stored, but its file is not: {p}")));
     }
 
     fn count(&mut self, status: WriteStatus) {
@@ -93,19 +111,38 @@ impl Brain {
         let total = all as u64;
         let files = one_slug_each(found.files, &mut tally);
         let mut done = total - files.len() as u64;
-        for batch in batches(&files) {
-            if !progress.at(done, total) || self.is_stopping() {
-                let message = format!("the import ended early, after {done} of {total} files");
-                return Err(Fault::new(FaultCode::Cancelled, message)
-                    .hint("what was imported stays; import the directory again to go on"));
+        let now = self.clock.now();
+        std::thread::scope(|scope| {
+            // While a batch is stored the next one is read, and the files of the one before are written.
+            let (send, batches_read) = sync_channel(0);
+            let batches = batches(&files);
+            scope.spawn(move || {
+                // Nobody takes it when the import has ended early.
+                batches.into_iter().all(|batch| send.send(read_batch(batch, now)).is_ok())
+            });
+            let mut writing: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
+            for batch in batches_read {
+                if !progress.at(done, total) || self.is_stopping() {
+                    let message = format!("the import ended early, after {done} of {total} files");
+                    return Err(Fault::new(FaultCode::Cancelled, message)
+                        .hint("what was imported stays; import the directory again to go on"));
+                }
+                let count = batch.len() as u64;
+                let ready = batch.into_iter().filter_map(|file| tally.keep(file)).collect();
+                let stored = self.store_batch(&source, ready, request.dry_run, &mut tally);
+                let changed = stored.map_err(|fault| Fault {
+                    message: format!("{}; {done} of {total} files were imported before that", fault.message),
+                    ..fault
+                })?;
+                let source = &source;
+                let written = writing.replace(scope.spawn(move || self.write_files(source, &changed)));
+                tally.warn(written);
+                self.index.wait();
+                done += count;
             }
-            let ready = self.work_out(batch, &mut tally);
-            self.store_batch(&source, ready, request.dry_run, &mut tally).map_err(|fault| Fault {
-                message: format!("{}; {done} of {total} files were imported before that", fault.message),
-                ..fault
-            })?;
-            done += batch.len() as u64;
-        }
+            tally.warn(writing);
+            Ok(())
+        })?;
         progress.at(total, total);
         Ok(ImportReply {
             status: if tally.failed_total == 0 { "done" } else { "partial" }.into(),
@@ -123,49 +160,18 @@ impl Brain {
         })
     }
 
-    /// Reads and parses files on all cores.
-    fn work_out(&self, batch: &[Source], tally: &mut Tally) -> Vec<Ready> {
-        let now = self.clock.now();
-        let next = AtomicUsize::new(0);
-        let results: Mutex<Vec<(usize, Result<Ready, String>)>> = Mutex::new(Vec::with_capacity(batch.len()));
-        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    let mut mine = Vec::new();
-                    loop {
-                        let i = next.fetch_add(1, Ordering::Relaxed);
-                        let Some((path, place, slug)) = batch.get(i) else { break };
-                        mine.push((i, ready(path, place, slug, now)));
-                    }
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(mine);
-                });
-            }
-        });
-        let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        results.sort_by_key(|(i, _)| *i);
-        let mut out = Vec::with_capacity(results.len());
-        for (i, result) in results {
-            match result {
-                Ok(ready) => out.push(ready),
-                Err(reason) => tally.fail(batch[i].0.clone(), reason),
-            }
-        }
-        out
-    }
-
-    /// Stores a batch in one commit and writes its files.
+    /// Stores a batch in one commit; the pages whose files are to be written.
     fn store_batch(
         &self,
         source: &SourceId,
         ready: Vec<Ready>,
         dry_run: bool,
         tally: &mut Tally,
-    ) -> Result<(), Fault> {
+    ) -> Result<Vec<PageRecord>, Fault> {
         let now = self.clock.now();
         let place = source.clone();
         if dry_run {
-            return self.compare(source, &ready, tally);
+            return self.compare(source, &ready, tally).map(|()| Vec::new());
         }
         let paths: Vec<String> = ready.iter().map(|r| r.path.clone()).collect();
         let applied = self.store.write(move |draft| {
@@ -194,9 +200,7 @@ impl Brain {
                 None => tally.blank(path),
             }
         }
-        self.write_files(source, &changed, tally);
-        self.index.wait();
-        Ok(())
+        Ok(changed)
     }
 
     /// What a dry run says: the same decisions, from a snapshot.
@@ -213,7 +217,8 @@ impl Brain {
         Ok(())
     }
 
-    fn write_files(&self, source: &SourceId, changed: &[PageRecord], tally: &mut Tally) {
+    /// Writes the files of stored pages; what went wrong.
+    fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
         let next = AtomicUsize::new(0);
         let problems: Mutex<Vec<String>> = Mutex::default();
         std::thread::scope(|scope| {
@@ -221,17 +226,13 @@ impl Brain {
                 scope.spawn(|| {
                     while let Some(record) = changed.get(next.fetch_add(1, Ordering::Relaxed)) {
                         if let Some(problem) = self.agree(source, record).problem {
-                            problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(problem);
+                            problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
                         }
                     }
                 });
             }
         });
-        let problems = problems.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let room = 20_usize.saturating_sub(tally.warnings.len());
-        tally
-            .warnings
-            .extend(problems.into_iter().take(room).map(|p| format!("stored, but its file is not: {p}")));
+        problems.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -270,6 +271,31 @@ fn batches(files: &[Source]) -> Vec<&[Source]> {
         out.push(&files[start..]);
     }
     out
+}
+
+/// Reads and parses files on all cores; in their order.
+fn read_batch(batch: &[Source], now: i64) -> Vec<Result<Ready, ImportFailure>> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(batch.len()));
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut mine = Vec::new();
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((path, place, slug)) = batch.get(i) else { break };
+                    let file = ready(path, place, slug, now)
+                        .map_err(|reason| ImportFailure { path: path.clone(), reason });
+                    mine.push((i, file));
+                }
+                results.lock().unwrap_or_else(PoisonError::into_inner).extend(mine);
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_unstable_by_key(|(i, _)| *i);
+    results.into_iter().map(|(_, file)| file).collect()
 }
 
 /// One file as a page.

@@ -30,13 +30,13 @@ const GATHER: Duration = Duration::from_millis(20);
 /// The longest pause between two tries to write.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// While changes pour in, so many segments may stand side by side before they are merged.
-const MAX_UNMERGED: usize = 50;
+const MAX_UNMERGED: usize = 100;
 /// How long after a commit the indexer first looks whether segments were merged; each look doubles it.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// After a pause of this length there is no further look.
 const LAST_LOOK: Duration = Duration::from_secs(32);
-/// tantivy's least: an arena that is given back after every commit.
-const ARENA_BYTES: usize = 15_000_000;
+/// An arena, given back after every commit. The larger it is, the fewer segments a bulk load leaves to merge.
+const ARENA_BYTES: usize = 32_000_000;
 
 pub(super) struct Indexer {
     shared: Arc<Shared>,
