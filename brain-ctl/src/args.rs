@@ -27,8 +27,6 @@ pub(crate) enum Group {
     Organising,
     /// The daemon and the programs.
     Service,
-    /// In no help.
-    Hidden,
 }
 
 impl Group {
@@ -189,10 +187,7 @@ pub(crate) fn tree() -> Command {
     // The arguments' own description comes with them: ours is set after it.
     let root = Shared::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
     let root = root.version(VERSION).subcommand_value_name("COMMAND");
-    root.subcommands(verbs::ALL.iter().map(|row| {
-        let hidden = row.group == Group::Hidden;
-        Command::new(row.name).about(row.about).hide(hidden).defer(row.build)
-    }))
+    root.subcommands(verbs::ALL.iter().map(|row| Command::new(row.name).about(row.about).defer(row.build)))
 }
 
 const ABOUT: &str = "A personal knowledge store";
@@ -318,7 +313,7 @@ mod tests {
         let text = overview(60);
         for row in verbs::ALL {
             let listed = text.lines().any(|line| line.starts_with(&format!("  {} ", row.name)));
-            assert_eq!(listed, row.group != Group::Hidden, "{}", row.name);
+            assert!(listed, "{}", row.name);
         }
         for line in text.lines() {
             assert!(line.chars().count() <= 60, "{line}");

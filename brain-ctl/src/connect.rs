@@ -281,7 +281,8 @@ mod tests {
         let Err(missed @ Missed::Mismatch(_)) = missed else { panic!("{missed:?}") };
         let fault = missed.into_fault(&path);
         assert_eq!(fault.code, FaultCode::ProtocolMismatch);
-        for part in [VERSION, "0.9.0.0", "protocol 1", "protocol 2", "77"] {
+        let (ours, theirs) = (format!("protocol {PROTOCOL}"), format!("protocol {}", PROTOCOL + 1));
+        for part in [VERSION, "0.9.0.0", &ours, &theirs, "77"] {
             assert!(fault.message.contains(part), "{}", fault.message);
         }
         assert!(fault.hint.is_some_and(|h| h.contains("brain stop")));

@@ -57,7 +57,7 @@ impl Context {
         })?;
         let home = Home::find()?;
         let patience = match request {
-            Request::Import(_) | Request::Doctor(_) => LONG,
+            Request::Import(_) | Request::Doctor(_) | Request::SourceRemove(_) | Request::Sync(_) => LONG,
             _ => ORDINARY,
         };
         let begun = Instant::now();
@@ -71,8 +71,8 @@ impl Context {
                 Ok(session) => {
                     let mut progress = Progress::new(self.quiet);
                     match session.answer(patience, |event| progress.event(&event)) {
-                        // It is draining and has not done what we asked: wait for its end and start another.
-                        Err(fault) if fault.code == FaultCode::Stopping && may_start => Missed::Fault(fault),
+                        // It is draining and has not done what we asked: wait for its end, and ask the next one.
+                        Err(fault) if fault.code == FaultCode::Stopping => Missed::Fault(fault),
                         answer => return answer,
                     }
                 }
@@ -86,9 +86,11 @@ impl Context {
                     }
                     fresh = Some(start::ensure(&home, self.quiet)?);
                 }
-                Missed::Fault(fault) if fault.code == FaultCode::Stopping && may_start && !over => {
+                Missed::Fault(fault) if fault.code == FaultCode::Stopping && !over => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
+                // A daemon at its end that systemd starts anew: its socket is still there, and the next one is at it.
+                Missed::Gone if !over => std::thread::sleep(Duration::from_millis(20)),
                 Missed::Absent if !may_start => {
                     let fault = Missed::Absent.into_fault(&home.socket());
                     return Err(fault.hint(start_hint()));

@@ -15,6 +15,7 @@ mod output;
 mod progress;
 mod start;
 mod verbs;
+mod xdg;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -142,6 +142,12 @@ impl Started {
         // keep a file system busy.
         command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        // What a service manager says to us is not meant for it: it would report its own life as that of our unit.
+        for variable in
+            ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
+        {
+            command.env_remove(variable);
+        }
         if let Some(socket) = home.socket_override() {
             command.env("BRAIN_SOCKET", socket);
         }

@@ -1,18 +1,33 @@
 //! The command line of `brain-daemon`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, VERSION};
 use clap::{Parser, Subcommand};
 
+use crate::brain;
+use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::home::Home;
 
 /// The resident part of brain. Started by `brain`, by systemd, or by hand.
 #[derive(Parser)]
-#[command(name = "brain-daemon", version = VERSION, after_help = "Examples:\n  brain-daemon\n  brain-daemon config show")]
+#[command(
+    name = "brain-daemon",
+    version = VERSION,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  brain-daemon\n  BRAIN_HOME=~/new brain-daemon --restore brain.redb\n  brain-daemon config show"
+)]
 struct Arguments {
+    /// Make the store of an empty home from this backup, and end
+    #[arg(long, value_name = "FILE")]
+    restore: Option<PathBuf>,
+    /// Print JSON (with --restore)
+    #[arg(long, requires = "restore")]
+    json: bool,
     #[command(subcommand)]
     command: Option<Sub>,
 }
@@ -47,6 +62,13 @@ pub enum Action {
 pub enum Command {
     /// Serve in the foreground.
     Serve,
+    /// Make the home's store from a backup.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+        /// Whether to answer in JSON.
+        json: bool,
+    },
     /// Answer about the configuration.
     Config {
         /// What exactly.
@@ -61,7 +83,11 @@ pub enum Command {
 /// # Errors
 /// What is wrong with it, or the help that was asked for.
 pub fn parse() -> Result<Command, clap::Error> {
-    Ok(match Arguments::try_parse()?.command {
+    let arguments = Arguments::try_parse()?;
+    if let Some(file) = arguments.restore {
+        return Ok(Command::Restore { file, json: arguments.json });
+    }
+    Ok(match arguments.command {
         None => Command::Serve,
         Some(Sub::Config { json, action }) => Command::Config { action, json },
     })
@@ -98,6 +124,33 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
             Ok(if json { show_json(&config) } else { show_text(&config) })
         }
     }
+}
+
+/// Makes the home's store from a backup, and says what is in it.
+///
+/// # Errors
+/// Why there is no store; the home is as it was then.
+pub fn restore(home: Home, config: Config, file: &Path, json: bool) -> Result<String, Fault> {
+    let place = home.root().display().to_string();
+    // Randomly keyed by the standard library: enough to tell two stores apart.
+    let fresh_id = RandomState::new().hash_one(std::process::id());
+    let restored = brain::restore(home, config, file, Arc::new(SystemClock), fresh_id)?;
+    if json {
+        let line = serde_json::to_string(&restored);
+        return line
+            .map(|line| line + "\n")
+            .map_err(|e| Fault::new(FaultCode::Internal, format!("restored, but it cannot be told: {e}")));
+    }
+    for warning in &restored.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(format!(
+        "restored {} pages, {} deleted ones and {} former versions of {} into {place}\n",
+        restored.pages,
+        restored.deleted,
+        restored.versions,
+        restored.made_at.as_deref().unwrap_or("an unknown time"),
+    ))
 }
 
 fn show_json(config: &Config) -> String {

@@ -19,6 +19,10 @@ pub enum Kind {
     Number(u64, u64),
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A span of time such as `90s`, `30m`, `24h` or `7d`, between two bounds in seconds, both included.
+    Span(u64, u64),
+    /// User ids, with commas or spaces between them; in the file also an array of numbers.
+    Ids,
 }
 
 /// One key of the configuration.
@@ -60,6 +64,20 @@ pub const KEYS: &[Key] = &[
         what: "how much is logged to standard error",
     },
     Key {
+        section: "daemon",
+        name: "allow_uids",
+        kind: Kind::Ids,
+        default: "",
+        what: "user ids that may read and write pages through a socket that systemd passes in",
+    },
+    Key {
+        section: "daemon",
+        name: "allow_group",
+        kind: Kind::Text,
+        default: "",
+        what: "group (name or number) whose members may do the same; it must be the SocketGroup= of that socket",
+    },
+    Key {
         section: "store",
         name: "cache_mb",
         kind: Kind::Number(1, 100_000),
@@ -79,6 +97,34 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Number(1, 1_000_000),
         default: "5000",
         what: "captures remembered for the 24-hour duplicate check",
+    },
+    Key {
+        section: "sources",
+        name: "watch",
+        kind: Kind::Word(&["true", "false"]),
+        default: "false",
+        what: "whether changes of files are taken in as they happen, without `brain sync`",
+    },
+    Key {
+        section: "backup",
+        name: "dir",
+        kind: Kind::Text,
+        default: "",
+        what: "directory for backups by schedule: absolute, below ~/, or in the brain's home; empty: none are made",
+    },
+    Key {
+        section: "backup",
+        name: "every",
+        kind: Kind::Span(60, 365 * 24 * 60 * 60),
+        default: "24h",
+        what: "time between two backups: a number with s, m, h or d",
+    },
+    Key {
+        section: "backup",
+        name: "keep",
+        kind: Kind::Number(1, 1000),
+        default: "7",
+        what: "backups kept; older ones of this brain are removed",
     },
     Key {
         section: "search",
@@ -114,6 +160,8 @@ impl std::fmt::Display for Origin {
 #[derive(Debug, Clone)]
 pub struct Config {
     values: BTreeMap<(&'static str, &'static str), (String, Origin)>,
+    /// The control socket that systemd passed in: nothing that is configured moves it.
+    passed: Option<PathBuf>,
 }
 
 impl Config {
@@ -125,6 +173,7 @@ impl Config {
     pub fn load(path: &Path, env: impl Fn(&str) -> Option<String>) -> Result<Self, Fault> {
         let mut config = Self {
             values: KEYS.iter().map(|k| ((k.section, k.name), (k.default.into(), Origin::Default))).collect(),
+            passed: None,
         };
         match std::fs::read_to_string(path) {
             Ok(text) => config.read(&text, path)?,
@@ -176,6 +225,10 @@ impl Config {
                     toml::Value::String(s) => s.clone(),
                     toml::Value::Integer(n) => n.to_string(),
                     toml::Value::Boolean(b) => b.to_string(),
+                    toml::Value::Array(ids) if key.kind == Kind::Ids => {
+                        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                        ids.join(", ")
+                    }
                     other => {
                         return Err(invalid(format!(
                             "{place}: {section}.{name} cannot be a {}",
@@ -207,9 +260,25 @@ impl Config {
         self.text(section, name).parse().unwrap_or_default()
     }
 
-    /// The control socket: `BRAIN_SOCKET`, else `daemon.socket`, else the one in the home.
+    /// The same configuration for a daemon whose control socket systemd passed in: it is where it is.
+    #[must_use]
+    pub fn with_passed_socket(self, path: PathBuf) -> Self {
+        Self { passed: Some(path), ..self }
+    }
+
+    /// Whether systemd passed the control socket in.
+    #[must_use]
+    pub fn socket_is_passed(&self) -> bool {
+        self.passed.is_some()
+    }
+
+    /// The control socket: the one that systemd passed in, else `BRAIN_SOCKET`, else `daemon.socket`, else the one in
+    /// the home.
     #[must_use]
     pub fn socket(&self, home: &Home) -> PathBuf {
+        if let Some(path) = &self.passed {
+            return path.clone();
+        }
         if let Some(path) = std::env::var_os("BRAIN_SOCKET").filter(|v| !v.is_empty()) {
             return PathBuf::from(path);
         }
@@ -217,6 +286,18 @@ impl Config {
             "" => home.default_socket(),
             path => home.root().join(path),
         }
+    }
+
+    /// Users other than the daemon's own and root who may come in through a socket that was passed in.
+    #[must_use]
+    pub fn allow_uids(&self) -> Vec<u32> {
+        ids(self.text("daemon", "allow_uids")).unwrap_or_default()
+    }
+
+    /// The group whose members may; empty: none.
+    #[must_use]
+    pub fn allow_group(&self) -> &str {
+        self.text("daemon", "allow_group").trim()
     }
 
     /// Clients served at once.
@@ -249,6 +330,34 @@ impl Config {
         self.number("store", "dedup_entries") as usize
     }
 
+    /// Whether the sources' directories are watched.
+    #[must_use]
+    pub fn sources_watch(&self) -> bool {
+        self.text("sources", "watch") == "true"
+    }
+
+    /// Where backups by schedule go; `None` when none are wanted.
+    #[must_use]
+    pub fn backup_dir(&self, home: &Home) -> Option<PathBuf> {
+        let dir = self.text("backup", "dir").trim();
+        let users =
+            dir.strip_prefix("~/").and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
+        (!dir.is_empty()).then(|| users.unwrap_or_else(|| home.root().join(dir)))
+    }
+
+    /// The time between two backups in milliseconds.
+    #[must_use]
+    pub fn backup_every_ms(&self) -> i64 {
+        let seconds = span(self.text("backup", "every")).unwrap_or_default();
+        i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000)
+    }
+
+    /// How many backups are kept.
+    #[must_use]
+    pub fn backup_keep(&self) -> usize {
+        self.number("backup", "keep") as usize
+    }
+
     /// Language of pages too short to tell.
     #[must_use]
     pub fn search_language(&self) -> String {
@@ -266,8 +375,39 @@ impl Key {
             },
             Kind::Word(words) if words.contains(&value) => Ok(()),
             Kind::Word(words) => Err(format!("\"{value}\" is none of {}", words.join(", "))),
+            Kind::Span(low, high) => match span(value) {
+                Some(n) if (low..=high).contains(&n) => Ok(()),
+                Some(_) => Err(format!("\"{value}\" is not between {} and {}", shown(low), shown(high))),
+                None => Err(format!("\"{value}\" is not a time such as 90s, 30m, 24h or 7d")),
+            },
+            Kind::Ids if ids(value).is_some() => Ok(()),
+            Kind::Ids => Err(format!("\"{value}\" is not a list of user ids such as 1000, 1001")),
         }
     }
+}
+
+/// The units of a span of time, in seconds.
+const UNITS: [(char, u64); 4] = [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
+
+/// The seconds that `text` means: digits and one unit. `None` when it means none.
+fn span(text: &str) -> Option<u64> {
+    let unit = text.chars().next_back()?;
+    let digits = &text[..text.len() - unit.len_utf8()];
+    let (_, seconds) = UNITS.iter().find(|(known, _)| *known == unit)?;
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| digits.parse::<u64>().ok()?.checked_mul(*seconds)).flatten()
+}
+
+/// Seconds in the largest unit that they are a whole number of.
+fn shown(seconds: u64) -> String {
+    let whole = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
+}
+
+/// The numbers in a list; `None` when something else is in it.
+fn ids(text: &str) -> Option<Vec<u32>> {
+    let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
+    parts.map(|part| part.parse().ok()).collect()
 }
 
 fn invalid(message: String) -> Fault {
@@ -323,6 +463,53 @@ mod tests {
         assert!(load("[daemon]\nlog = \"loud\"\n").unwrap_err().message.contains("none of"));
         assert!(load("[daemon\n").is_err());
         assert!(load("daemon = 3\n").unwrap_err().message.contains("[daemon]"));
+    }
+
+    #[test]
+    fn user_ids_are_a_list_or_an_array() {
+        for text in ["[1000, 1001]", "\"1000, 1001\"", "\"1000 1001\""] {
+            assert_eq!(load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap().allow_uids(), [1000, 1001]);
+        }
+        assert_eq!(load("[daemon]\nallow_uids = 1000\n").unwrap().allow_uids(), [1000]);
+        assert_eq!(load("").unwrap().allow_uids(), Vec::<u32>::new());
+        for text in ["\"ann\"", "[-1]", "[1.5]", "[[1]]", "\"1000;1001\"", "[\"1000\"]"] {
+            let fault = load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap_err();
+            assert!(fault.message.contains("allow_uids"), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_socket_that_was_passed_in_stays_where_it_is() {
+        let config = load("[daemon]\nsocket = \"/elsewhere.sock\"\n").unwrap();
+        let config = config.with_passed_socket("/run/brain/control.sock".into());
+        assert_eq!(config.socket(&Home::at("/home".into())), Path::new("/run/brain/control.sock"));
+    }
+
+    #[test]
+    fn a_span_of_time_is_a_number_and_a_unit() {
+        for (text, seconds) in [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)] {
+            let config = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap();
+            assert_eq!(config.backup_every_ms(), seconds * 1000, "{text}");
+        }
+        for text in ["", "24", "h", "1.5h", "-1h", "1 h", "1H", "24 hours", "١h", "99999999999999999999d"] {
+            let fault = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap_err();
+            assert!(fault.message.contains("backup.every") && fault.message.contains("24h"), "{fault:?}");
+        }
+        for text in ["59s", "366d"] {
+            let fault = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap_err();
+            assert!(fault.message.contains("between 1m and 365d"), "{fault:?}");
+        }
+        assert!(load("[backup]\nevery = 24\n").is_err(), "a number without a unit");
+    }
+
+    #[test]
+    fn backups_are_off_until_they_have_a_place() {
+        let home = Home::at("/home".into());
+        assert_eq!(load("").unwrap().backup_dir(&home), None);
+        let at =
+            |dir: &str| load(&format!("[backup]\ndir = \"{dir}\"\n")).unwrap().backup_dir(&home).unwrap();
+        assert_eq!((at("kept"), at("/disk/kept")), ("/home/kept".into(), "/disk/kept".into()));
+        assert!(at("~/kept").ends_with("kept") && !at("~/kept").starts_with("/home/~"));
     }
 
     #[test]

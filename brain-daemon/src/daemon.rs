@@ -1,4 +1,4 @@
-//! The daemon's life on one page: configuration → store → socket → ready → wait → drain.
+//! The daemon's life on one page: configuration → sockets passed in → store → socket → ready → wait → drain.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::activation::{self, Sockets};
 use crate::brain::Brain;
 use crate::clock::SystemClock;
 use crate::config::Config;
@@ -20,6 +21,8 @@ use crate::workers;
 /// How long requests that are under way may take after the daemon was told to end. With what follows it stays below
 /// 5 seconds.
 const DRAIN: Duration = Duration::from_millis(3500);
+/// The service manager hears this often that a long start, such as a migration, goes on.
+const STILL_STARTING: Duration = Duration::from_secs(10);
 /// Threads for blocking work: as many requests can be in a commit or a search at once.
 const BLOCKING_THREADS: usize = 128;
 
@@ -28,6 +31,8 @@ const BLOCKING_THREADS: usize = 128;
 /// # Errors
 /// What keeps it from starting, with the way out.
 pub fn run(home: Home, config: Config) -> Result<(), Fault> {
+    // Before anything else opens files.
+    let sockets = activation::take()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_THREADS)
@@ -35,31 +40,53 @@ pub fn run(home: Home, config: Config) -> Result<(), Fault> {
         .enable_all()
         .build()
         .map_err(|e| Fault::new(FaultCode::Internal, format!("no runtime: {e}")))?;
-    let result = runtime.block_on(serve(home, config));
+    let result = runtime.block_on(serve(home, config, sockets));
     runtime.shutdown_timeout(Duration::from_millis(500));
     result
 }
 
-async fn serve(home: Home, config: Config) -> Result<(), Fault> {
+async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault> {
+    let config = match &sockets.control {
+        Some(passed) => config.with_passed_socket(passed.path().to_owned()),
+        None => config,
+    };
     let path = config.socket(&home);
-    let opening = {
-        let (home, config) = (home.clone(), config);
+    let mut opening = {
+        let (home, config) = (home.clone(), config.clone());
         // Randomly keyed by the standard library: enough to tell two stores apart.
         let fresh_id = RandomState::new().hash_one(std::process::id());
         tokio::task::spawn_blocking(move || Brain::open(home, config, Arc::new(SystemClock), fresh_id))
     };
-    let opened = opening
-        .await
-        .map_err(|e| Fault::new(FaultCode::Internal, format!("opening the brain failed: {e}")))?;
+    let opened = loop {
+        tokio::select! {
+            opened = &mut opening => break opened,
+            () = tokio::time::sleep(STILL_STARTING) => notify(&[
+                sd_notify::NotifyState::Status("opening the store"),
+                sd_notify::NotifyState::ExtendTimeoutUsec(3 * STILL_STARTING.as_micros() as u32),
+            ]),
+        }
+    };
+    let opened =
+        opened.map_err(|e| Fault::new(FaultCode::Internal, format!("opening the brain failed: {e}")))?;
     let brain = match opened {
         Ok(brain) => Arc::new(brain),
         Err(fault) if fault.code == FaultCode::StoreLocked => {
-            return Err(name_the_first(fault, &home, &path));
+            return Err(name_the_first(fault, &home, &config));
         }
         Err(fault) => return Err(fault),
     };
-    // The store's lock is ours, so a socket file that is there is stale.
-    let listener = ipc::Listener::bind(&path)?;
+    let listener = match sockets.control {
+        Some(passed) => ipc::Listener::adopt(passed, &config)?,
+        // The store's lock is ours, so a socket file that is there is stale.
+        None => {
+            if !config.allow_uids().is_empty() || !config.allow_group().is_empty() {
+                tracing::warn!(
+                    "daemon.allow_uids and daemon.allow_group are for a socket that systemd passes in"
+                );
+            }
+            ipc::Listener::bind(&path)?
+        }
+    };
     note_socket(&home, &path);
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
@@ -69,6 +96,12 @@ async fn serve(home: Home, config: Config) -> Result<(), Fault> {
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let door = tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
+    let backup = tokio::spawn(workers::backup(Arc::clone(&brain), stop.clone()));
+    let watcher = brain
+        .config()
+        .sources_watch()
+        .then(|| tokio::spawn(workers::watch(Arc::clone(&brain), stop.clone())));
+    let watchdog = tokio::spawn(workers::watchdog(Arc::clone(&brain), stop.clone()));
     tracing::info!(version = brain_protocol::VERSION, home = %home.root().display(), socket = %path.display(), "ready");
     notify(&[sd_notify::NotifyState::Ready]);
 
@@ -78,13 +111,18 @@ async fn serve(home: Home, config: Config) -> Result<(), Fault> {
         () = stop.cancelled() => "stop",
     };
     tracing::info!(why, "stopping");
-    notify(&[sd_notify::NotifyState::Stopping]);
+    notify(&[sd_notify::NotifyState::Stopping, sd_notify::NotifyState::Status("stopping")]);
     stop.cancel();
     brain.begin_stop();
     tracker.close();
     let ending = async {
         let _ = door.await;
         let _ = upkeep.await;
+        let _ = backup.await;
+        let _ = watchdog.await;
+        if let Some(watcher) = watcher {
+            let _ = watcher.await;
+        }
         tracker.wait().await;
     };
     if tokio::time::timeout(DRAIN, ending).await.is_err() {
@@ -124,7 +162,7 @@ fn note_socket(home: &Home, path: &Path) {
 }
 
 /// Says which process has the store, if it answers.
-fn name_the_first(fault: Fault, home: &Home, socket: &Path) -> Fault {
+fn name_the_first(fault: Fault, home: &Home, config: &Config) -> Fault {
     use std::io::{Read, Write};
     let ask = |socket: &Path| -> std::io::Result<Hello> {
         let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
@@ -134,10 +172,14 @@ fn name_the_first(fault: Fault, home: &Home, socket: &Path) -> Fault {
         stream.read_exact(&mut bytes)?;
         Hello::from_bytes(&bytes).map_err(std::io::Error::other)
     };
-    // The first may listen where it noted rather than where we would.
+    // The first may listen where it noted rather than where we would. A socket that was passed in is ours: whoever
+    // asks there asks us.
     let noted = std::fs::read_to_string(home.run().join("socket")).unwrap_or_default();
-    match ask(socket).or_else(|_| ask(Path::new(noted.trim()))) {
-        Ok(hello) => Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault },
-        Err(_) => fault,
+    let ours = config.socket(home);
+    let places = [ours.clone(), noted.trim().into(), home.default_socket()];
+    let mut places = places.iter().filter(|place| !(config.socket_is_passed() && **place == ours));
+    match places.find_map(|place| ask(place).ok()) {
+        Some(hello) => Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault },
+        None => fault,
     }
 }

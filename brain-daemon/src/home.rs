@@ -11,11 +11,14 @@ pub struct Home {
 }
 
 impl Home {
-    /// `BRAIN_HOME`, else `~/.brain`. `None` when neither is set.
+    /// `BRAIN_HOME`, else the first directory of `STATE_DIRECTORY` (systemd sets it for a unit with `StateDirectory=`,
+    /// which may have no `HOME`), else `~/.brain`. `None` when none is set. The client has the same rule.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let root = set("BRAIN_HOME").or_else(|| set("HOME").map(|home| home.join(".brain")))?;
+        let state = || std::env::split_paths(&set("STATE_DIRECTORY")?).find(|dir| dir.is_absolute());
+        let root =
+            set("BRAIN_HOME").or_else(state).or_else(|| set("HOME").map(|home| home.join(".brain")))?;
         Some(Self::at(std::path::absolute(&root).unwrap_or(root)))
     }
 
@@ -74,6 +77,8 @@ impl Home {
     pub fn prepare(&self) -> io::Result<()> {
         make_private(&self.root)?;
         make_private(&self.run())?;
+        // Pages that cannot be written as files are stored all the same, and say so themselves.
+        let _ = make_private(&self.pages());
         std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
     }
 }

@@ -3,6 +3,7 @@
 //! `ARCHITECTURE.md` has the map. Dependencies point down: doors and workers → brain → store, search, files →
 //! page → protocol.
 
+pub mod activation;
 pub mod brain;
 pub mod caller;
 pub mod cli;

@@ -32,15 +32,14 @@ fn run(command: cli::Command) -> ExitCode {
         );
     };
     match command {
-        cli::Command::Config { action, json } => match cli::config(&home, &action, json) {
-            Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
-                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                    refuse(&Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}")), false)
-                }
-                _ => ExitCode::SUCCESS,
-            },
-            Err(fault) => refuse(&fault, json),
-        },
+        cli::Command::Config { action, json } => tell(cli::config(&home, &action, json), json),
+        cli::Command::Restore { file, json } => {
+            let restored = Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
+                cli::start_log(config.log());
+                cli::restore(home, config, &file, json)
+            });
+            tell(restored, json)
+        }
         cli::Command::Serve => {
             let result = Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
                 cli::start_log(config.log());
@@ -51,6 +50,19 @@ fn run(command: cli::Command) -> ExitCode {
                 Err(fault) => refuse(&fault, false),
             }
         }
+    }
+}
+
+/// Prints an answer, or why there is none.
+fn tell(answer: Result<String, Fault>, json: bool) -> ExitCode {
+    match answer {
+        Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                refuse(&Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}")), false)
+            }
+            _ => ExitCode::SUCCESS,
+        },
+        Err(fault) => refuse(&fault, json),
     }
 }
 

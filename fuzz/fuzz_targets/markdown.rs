@@ -1,7 +1,7 @@
 //! Everything that is read out of a page's body.
 #![no_main]
 
-use brain_daemon::page::{chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE};
+use brain_daemon::page::{body_tags, chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE};
 use brain_protocol::Slug;
 use libfuzzer_sys::fuzz_target;
 
@@ -9,6 +9,9 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = decode_text(data) else { return };
     let slug = Slug::parse("people/ann").expect("a slug");
     let _ = links(&slug, text, &Frontmatter::empty());
+    for tag in body_tags(text) {
+        assert!(!tag.is_empty() && text.contains(&format!("#{tag}")));
+    }
     for entry in timeline(text) {
         assert_eq!(entry.date.len(), 10);
     }

@@ -69,6 +69,18 @@ pub enum Reply {
     Import(ImportReply),
     /// To `Doctor`.
     Doctor(DoctorReply),
+    /// To `SourceList`.
+    Sources(SourcesReply),
+    /// To `SourceAdd`, `SourceRemove` and `SourceDefault`.
+    Source(SourceReply),
+    /// To `Sync`.
+    Sync(SyncReply),
+    /// To `Export`.
+    Export(ExportReply),
+    /// To `Backup` and `BackupVerify`.
+    Backup(BackupReply),
+    /// To `BrokenLinks`.
+    BrokenLinks(BrokenLinksReply),
 }
 
 /// How the daemon is.
@@ -551,4 +563,186 @@ pub enum CheckStatus {
     Warn,
     /// Broken.
     Fail,
+}
+
+/// The registered sources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcesReply {
+    /// By name.
+    pub sources: Vec<SourceRow>,
+}
+
+/// A source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// Its name.
+    pub source_id: SourceId,
+    /// Its directory.
+    pub path: String,
+    /// Whether it is meant when no source is named.
+    pub default: bool,
+    /// Whether its directory is in a git work tree.
+    pub git: bool,
+    /// Active pages.
+    pub pages: u64,
+    /// When it was registered.
+    pub added_at: String,
+    /// When it was last synchronised.
+    pub synced_at: Option<String>,
+    /// Why its directory cannot be used, or what the last sync could not do.
+    pub problem: Option<String>,
+}
+
+/// What became of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceReply {
+    /// `added`, `removed`, `default` or `unchanged`.
+    pub status: String,
+    /// The source; as it was, when it was removed.
+    pub source: SourceRow,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// What a sync did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncReply {
+    /// The worst of the sources' states: `done`, `partial`, `held_back` or `failed`.
+    pub status: String,
+    /// Whether nothing was written on purpose.
+    pub dry_run: bool,
+    /// Each source that was synchronised.
+    pub sources: Vec<SyncedSource>,
+    /// Time in the daemon, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// What a sync did in one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncedSource {
+    /// Its name.
+    pub source_id: SourceId,
+    /// Its directory.
+    pub path: String,
+    /// `done`; `partial` when a file or the pull failed; `held_back` when removals wait for `--yes`; `failed` when the source
+    /// could not be read at all.
+    pub status: String,
+    /// Why it failed.
+    pub problem: Option<String>,
+    /// What git said.
+    pub pull: Pull,
+    /// Markdown files found.
+    pub files: u64,
+    /// New pages.
+    pub added: u64,
+    /// Pages whose former version was kept.
+    pub updated: u64,
+    /// Pages that had been deleted and are active again.
+    pub restored: u64,
+    /// Pages that have another slug because their file has another name.
+    pub renamed: u64,
+    /// Pages that were soft-deleted because their file is gone.
+    pub removed: u64,
+    /// Files that say what their page says.
+    pub unchanged: u64,
+    /// Removals that wait for `--yes`.
+    pub held_back: u64,
+    /// Files that could not be taken in; at most the first 1000.
+    pub failed: Vec<ImportFailure>,
+    /// How many failed.
+    pub failed_total: u64,
+    /// Pages that were changed here and on disk since the last sync; at most the first 1000.
+    pub conflicts: Vec<SyncConflict>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// What came of `git pull`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    /// `skipped`, `up_to_date`, `updated` or `failed`.
+    pub status: String,
+    /// Why, or what changed.
+    pub message: Option<String>,
+}
+
+/// A page that was changed here and on disk. The file won.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncConflict {
+    /// The page.
+    pub slug: Slug,
+    /// Its file, relative to the source.
+    pub path: String,
+    /// The version that keeps what was changed here.
+    pub kept_version: u32,
+}
+
+/// What an export wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportReply {
+    /// `done`, or `partial` when a file failed.
+    pub status: String,
+    /// The directory.
+    pub path: String,
+    /// Files written.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Pages that could not be written; at most the first 1000.
+    pub failed: Vec<ImportFailure>,
+    /// How many failed.
+    pub failed_total: u64,
+}
+
+/// A copy of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupReply {
+    /// `written` or `sound`.
+    pub status: String,
+    /// The file.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The schema's number.
+    pub schema: u32,
+    /// Active pages in it.
+    pub pages: u64,
+    /// Soft-deleted pages in it.
+    pub deleted: u64,
+    /// Former versions in it.
+    pub versions: u64,
+    /// When it was made, if it says so.
+    pub made_at: Option<String>,
+    /// What the user should know, for example that it is of an older schema.
+    pub warnings: Vec<String>,
+}
+
+/// Links that need somebody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenLinksReply {
+    /// By source and slug of the page that has them.
+    pub links: Vec<BrokenLink>,
+    /// How many lead nowhere.
+    pub missing: u64,
+    /// How many lead to several pages.
+    pub ambiguous: u64,
+    /// Whether there are more than one answer holds.
+    pub truncated: bool,
+}
+
+/// A link that leads nowhere, or to several pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenLink {
+    /// The page that has it.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// What the text says.
+    pub target: String,
+    /// `mentions` for a link in the text, else the frontmatter key.
+    pub kind: String,
+    /// `missing` or `ambiguous`.
+    pub status: String,
+    /// The pages that it may mean, at most ten.
+    pub candidates: Vec<Slug>,
 }

@@ -46,6 +46,24 @@ pub enum Request {
     Import(Import),
     /// Check the installation.
     Doctor(Doctor),
+    /// The registered sources.
+    SourceList,
+    /// Register a source.
+    SourceAdd(SourceAdd),
+    /// Unregister a source.
+    SourceRemove(SourceRemove),
+    /// Choose the source that is meant when none is named.
+    SourceDefault(SourceDefault),
+    /// Bring pages in line with the files of their sources.
+    Sync(Sync),
+    /// Write every page as a file.
+    Export(Export),
+    /// Copy the store.
+    Backup(Backup),
+    /// Read a copy of the store back.
+    BackupVerify(BackupVerify),
+    /// Links that lead nowhere, or to several pages.
+    BrokenLinks(BrokenLinks),
 }
 
 impl Request {
@@ -72,6 +90,15 @@ impl Request {
             Self::Timeline(_) => "timeline",
             Self::Import(_) => "import",
             Self::Doctor(_) => "doctor",
+            Self::SourceList => "sources list",
+            Self::SourceAdd(_) => "sources add",
+            Self::SourceRemove(_) => "sources remove",
+            Self::SourceDefault(_) => "sources default",
+            Self::Sync(_) => "sync",
+            Self::Export(_) => "export",
+            Self::Backup(_) => "backup",
+            Self::BackupVerify(_) => "backup verify",
+            Self::BrokenLinks(_) => "links --broken",
         }
     }
 }
@@ -268,4 +295,80 @@ pub struct Import {
 pub struct Doctor {
     /// Mend what can be mended safely.
     pub fix: bool,
+}
+
+/// `brain sources add`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceAdd {
+    /// Its name.
+    pub id: SourceId,
+    /// Its directory, by absolute path.
+    pub path: String,
+}
+
+/// `brain sources remove`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRemove {
+    /// Its name.
+    pub id: SourceId,
+    /// Whether the user has agreed.
+    pub yes: bool,
+}
+
+/// `brain sources default`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceDefault {
+    /// Its name; only tell the present one when absent.
+    pub id: Option<SourceId>,
+}
+
+/// `brain sync`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Sync {
+    /// Only this source; the default one when absent.
+    pub source: Option<SourceId>,
+    /// Every source.
+    pub all: bool,
+    /// Whether to pull git work trees first.
+    pub pull: bool,
+    /// Whether to embed what has changed.
+    pub embed: bool,
+    /// Say what would happen, write nothing.
+    pub dry_run: bool,
+    /// Read every file, whatever its size and times say.
+    pub full: bool,
+    /// Whether the user has agreed that many pages go.
+    pub yes: bool,
+}
+
+/// `brain export`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Export {
+    /// The directory to write to, by absolute path. Made when it is not there; else it must be empty.
+    pub path: String,
+    /// Only this source; all when absent.
+    pub source: Option<SourceId>,
+}
+
+/// `brain backup FILE`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backup {
+    /// The file to write, by absolute path. It must not exist.
+    pub path: String,
+}
+
+/// `brain backup verify FILE`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupVerify {
+    /// The file to read, by absolute path.
+    pub path: String,
+}
+
+/// `brain links --broken`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenLinks {
+    /// Only this source; all when absent.
+    pub source: Option<SourceId>,
+    /// How many links, 1 to 1000.
+    pub limit: u32,
 }

@@ -196,7 +196,7 @@ fn kill_during_start(home: &TestHome, dice: &mut Dice) {
 }
 
 /// Waits until everything stored can be searched. A start with little to catch up with is settled at once.
-fn settle(home: &TestHome) {
+pub(crate) fn settle(home: &TestHome) {
     let mut client = home.connect().expect("the daemon answers");
     let patience = Instant::now() + PATIENCE;
     loop {
@@ -654,15 +654,15 @@ impl ImportFile {
 }
 
 /// How long, and by which chances.
-struct Run {
-    rounds: usize,
-    is_default: bool,
+pub(crate) struct Run {
+    pub(crate) rounds: usize,
+    pub(crate) is_default: bool,
     seed: u64,
-    began: Instant,
+    pub(crate) began: Instant,
 }
 
 impl Run {
-    fn new(rounds: usize) -> Self {
+    pub(crate) fn new(rounds: usize) -> Self {
         let number = |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
         let asked = number("BRAIN_CRASH_ROUNDS").map(|n| n as usize);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
@@ -674,12 +674,12 @@ impl Run {
         }
     }
 
-    fn dice(&self) -> Dice {
+    pub(crate) fn dice(&self) -> Dice {
         Dice(self.seed)
     }
 
     /// On the terminal even when the test passes.
-    fn tell(&self, text: &str) {
+    pub(crate) fn tell(&self, text: &str) {
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), "crash: {text} (seed {})", self.seed);
     }
@@ -694,7 +694,7 @@ impl Drop for Run {
 }
 
 /// Chances that a seed repeats (splitmix64).
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
@@ -704,11 +704,11 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 
-    fn one_in(&mut self, n: u64) -> bool {
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 

@@ -279,9 +279,9 @@ fn a_store_of_a_newer_program_is_refused_by_both_numbers_and_left_as_it_is() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     set_schema(&store, 4711);
-    is_refused(&home, &["4711", "81", "brain.redb"]);
+    is_refused(&home, &["4711", "82", "brain.redb"]);
     assert_eq!(schema(&store), 4711);
-    set_schema(&store, 81);
+    set_schema(&store, 82);
     for n in 0..30 {
         assert_eq!(home.get(&format!("p/{n}"))["version"], 1);
     }

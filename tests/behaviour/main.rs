@@ -1,9 +1,13 @@
 //! Behaviour tests: one program, one module a topic.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod backup;
+mod backup_schedule;
 mod capture;
 mod capture_merge;
 mod crash;
+mod doctor;
+mod export;
 mod faults;
 mod files;
 mod heavy;
@@ -11,14 +15,25 @@ mod import;
 mod life;
 mod links;
 mod list;
+mod obsidian;
 mod operations;
 mod pages;
 mod remove;
+mod restore;
 mod search;
 mod search_text;
+mod service;
+mod service_install;
 mod socket;
+mod sources;
+mod sync;
+mod sync_faults;
+mod sync_git;
+mod sync_rules;
 mod terminal;
 mod time;
 mod together;
+mod watch;
+mod upgrade;
 mod wire;
 mod wire_replies;

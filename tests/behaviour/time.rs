@@ -11,7 +11,7 @@ use brain_daemon::config::Config;
 use brain_daemon::home::Home;
 use brain_protocol::{
     Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug,
-    WriteStatus, Written,
+    SourceAdd, SourceId, SourceRemove, WriteStatus, Written,
 };
 
 const HOUR: i64 = 60 * 60 * 1000;
@@ -243,6 +243,43 @@ fn a_trashed_file_that_somebody_edited_is_left_to_them_by_the_purge() {
     lab.clock.turn(73 * HOUR);
     assert_eq!(lab.purge(), 1);
     assert_eq!(fs::read_to_string(lab.trash("a")).unwrap(), "my own words");
+}
+
+#[test]
+fn the_purge_leaves_a_file_that_came_back_to_its_place() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    let place = lab.dir.path().join("home/pages/a.md");
+    lab.put("a", "x\n");
+    let text = fs::read(&place).unwrap();
+    lab.delete("a");
+    lab.brain.as_ref().unwrap().flush_outbox().unwrap();
+    fs::write(&place, &text).unwrap();
+    lab.clock.turn(73 * HOUR);
+    assert_eq!(lab.purge(), 1);
+    assert_eq!(fs::read(&place).unwrap(), text, "somebody put it there after the delete");
+    assert!(!lab.trash("a").exists());
+}
+
+#[test]
+fn the_purge_touches_no_file_of_a_source_that_was_removed_and_came_back() {
+    let lab = Lab::new("2026-11-21T10:00:00Z");
+    let dir = lab.dir.path().canonicalize().unwrap().join("work");
+    fs::create_dir(&dir).unwrap();
+    let id = SourceId::parse("work").unwrap();
+    let add = || {
+        let path = dir.display().to_string();
+        lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    };
+    add();
+    let in_work = PageRef { source: Some(id.clone()), ..page("a") };
+    let put = Put { page: in_work, content: "mine\n".into(), origin: Origin::Stdin, allow_empty: false };
+    lab.ask(Request::Put(put)).unwrap();
+    let text = fs::read(dir.join("a.md")).unwrap();
+    lab.ask(Request::SourceRemove(SourceRemove { id: id.clone(), yes: true })).unwrap();
+    add();
+    lab.clock.turn(73 * HOUR);
+    assert_eq!(lab.purge(), 1);
+    assert_eq!(fs::read(dir.join("a.md")).unwrap(), text);
 }
 
 #[test]

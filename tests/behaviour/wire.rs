@@ -24,7 +24,7 @@ fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, values:
         std::fs::write(&path, &now).unwrap();
     }
     let held = std::fs::read_to_string(&path).unwrap();
-    let lines: Vec<(&str, &str)> = held.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    let lines: Vec<(&str, &str)> = held.lines().map(|line| line.rsplit_once(' ').unwrap()).collect();
     assert_eq!(lines.len(), values.len(), "{file} has one line a value");
     for ((name, value), (held_name, held_hex)) in values.iter().zip(lines) {
         assert_eq!(*name, held_name, "{file}: order is on the wire");
@@ -124,6 +124,23 @@ fn requests() -> Vec<Request> {
         }),
         Request::Import(Import { path: "/vault".into(), source: Some(source("work")), dry_run: true }),
         Request::Doctor(Doctor { fix: true }),
+        Request::SourceList,
+        Request::SourceAdd(SourceAdd { id: source("work"), path: "/notes".into() }),
+        Request::SourceRemove(SourceRemove { id: source("work"), yes: true }),
+        Request::SourceDefault(SourceDefault { id: Some(source("work")) }),
+        Request::Sync(Sync {
+            source: Some(source("work")),
+            all: false,
+            pull: true,
+            embed: false,
+            dry_run: true,
+            full: false,
+            yes: true,
+        }),
+        Request::Export(Export { path: "/out".into(), source: Some(source("work")) }),
+        Request::Backup(Backup { path: "/b.redb".into() }),
+        Request::BackupVerify(BackupVerify { path: "/b.redb".into() }),
+        Request::BrokenLinks(BrokenLinks { source: Some(source("work")), limit: 100 }),
     ]
 }
 

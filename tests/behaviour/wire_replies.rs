@@ -6,6 +6,27 @@ fn slug(text: &str) -> Slug {
     Slug::parse(text).unwrap()
 }
 
+fn source(text: &str) -> SourceId {
+    SourceId::parse(text).unwrap()
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+fn source_row() -> SourceRow {
+    SourceRow {
+        source_id: source("work"),
+        path: "/notes".into(),
+        default: true,
+        git: false,
+        pages: 1,
+        added_at: "2026-11-21T10:00:00.000Z".into(),
+        synced_at: Some("2026-11-21T11:00:00.000Z".into()),
+        problem: Some("p".into()),
+    }
+}
+
 pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     let at = || "2026-11-21T10:30:45.123Z".to_owned();
     let some = |text: &str| Some(text.to_owned());
@@ -241,6 +262,83 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     message: "m".into(),
                     hint: some("date -u"),
                 }],
+            }),
+        ),
+        ("sources", Reply::Sources(SourcesReply { sources: vec![source_row()] })),
+        (
+            "source",
+            Reply::Source(SourceReply {
+                status: "added".into(),
+                source: source_row(),
+                warnings: texts(&["w"]),
+            }),
+        ),
+        (
+            "sync",
+            Reply::Sync(SyncReply {
+                status: "partial".into(),
+                dry_run: true,
+                sources: vec![SyncedSource {
+                    source_id: source("work"),
+                    path: "/notes".into(),
+                    status: "partial".into(),
+                    problem: some("p"),
+                    pull: Pull { status: "updated".into(), message: some("m") },
+                    files: 1,
+                    added: 2,
+                    updated: 3,
+                    restored: 4,
+                    renamed: 5,
+                    removed: 6,
+                    unchanged: 7,
+                    held_back: 8,
+                    failed: vec![ImportFailure { path: "a.md".into(), reason: "r".into() }],
+                    failed_total: 9,
+                    conflicts: vec![SyncConflict { slug: slug("b"), path: "b.md".into(), kept_version: 10 }],
+                    warnings: texts(&["w"]),
+                }],
+                took_ms: 11,
+            }),
+        ),
+        (
+            "export",
+            Reply::Export(ExportReply {
+                status: "partial".into(),
+                path: "/out".into(),
+                files: 1,
+                bytes: 2,
+                failed: vec![ImportFailure { path: "a.md".into(), reason: "r".into() }],
+                failed_total: 3,
+            }),
+        ),
+        (
+            "backup",
+            Reply::Backup(BackupReply {
+                status: "written".into(),
+                path: "/b.redb".into(),
+                bytes: 1,
+                schema: 82,
+                pages: 2,
+                deleted: 3,
+                versions: 4,
+                made_at: some("2026-11-21T10:00:00.000Z"),
+                warnings: texts(&["w"]),
+            }),
+        ),
+        (
+            "broken-links",
+            Reply::BrokenLinks(BrokenLinksReply {
+                links: vec![BrokenLink {
+                    slug: slug("a"),
+                    source_id: source("work"),
+                    target: "Ada".into(),
+                    kind: "mentions".into(),
+                    status: "ambiguous".into(),
+                    candidates: vec![slug("b"), slug("c")],
+                }],
+                missing: 1,
+                ambiguous: 2,
+                truncated: true,
             }),
         ),
     ]

@@ -6,7 +6,8 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -227,6 +228,19 @@ impl TestHome {
             std::thread::sleep(Duration::from_millis(2));
         }
         daemon
+    }
+
+    /// Starts the daemon with this socket handed over as systemd would, under these names (`:` between them). It need not
+    /// be ready yet.
+    #[must_use]
+    pub fn activated(&self, socket: &UnixListener, names: &str) -> Daemon {
+        let mut command = self.command("brain-activate");
+        command.arg(names).arg(program("brain-daemon"));
+        let log = self.dir.path().join("daemon.log");
+        let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
+        let socket = OwnedFd::from(socket.try_clone().unwrap());
+        let child = command.stdin(Stdio::from(socket)).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        Daemon { child }
     }
 
     /// What daemons started by [`TestHome::daemon`] logged.

@@ -31,7 +31,7 @@ pub(crate) struct Capture {
     #[arg(long = "type", value_name = "TYPE")]
     page_type: Option<String>,
 
-    /// The source that gets the page [default: default]
+    /// The source that gets the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 

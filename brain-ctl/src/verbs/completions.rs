@@ -1,6 +1,9 @@
 //! `brain completions` and `brain man`: made from the command line's own definition.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use brain_protocol::Fault;
 use clap::Args;
@@ -12,6 +15,7 @@ use crate::{
     context::Context,
     fail,
     output::{Outcome, Show, Text},
+    xdg,
 };
 
 /// Arguments of `completions`.
@@ -20,6 +24,9 @@ pub(crate) struct Completions {
     /// The shell to complete for
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
+    /// Write them to where the shell looks for yours, instead of printing them
+    #[arg(long)]
+    install: bool,
 }
 
 /// A completion script.
@@ -31,20 +38,60 @@ struct Script {
     script: String,
 }
 
+/// What was installed, and where.
+#[derive(Debug, Serialize)]
+struct Installed {
+    /// A file, or a directory of man pages.
+    path: String,
+    /// What the user has to do yet.
+    note: Option<String>,
+}
+
 impl Verb for Completions {
     const NAME: &'static str = "completions";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Print the completions of a shell";
+    const ABOUT: &'static str = "Print or install the completions of a shell";
     const EXAMPLES: &'static str = "Examples:
-  brain completions bash > ~/.local/share/bash-completion/completions/brain
+  brain completions bash --install
   brain completions zsh > ~/.zfunc/_brain";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut tree(), "brain", &mut script);
-        let script = String::from_utf8_lossy(&script).into_owned();
-        context.show(&Script { shell: self.shell.to_string(), script })
+        if !self.install {
+            let script = String::from_utf8_lossy(&script).into_owned();
+            return context.show(&Script { shell: self.shell.to_string(), script });
+        }
+        let (path, note) = place(self.shell)?;
+        write(&path, &script)?;
+        context.show(&Installed { path: path.display().to_string(), note })
     }
+}
+
+/// Where a shell looks for a user's completions, and what it needs besides.
+fn place(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
+    match shell {
+        Shell::Bash => Ok((xdg::data_home()?.join("bash-completion/completions/brain"), None)),
+        Shell::Fish => Ok((xdg::config_home()?.join("fish/completions/brain.fish"), None)),
+        Shell::Zsh => {
+            let dir = xdg::data_home()?.join("zsh/site-functions");
+            let note = format!("zsh reads it when ~/.zshrc has, before compinit: fpath+=({})", dir.display());
+            Ok((dir.join("_brain"), Some(note)))
+        }
+        other => Err(fail::usage(format!("{other} has no usual place for completions"))
+            .hint(format!("print them and put them where you like: brain completions {other}"))),
+    }
+}
+
+/// Writes a file of ours whole, or leaves what is there.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let temporary = path.with_extension("brain-new");
+    let written = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(&temporary, bytes))
+        .and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|e| fail::file("write", path, &e))
 }
 
 impl Show for Script {
@@ -57,41 +104,46 @@ impl Show for Script {
     }
 }
 
+impl Show for Installed {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("installed: {}", self.path));
+        if let Some(note) = &self.note {
+            t.line(note);
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.path);
+    }
+}
+
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// The directory to write to; it is made when it is missing
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-}
-
-/// The man pages written.
-#[derive(Debug, Serialize)]
-struct Pages {
-    /// The directory.
-    directory: String,
+    #[arg(long, value_name = "DIR", conflicts_with = "install", required_unless_present = "install")]
+    out: Option<PathBuf>,
+    /// Write them to where `man` looks for yours
+    #[arg(long)]
+    install: bool,
 }
 
 impl Verb for Man {
     const NAME: &'static str = "man";
-    const GROUP: Group = Group::Hidden;
-    const ABOUT: &'static str = "Write the man pages";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Write or install the man pages";
     const EXAMPLES: &'static str = "Examples:
-  brain man --out ~/.local/share/man/man1
+  brain man --install && man brain-capture
   brain man --out target/man";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let written =
-            fs::create_dir_all(&self.out).and_then(|()| clap_mangen::generate_to(tree(), &self.out));
-        written.map_err(|e| fail::file("write", &self.out, &e))?;
-        context.show(&Pages { directory: self.out.display().to_string() })
+        let dir = match self.out {
+            Some(dir) => dir,
+            None => xdg::data_home()?.join("man/man1"),
+        };
+        let written = fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(tree(), &dir));
+        written.map_err(|e| fail::file("write", &dir, &e))?;
+        let note = self.install.then(|| "read them: man brain, man brain-capture".to_owned());
+        context.show(&Installed { path: dir.display().to_string(), note })
     }
-}
-
-impl Show for Pages {
-    fn text(&self, t: &mut Text) {
-        t.line(&format!("man pages are in {}", self.directory));
-    }
-
-    fn quiet(&self, _: &mut Text) {}
 }

@@ -2,6 +2,7 @@
 
 use brain_protocol::{Deleted, Fault, Reply, Request, Restored};
 use clap::Args;
+use serde::Serialize;
 
 use super::page;
 use crate::{
@@ -18,7 +19,7 @@ pub(crate) struct Delete {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -33,27 +34,37 @@ impl Verb for Delete {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         match context.call(&Request::Delete(page(&self.slug, self.source.as_deref())?))? {
-            Reply::Deleted(deleted) => context.show(&deleted),
+            Reply::Deleted(deleted) => context.show(&Gone { named: self.source.is_some(), deleted }),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }
 
-impl Show for Deleted {
+/// A deleted page, and whether its source was named: then the way back has to name it too.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Gone {
+    deleted: Deleted,
+    #[serde(skip)]
+    named: bool,
+}
+
+impl Show for Gone {
     fn text(&self, t: &mut Text) {
-        let line = format!("deleted {}", t.paint.cyan(self.slug.as_str()));
+        let Deleted { slug, source_id, recoverable_until, .. } = &self.deleted;
+        let line = format!("deleted {}", t.paint.cyan(slug.as_str()));
         t.raw(&line);
+        let source = if self.named { format!(" --source {source_id}") } else { String::new() };
         t.line(&format!(
-            "  restore it until {} UTC: brain restore {}",
-            minute(&self.recoverable_until),
-            self.slug
+            "  restore it until {} UTC: brain restore {slug}{source}",
+            minute(recoverable_until)
         ));
     }
 
     fn quiet(&self, _: &mut Text) {}
 
     fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.deleted.warnings
     }
 }
 
@@ -64,7 +75,7 @@ pub(crate) struct Restore {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }

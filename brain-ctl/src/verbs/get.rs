@@ -22,7 +22,7 @@ pub(crate) struct Get {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     version: Option<u32>,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }

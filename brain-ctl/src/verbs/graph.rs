@@ -1,6 +1,6 @@
 //! `brain graph`: the neighbourhood of a page.
 
-use brain_protocol::{Fault, GraphReply, Reply, Request};
+use brain_protocol::{Fault, GraphNode, GraphReply, Reply, Request};
 use clap::Args;
 
 use super::page;
@@ -26,7 +26,7 @@ pub(crate) struct Graph {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -67,19 +67,25 @@ const EDGES: &[Column] = &[
 
 impl Show for GraphReply {
     fn text(&self, t: &mut Text) {
+        // A page of another source than the one in the middle is named with it.
+        let here = self.nodes.first().map(|node| &node.source_id);
+        let named = |node: &GraphNode| match here {
+            Some(here) if *here != node.source_id => format!("{}:{}", node.source_id, node.slug),
+            _ => node.slug.to_string(),
+        };
         let mut nodes = Table::new(NODES);
         for node in &self.nodes {
-            nodes.row([&node.depth.to_string(), node.slug.as_str(), &node.page_type, &node.title]);
+            nodes.row([&node.depth.to_string(), &named(node), &node.page_type, &node.title]);
         }
         nodes.write(t);
         if self.edges.is_empty() {
             return;
         }
         t.raw("");
-        let name = |at: u32| self.nodes.get(at as usize).map_or("?", |node| node.slug.as_str());
+        let name = |at: u32| self.nodes.get(at as usize).map_or_else(|| "?".to_owned(), named);
         let mut edges = Table::new(EDGES);
         for edge in &self.edges {
-            edges.row([name(edge.from), &edge.kind, name(edge.to)]);
+            edges.row([&name(edge.from), &edge.kind, &name(edge.to)]);
         }
         edges.write(t);
     }

@@ -18,7 +18,7 @@ pub(crate) struct History {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct Revert {
     #[arg(value_name = "VERSION", value_parser = clap::value_parser!(u32).range(1..))]
     version: u32,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }

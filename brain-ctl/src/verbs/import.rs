@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, FaultCode, ImportReply, Reply, Request};
+use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply, Reply, Request};
 use clap::Args;
 
 use crate::{
@@ -19,7 +19,7 @@ pub(crate) struct Import {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// The source that gets the pages [default: default]
+    /// The source that gets the pages [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
@@ -92,16 +92,17 @@ impl Show for ImportReply {
     }
 
     fn failures(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self
-            .failed
-            .iter()
-            .take(SHOWN)
-            .map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason)))
-            .collect();
-        let more = self.failed_total.saturating_sub(lines.len() as u64);
-        if more > 0 {
-            lines.push(format!("and {} more; all with --json", count(more, "failure")));
-        }
-        lines
+        failure_lines(&self.failed, self.failed_total)
     }
+}
+
+/// The first failures, and how many more there are.
+pub(super) fn failure_lines(failed: &[ImportFailure], total: u64) -> Vec<String> {
+    let mut lines: Vec<String> =
+        failed.iter().take(SHOWN).map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason))).collect();
+    let more = total.saturating_sub(lines.len() as u64);
+    if more > 0 {
+        lines.push(format!("… and {} more; all with --json", count(more, "failure")));
+    }
+    lines
 }

@@ -1,6 +1,8 @@
 //! `brain link`, `brain links` and `brain backlinks`.
 
-use brain_protocol::{Fault, Linked, Reply, Request};
+use brain_protocol::{
+    BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Linked, Reply, Request, Slug, SourceId,
+};
 use clap::Args;
 
 use super::page;
@@ -8,7 +10,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text},
+    output::{Column, Outcome, Paint, Show, Table, Text, count},
 };
 
 /// Arguments of `link`.
@@ -30,7 +32,7 @@ pub(crate) struct Link {
     #[arg(long)]
     remove: bool,
 
-    /// The source of FROM [default: default]
+    /// The source of FROM [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -80,10 +82,18 @@ impl Show for Linked {
 #[derive(Debug, Args)]
 pub(crate) struct Links {
     /// The page's slug
-    #[arg(value_name = "SLUG")]
-    slug: String,
+    #[arg(value_name = "SLUG", required_unless_present = "broken")]
+    slug: Option<String>,
 
-    /// The page's source [default: default]
+    /// Instead, the links of all pages that lead nowhere or to several
+    #[arg(long, conflicts_with = "slug")]
+    broken: bool,
+
+    /// How many broken links, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -94,11 +104,19 @@ impl Verb for Links {
     const ABOUT: &'static str = "List where a page leads to";
     const EXAMPLES: &'static str = "Examples:
   brain links people/ada
-  brain links people/ada --json";
+  brain links --broken --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        match context.call(&Request::Links(page(&self.slug, self.source.as_deref())?))? {
+        let request = match &self.slug {
+            Some(slug) => Request::Links(page(slug, self.source.as_deref())?),
+            None => Request::BrokenLinks(BrokenLinks {
+                source: fail::source(self.source.as_deref())?,
+                limit: self.limit,
+            }),
+        };
+        match context.call(&request)? {
             Reply::Links(links) => context.show(&links),
+            Reply::BrokenLinks(links) => context.show(&links),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
@@ -111,7 +129,7 @@ pub(crate) struct Backlinks {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -143,8 +161,12 @@ impl Show for brain_protocol::Links {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for link in &self.links {
-            let page = link.slug.as_ref().map_or(link.target.as_str(), |slug| slug.as_str());
-            table.row([page, &link.kind, &link.status, link.title.as_deref().unwrap_or_default()]);
+            let page = match (&link.slug, &link.source_id) {
+                (Some(slug), Some(source)) if *source != self.source_id => format!("{source}:{slug}"),
+                (Some(slug), _) => slug.to_string(),
+                (None, _) => link.target.clone(),
+            };
+            table.row([&page, &link.kind, &link.status, link.title.as_deref().unwrap_or_default()]);
         }
         table.write(t);
     }
@@ -167,5 +189,73 @@ impl Show for brain_protocol::Links {
             "backlinks" => format!("no page leads to {}", self.slug),
             _ => format!("{} leads nowhere", self.slug),
         }]
+    }
+}
+
+const BROKEN: &[Column] = &[
+    Column::flexible("PAGE", 14).painted(Paint::cyan),
+    Column::flexible("LINK", 14),
+    Column::fixed("STATUS"),
+    Column::flexible("MAY MEAN", 12).optional(1),
+];
+
+impl Show for BrokenLinksReply {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(BROKEN);
+        for link in &self.links {
+            let may: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
+            table.row([&at(link), &link.target, &link.status, &may.join(", ")]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for link in &self.links {
+            t.line(&format!("{} {}", at(link), link.target));
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.links.is_empty() {
+            return vec!["every link leads to one page".into()];
+        }
+        let total = self.missing + self.ambiguous;
+        let mut notes =
+            vec![format!("{}: {} missing, {} ambiguous", count(total, "link"), self.missing, self.ambiguous)];
+        notes.extend(
+            self.truncated.then(|| format!("only {} are shown; --limit shows more", self.links.len())),
+        );
+        notes
+    }
+}
+
+/// The page that has a broken link, with its source unless that is the one that everybody has.
+fn at(link: &BrokenLink) -> String {
+    match link.source_id.as_str() {
+        SourceId::DEFAULT => link.slug.to_string(),
+        source => format!("{source}:{}", link.slug),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_links_fit_in_60_columns() -> Result<(), brain_protocol::NameError> {
+        let link = BrokenLink {
+            slug: Slug::parse("meetings/2026/11/a-long-name-of-a-meeting")?,
+            source_id: SourceId::parse("work")?,
+            target: "People/Somebody With A Long Name".into(),
+            kind: "mentions".into(),
+            status: "ambiguous".into(),
+            candidates: vec![Slug::parse("people/somebody")?, Slug::parse("old/somebody")?],
+        };
+        let reply = BrokenLinksReply { links: vec![link], missing: 0, ambiguous: 1, truncated: false };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
+        assert!(t.as_str().contains("ambiguous"), "{}", t.as_str());
+        Ok(())
     }
 }

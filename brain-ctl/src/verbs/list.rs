@@ -122,18 +122,29 @@ const DELETED: &[Column] = &[
     Column::flexible("TITLE", 12).optional(1),
 ];
 
+const DELETED_WITH_SOURCE: &[Column] = &[
+    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::flexible("SOURCE", 8),
+    Column::fixed("UNTIL"),
+    Column::flexible("TITLE", 12).optional(1),
+];
+
 impl Show for Pages {
     fn text(&self, t: &mut Text) {
+        // Most people have one source, and no use for a column that says so.
+        let several = self.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
         if self.pages.iter().any(|page| page.deleted_at.is_some()) {
-            let mut table = Table::new(DELETED);
+            let mut table = Table::new(if several { DELETED_WITH_SOURCE } else { DELETED });
             for page in &self.pages {
                 let until = page.recoverable_until.as_deref().map(crate::output::minute).unwrap_or_default();
-                table.row([page.slug.as_str(), &until, &page.title]);
+                if several {
+                    table.row([page.slug.as_str(), page.source_id.as_str(), &until, &page.title]);
+                } else {
+                    table.row([page.slug.as_str(), &until, &page.title]);
+                }
             }
             return table.write(t);
         }
-        // Most people have one source, and no use for a column that says so.
-        let several = self.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
         let mut table = Table::new(if several { WITH_SOURCE } else { COLUMNS });
         for page in &self.pages {
             let (slug, updated) = (page.slug.as_str(), day(&page.updated_at));

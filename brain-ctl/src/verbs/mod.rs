@@ -1,9 +1,11 @@
 //! The commands, one file each or for a small family: arguments, the question, the words of the answer.
 
+mod backup;
 mod capture;
 mod completions;
 mod delete;
 mod doctor;
+mod export;
 mod get;
 mod graph;
 mod history;
@@ -13,7 +15,10 @@ mod list;
 mod put;
 mod search;
 mod serve;
+mod service;
+mod sources;
 mod status;
+mod sync;
 mod tags;
 mod timeline;
 mod written;
@@ -30,20 +35,25 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<delete::Restore>(),
     Row::of::<history::Revert>(),
     Row::of::<import::Import>(),
+    Row::of::<sync::Sync>(),
     Row::of::<get::Get>(),
     Row::of::<search::Search>(),
     Row::of::<list::List>(),
     Row::of::<history::History>(),
     Row::of::<timeline::Timeline>(),
+    Row::of::<export::Export>(),
     Row::of::<tags::Tags>(),
     Row::of::<link::Link>(),
     Row::of::<link::Links>(),
     Row::of::<link::Backlinks>(),
     Row::of::<graph::Graph>(),
+    Row::of::<sources::Sources>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),
     Row::of::<serve::Serve>(),
+    Row::of::<service::Service>(),
     Row::of::<doctor::Doctor>(),
+    Row::of::<backup::Backup>(),
     Row::of::<serve::Config>(),
     Row::of::<completions::Completions>(),
     Row::of::<completions::Man>(),

@@ -28,7 +28,7 @@ pub(crate) struct Put {
     #[arg(long)]
     allow_empty: bool,
 
-    /// The page's source [default: default]
+    /// The page's source [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }

@@ -112,32 +112,42 @@ impl Verb for Stop {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let home = Home::find()?;
-        let socket = home.socket();
-        let pid = match ask_to_stop(&socket) {
-            Ok(hello) => hello.pid,
-            Err(Missed::Absent) => return context.show(&Stopped { status: "not_running", pid: None }),
-            Err(Missed::Gone) => 0,
-            // It does not understand our question, but every process understands a signal.
-            Err(Missed::Mismatch(hello)) => {
-                terminate(hello.pid)?;
-                hello.pid
-            }
-            Err(missed) => return Err(missed.into_fault(&socket)),
+        let Some(pid) = end(&home.socket())? else {
+            return context.show(&Stopped { status: "not_running", pid: None });
         };
-        let begun = Instant::now();
-        while !is_over(&socket, pid) {
-            if begun.elapsed() > DRAIN {
-                let whom = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
-                return Err(Fault::new(
-                    FaultCode::Timeout,
-                    format!("the daemon{whom} has not ended within {} s", DRAIN.as_secs()),
-                )
-                .hint("it may still be writing; look again with: brain status"));
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
         context.show(&Stopped { status: "stopped", pid: (pid != 0).then_some(pid) })
     }
+}
+
+/// Stops the daemon behind `socket` and waits for its end: its process id, 0 when it did not say. `None`: none runs.
+///
+/// # Errors
+/// When it cannot be asked, or has not ended in time.
+pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
+    let pid = match ask_to_stop(socket) {
+        Ok(hello) => hello.pid,
+        Err(Missed::Absent) => return Ok(None),
+        Err(Missed::Gone) => 0,
+        // It does not understand our question, but every process understands a signal.
+        Err(Missed::Mismatch(hello)) => {
+            terminate(hello.pid)?;
+            hello.pid
+        }
+        Err(missed) => return Err(missed.into_fault(socket)),
+    };
+    let begun = Instant::now();
+    while !is_over(socket, pid) {
+        if begun.elapsed() > DRAIN {
+            let whom = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
+            return Err(Fault::new(
+                FaultCode::Timeout,
+                format!("the daemon{whom} has not ended within {} s", DRAIN.as_secs()),
+            )
+            .hint("it may still be writing; look again with: brain status"));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(Some(pid))
 }
 
 fn ask_to_stop(socket: &Path) -> Result<Hello, Missed> {

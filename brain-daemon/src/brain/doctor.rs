@@ -3,14 +3,15 @@
 //! Each check runs on a thread of its own with a deadline, so that one that hangs is a finding and not a hang.
 //! Every hint is a command that exists.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault};
+use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, SourceId};
 
-use super::{Brain, Caller};
+use super::scheduled::{self, Standing};
+use super::{Brain, Caller, WatchState};
 use crate::clock::rfc3339;
 use crate::store::{RECOVERY_MS, SCHEMA, Visibility};
 
@@ -33,7 +34,9 @@ const CHECKS: &[(&str, Look)] = &[
     ("outbox", outbox),
     ("purge", purge),
     ("sources", sources),
+    ("watcher", watcher),
     ("disk space", disk),
+    ("backup", backup),
     ("clock", clock),
 ];
 
@@ -46,20 +49,9 @@ impl Brain {
                 tracing::warn!(%fault, "doctor");
             }
             self.index.flush();
+            self.close_socket_to_others();
         }
-        let looking: Vec<_> = CHECKS
-            .iter()
-            .map(|&(name, look)| {
-                let (answer, finding) = sync_channel(1);
-                let brain = Arc::clone(self);
-                std::thread::spawn(move || answer.send(look(&brain)));
-                (name, finding)
-            })
-            .collect();
-        let checks: Vec<Check> = looking
-            .into_iter()
-            .map(|(name, finding)| check(name, finding.recv_timeout(DEADLINE).ok()))
-            .collect();
+        let checks = self.examine(CHECKS, DEADLINE);
         let count = |status| checks.iter().filter(|c| c.status == status).count() as u32;
         let (failed, warned) = (count(CheckStatus::Fail), count(CheckStatus::Warn));
         let status = match (failed, warned) {
@@ -70,17 +62,48 @@ impl Brain {
         let health_score = 100_u32.saturating_sub(25 * failed + 5 * warned);
         Ok(DoctorReply { status: status.into(), health_score, checks })
     }
+
+    /// Runs checks side by side; each has until `deadline` from now.
+    fn examine(self: &Arc<Self>, checks: &[(&'static str, Look)], deadline: Duration) -> Vec<Check> {
+        let until = Instant::now() + deadline;
+        let looking: Vec<_> = checks
+            .iter()
+            .map(|&(name, look)| {
+                let (answer, finding) = sync_channel(1);
+                let brain = Arc::clone(self);
+                std::thread::spawn(move || answer.send(look(&brain)));
+                (name, finding)
+            })
+            .collect();
+        looking
+            .into_iter()
+            .map(|(name, finding)| {
+                let left = until.saturating_duration_since(Instant::now());
+                check(name, finding.recv_timeout(left).ok(), deadline)
+            })
+            .collect()
+    }
+
+    /// Gives the socket that this daemon made the mode that it was made with.
+    fn close_socket_to_others(&self) {
+        let path = self.config.socket(&self.home);
+        let ours = std::fs::symlink_metadata(&path).is_ok_and(|meta| {
+            meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw()
+        });
+        if ours
+            && !self.config.socket_is_passed()
+            && let Err(error) = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
+        {
+            tracing::warn!(%error, "the socket's mode");
+        }
+    }
 }
 
-fn check(name: &str, finding: Option<Result<Finding, Fault>>) -> Check {
+fn check(name: &str, finding: Option<Result<Finding, Fault>>, deadline: Duration) -> Check {
     let (status, message, hint) = match finding {
         Some(Ok(finding)) => finding,
         Some(Err(fault)) => (CheckStatus::Fail, fault.message, fault.hint),
-        None => (
-            CheckStatus::Fail,
-            format!("no answer within {} s", DEADLINE.as_secs()),
-            Some("brain status".into()),
-        ),
+        None => (CheckStatus::Fail, format!("no answer within {deadline:?}"), Some("brain status".into())),
     };
     Check { name: name.into(), status, message, hint }
 }
@@ -108,10 +131,21 @@ fn daemon(brain: &Brain) -> Result<Finding, Fault> {
 
 fn socket(brain: &Brain) -> Result<Finding, Fault> {
     let path = brain.config.socket(&brain.home);
+    let passed = brain.config.socket_is_passed();
     let Ok(meta) = std::fs::symlink_metadata(&path) else {
+        if passed {
+            // A user's manager sets this variable, the system's does not.
+            let manager = if std::env::var_os("XDG_RUNTIME_DIR").is_some() { " --user" } else { "" };
+            let hint = format!("systemctl{manager} restart brain-daemon.socket");
+            return fail(format!("{} is not there; systemd made it", path.display()), hint);
+        }
         return fail(format!("{} is not there", path.display()), format!("kill {}", std::process::id()));
     };
     let mode = meta.permissions().mode() & 0o777;
+    if passed {
+        // Its mode is systemd's business; who comes in is looked at for each connection.
+        return ok(format!("{}, mode {mode:04o}, passed in by systemd", path.display()));
+    }
     if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {
         return fail(
             format!("{} has mode {mode:04o}: others can open it", path.display()),
@@ -200,16 +234,32 @@ fn purge(brain: &Brain) -> Result<Finding, Fault> {
 
 fn sources(brain: &Brain) -> Result<Finding, Fault> {
     let sources = brain.store.read(Visibility::All)?.sources()?;
-    let missing: Vec<String> = sources
-        .iter()
-        .filter_map(|(id, record)| record.path.as_ref().map(|path| (id, path)))
-        .filter(|(_, path)| !std::path::Path::new(path).is_dir())
-        .map(|(id, path)| format!("{id} ({path})"))
-        .collect();
-    if missing.is_empty() {
-        return ok(format!("{} registered, all there", sources.len()));
+    let named = |found: Vec<(&SourceId, String)>| -> String {
+        let found: Vec<String> = found.iter().map(|(id, why)| format!("{id}: {why}")).collect();
+        found.join("; ")
+    };
+    let unusable: Vec<_> =
+        sources.iter().filter_map(|(id, record)| Some((id, brain.unusable(record)?))).collect();
+    if !unusable.is_empty() {
+        return fail(named(unusable), "brain sources list");
     }
-    fail(format!("the directory is gone: {}", missing.join(", ")), "brain status")
+    let unsynced: Vec<_> =
+        sources.iter().filter_map(|(id, record)| Some((id, record.synced.clone()?.problem?))).collect();
+    if let Some((id, _)) = unsynced.first() {
+        let hint = format!("brain sync --source {id}");
+        return warn(named(unsynced), hint);
+    }
+    ok(format!("{} registered, all there", sources.len()))
+}
+
+fn watcher(brain: &Brain) -> Result<Finding, Fault> {
+    match brain.watched.state() {
+        WatchState::Off => ok("off (`sources.watch`)"),
+        WatchState::Watching { directories } => ok(format!("{directories} directories")),
+        WatchState::Failing(problem) => {
+            warn(format!("{problem}; the sources are looked through every minute"), "brain sync --all")
+        }
+    }
 }
 
 fn disk(brain: &Brain) -> Result<Finding, Fault> {
@@ -228,6 +278,26 @@ fn disk(brain: &Brain) -> Result<Finding, Fault> {
     }
 }
 
+fn backup(brain: &Brain) -> Result<Finding, Fault> {
+    let Some(dir) = brain.config.backup_dir(&brain.home) else {
+        return ok("none by schedule: backup.dir is not set");
+    };
+    let by_hand = || format!("brain backup {}", dir.join(scheduled::by_hand(brain.clock.now())).display());
+    let told = |newest: Option<i64>| {
+        newest.map_or_else(|| "there is none".into(), |at| format!("the last one is of {}", rfc3339(at)))
+    };
+    match brain.backup_standing()? {
+        Standing::Off => ok("none by schedule"),
+        Standing::Good(None) => ok("the first one is about to be made"),
+        Standing::Good(newest) => ok(told(newest)),
+        Standing::Failed(at, fault) => {
+            let hint = fault.hint.filter(|_| !dir.is_dir()).unwrap_or_else(by_hand);
+            warn(format!("the one of {} failed: {}", rfc3339(at), fault.message), hint)
+        }
+        Standing::Overdue(newest) => warn(format!("overdue: {}", told(newest)), by_hand()),
+    }
+}
+
 fn clock(brain: &Brain) -> Result<Finding, Fault> {
     let now = brain.clock.now();
     let mut newest = None;
@@ -240,5 +310,33 @@ fn clock(brain: &Brain) -> Result<Finding, Fault> {
             warn(format!("now is {}, but the newest page is of {}", rfc3339(now), rfc3339(at)), "date -u")
         }
         _ => ok(rfc3339(now)),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::config::Config;
+    use crate::home::Home;
+
+    #[test]
+    fn a_check_that_hangs_is_a_finding_and_holds_nobody_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        let config = Config::load(&home.config(), |_| None).unwrap();
+        let brain = Arc::new(Brain::open(home, config, Arc::new(SystemClock), 7).unwrap());
+        let hangs: Look = |_| {
+            std::thread::sleep(Duration::from_secs(600));
+            ok("never")
+        };
+        let deadline = Duration::from_millis(200);
+        let checks = brain.examine(&[("slow", hangs), ("slower", hangs), ("clock", clock)], deadline);
+        let states: Vec<_> = checks.iter().map(|c| (c.name.as_str(), c.status)).collect();
+        let (fail, ok) = (CheckStatus::Fail, CheckStatus::Ok);
+        assert_eq!(states, [("slow", fail), ("slower", fail), ("clock", ok)]);
+        assert!(checks[0].message.contains("no answer within 200ms"), "{:?}", checks[0]);
+        assert_eq!(checks[0].hint.as_deref(), Some("brain status"));
     }
 }

@@ -5,8 +5,8 @@ use brain_protocol::{
 };
 
 use super::intake::{STAMPS, clean_tags, new_page, stored_document};
-use super::{Brain, Caller, no_page};
-use crate::page::{Document, is_link_key};
+use super::{Brain, Caller, no_page, typed};
+use crate::page::{self, Document, is_link_key};
 use crate::store::{Applied, PageRecord, StoreError};
 
 impl Brain {
@@ -29,9 +29,20 @@ impl Brain {
         };
         let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
         let page = PageRef { source: request.source, slug: slug.clone() };
+        let (subject, named) = (slug.clone(), typed(&page));
         let (source, changed) = self.edit(caller, &page, move |document| {
             keep_whole(document, "tags")?;
             keep_whole(document, "tag")?;
+            let written = page::body_tags(&document.body);
+            if let Some(tag) = written.iter().find(|tag| remove.contains(&page::normal_tag(tag))) {
+                let message = format!(
+                    "the tag \"{}\" stands in the text of \"{subject}\", as #{tag}",
+                    page::normal_tag(tag)
+                );
+                return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
+                    "take it out of the text: `brain get {named}`, edit, and `brain put {named}`"
+                )));
+            }
             let before = document.frontmatter.tags();
             let mut tags: Vec<String> = before.iter().filter(|t| !remove.contains(t)).cloned().collect();
             for tag in &add {

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
@@ -16,24 +15,20 @@ use brain_protocol::{
     Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
 };
 
+use super::batch::{Failures, in_batches};
 use super::intake::{IMPORT, new_page, read_document};
 use super::put::{Effect, effect};
+use super::sources::overlap;
 use super::{Brain, Caller, Progress};
-use crate::files;
+use crate::files::{self, MarkdownFile};
 use crate::page::Frontmatter;
 use crate::store::{Applied, NewPage, PageRecord};
 
-/// Files that share a commit.
-const BATCH: usize = 500;
-/// Bytes of files that share a commit: bounds the memory of an import.
-const BATCH_BYTES: u64 = 8_000_000;
-/// How many failures a reply names.
-const MAX_NAMED: usize = 1000;
 /// How many files that could not be written a reply names.
 const MAX_WARNINGS: usize = 20;
 
-/// A file to import: its path in the directory, its place, and the slug it gets.
-type Source = (String, PathBuf, Slug);
+/// A file to import, and the slug it gets.
+type Source = (MarkdownFile, Slug);
 
 /// A file that can be stored.
 struct Ready {
@@ -50,26 +45,18 @@ struct Tally {
     updated: u64,
     restored: u64,
     unchanged: u64,
-    failed: Vec<ImportFailure>,
-    failed_total: u64,
+    failures: Failures,
     warnings: Vec<String>,
 }
 
 impl Tally {
-    fn fail(&mut self, path: impl Into<String>, reason: impl Into<String>) {
-        self.failed_total += 1;
-        if self.failed.len() < MAX_NAMED {
-            self.failed.push(ImportFailure { path: path.into(), reason: reason.into() });
-        }
-    }
-
     /// The file, if it can be stored.
     fn keep(&mut self, file: Result<Ready, ImportFailure>) -> Option<Ready> {
-        file.map_err(|ImportFailure { path, reason }| self.fail(path, reason)).ok()
+        file.map_err(|ImportFailure { path, reason }| self.failures.add(path, reason)).ok()
     }
 
     fn blank(&mut self, path: String) {
-        self.fail(path, "it is empty, and would blank the page of that slug");
+        self.failures.add(path, "it is empty, and would blank the page of that slug");
     }
 
     /// Takes the problems of a thread that wrote files.
@@ -101,51 +88,61 @@ impl Brain {
         let began = Instant::now();
         let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
         let dir = directory(&request.path, &own)?;
-        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
-        let found = files::markdown_files(&dir, &own);
+        let (source, record) =
+            self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+        if record.path.as_ref().is_some_and(|own| overlap(&dir, Path::new(own))) {
+            let message = format!("{} has the files of the source \"{source}\" itself", request.path);
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint(format!("they are read where they are: `brain sync --source {source}`")));
+        }
+        let found = files::markdown_files(&dir, "", Some(&own));
         let mut tally = Tally::default();
         for (path, reason) in found.unreadable {
-            tally.fail(path, reason);
+            tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
         }
         let all = found.files.len();
         let total = all as u64;
         let files = one_slug_each(found.files, &mut tally);
         let mut done = total - files.len() as u64;
         let now = self.clock.now();
-        std::thread::scope(|scope| {
+        std::thread::scope(|scope| -> Result<(), Fault> {
             // While a batch is stored the next one is read, and the files of the one before are written.
-            let (send, batches_read) = sync_channel(0);
-            let batches = batches(&files);
-            scope.spawn(move || {
-                // Nobody takes it when the import has ended early.
-                batches.into_iter().all(|batch| send.send(read_batch(batch, now)).is_ok())
-            });
             let mut writing: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
-            for batch in batches_read {
-                if !progress.at(done, total) || self.is_stopping() {
-                    let message = format!("the import ended early, after {done} of {total} files");
-                    return Err(Fault::new(FaultCode::Cancelled, message)
-                        .hint("what was imported stays; import the directory again to go on"));
-                }
-                let count = batch.len() as u64;
-                let ready = batch.into_iter().filter_map(|file| tally.keep(file)).collect();
-                let stored = self.store_batch(&source, ready, request.dry_run, &mut tally);
-                let changed = stored.map_err(|fault| Fault {
-                    message: format!("{}; {done} of {total} files were imported before that", fault.message),
-                    ..fault
-                })?;
-                let source = &source;
-                let written = writing.replace(scope.spawn(move || self.write_files(source, &changed)));
-                tally.warn(written);
-                self.index.wait();
-                done += count;
-            }
+            let read = |(file, slug): &Source| ready(&dir, &file.path, slug, now);
+            in_batches(
+                &files,
+                |(file, _)| file.stat.size,
+                read,
+                |batch| {
+                    if !progress.at(done, total) || self.is_stopping() {
+                        let message = format!("the import ended early, after {done} of {total} files");
+                        return Err(Fault::new(FaultCode::Cancelled, message)
+                            .hint("what was imported stays; import the directory again to go on"));
+                    }
+                    let count = batch.len() as u64;
+                    let ready = batch.into_iter().filter_map(|file| tally.keep(file)).collect();
+                    let stored = self.store_batch(&source, ready, request.dry_run, &mut tally);
+                    let changed = stored.map_err(|fault| Fault {
+                        message: format!(
+                            "{}; {done} of {total} files were imported before that",
+                            fault.message
+                        ),
+                        ..fault
+                    })?;
+                    let source = &source;
+                    let written = writing.replace(scope.spawn(move || self.write_files(source, &changed)));
+                    tally.warn(written);
+                    self.index.wait();
+                    done += count;
+                    Ok(())
+                },
+            )?;
             tally.warn(writing);
             Ok(())
         })?;
         progress.at(total, total);
         Ok(ImportReply {
-            status: if tally.failed_total == 0 { "done" } else { "partial" }.into(),
+            status: if tally.failures.total == 0 { "done" } else { "partial" }.into(),
             dry_run: request.dry_run,
             files: total,
             created: tally.created,
@@ -153,8 +150,8 @@ impl Brain {
             restored: tally.restored,
             unchanged: tally.unchanged,
             skipped: found.skipped,
-            failed: tally.failed,
-            failed_total: tally.failed_total,
+            failed: tally.failures.named,
+            failed_total: tally.failures.total,
             warnings: tally.warnings,
             took_ms: began.elapsed().as_millis() as u64,
         })
@@ -257,78 +254,41 @@ fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     Ok(dir)
 }
 
-/// Cuts the files into batches of [`BATCH`] files and about [`BATCH_BYTES`] at the most.
-fn batches(files: &[Source]) -> Vec<&[Source]> {
-    let (mut out, mut start, mut bytes) = (Vec::new(), 0, 0);
-    for (i, file) in files.iter().enumerate() {
-        if i > start && (i - start == BATCH || bytes > BATCH_BYTES) {
-            out.push(&files[start..i]);
-            (start, bytes) = (i, 0);
-        }
-        bytes += std::fs::metadata(&file.1).map_or(0, |m| m.len());
-    }
-    if start < files.len() {
-        out.push(&files[start..]);
-    }
-    out
-}
-
-/// Reads and parses files on all cores; in their order.
-fn read_batch(batch: &[Source], now: i64) -> Vec<Result<Ready, ImportFailure>> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(batch.len()));
-    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut mine = Vec::new();
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((path, place, slug)) = batch.get(i) else { break };
-                    let file = ready(path, place, slug, now)
-                        .map_err(|reason| ImportFailure { path: path.clone(), reason });
-                    mine.push((i, file));
-                }
-                results.lock().unwrap_or_else(PoisonError::into_inner).extend(mine);
-            });
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_unstable_by_key(|(i, _)| *i);
-    results.into_iter().map(|(_, file)| file).collect()
-}
-
 /// One file as a page.
-fn ready(path: &str, place: &Path, slug: &Slug, now: i64) -> Result<Ready, String> {
-    let size = std::fs::metadata(place).map_err(|e| e.to_string())?.len();
-    if size > MAX_CONTENT as u64 {
-        return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
-    }
-    let bytes = std::fs::read(place).map_err(|e| e.to_string())?;
-    let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
-    let provenance = IMPORT.provenance(format!("file://{}", place.display()), now);
-    let frontmatter = document.frontmatter.clone();
-    let page = new_page(slug, document, provenance, false).map_err(|fault| fault.message)?;
-    Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatter, page })
+fn ready(dir: &Path, path: &str, slug: &Slug, now: i64) -> Result<Ready, ImportFailure> {
+    let place = dir.join(path);
+    let page = || {
+        let size = std::fs::metadata(&place).map_err(|e| e.to_string())?.len();
+        if size > MAX_CONTENT as u64 {
+            return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
+        }
+        let bytes = std::fs::read(&place).map_err(|e| e.to_string())?;
+        let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
+        let provenance = IMPORT.provenance(format!("file://{}", place.display()), now);
+        let frontmatter = document.frontmatter.clone();
+        let page = new_page(slug, document, provenance, false).map_err(|fault| fault.message)?;
+        Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatter, page })
+    };
+    page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
 }
 
 /// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is taken.
-fn one_slug_each(files: Vec<(String, PathBuf)>, tally: &mut Tally) -> Vec<Source> {
+fn one_slug_each(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<Source> {
     let mut by_slug: HashMap<Slug, Vec<String>> = HashMap::new();
     let mut named = Vec::with_capacity(files.len());
-    for (path, place) in files {
-        match Slug::from_path(&path) {
+    for file in files {
+        match Slug::from_path(&file.path) {
             Ok(slug) => {
-                by_slug.entry(slug.clone()).or_default().push(path.clone());
-                named.push((path, place, slug));
+                by_slug.entry(slug.clone()).or_default().push(file.path.clone());
+                named.push((file, slug));
             }
-            Err(e) => tally.fail(path, e.to_string()),
+            Err(e) => tally.failures.add(file.path, e.to_string()),
         }
     }
-    named.retain(|(path, _, slug)| {
+    named.retain(|(MarkdownFile { path, .. }, slug)| {
         let Some(paths) = by_slug.get(slug).filter(|paths| paths.len() > 1) else { return true };
         let others: Vec<&str> = paths.iter().filter(|p| *p != path).map(String::as_str).collect();
-        tally.fail(
+        tally.failures.add(
             path.clone(),
             format!("it would have the slug \"{slug}\", and so would {}", others.join(", ")),
         );

@@ -4,7 +4,7 @@ use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Slug};
 
 use crate::clock::rfc3339;
 use crate::page::{self, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
-use crate::store::{Content, Hash, LinkRecord, NewPage, Provenance, TimelineRecord};
+use crate::store::{Content, FilePlan, Hash, LinkRecord, NewPage, Provenance, TimelineRecord};
 
 /// Frontmatter keys that say how and when a page came in. They never make two pages differ.
 pub(super) const STAMPS: &[&str] =
@@ -24,6 +24,7 @@ pub(super) struct Door {
 pub(super) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" };
 pub(super) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
 pub(super) const IMPORT: Door = Door { kind: "import", via: "import" };
+pub(super) const SYNC: Door = Door { kind: "sync", via: "sync" };
 
 impl Door {
     pub(super) fn provenance(&self, uri: String, now: i64) -> Provenance {
@@ -93,20 +94,21 @@ pub(super) fn new_page(
             .hint("shorten the title, the tags, or what else stands there"));
     }
     let aliases = frontmatter.aliases();
-    let mut names = vec![page::normal_name(slug.name())];
-    names.extend(aliases.iter().map(|alias| page::normal_name(alias)));
-    names.sort_unstable();
-    names.dedup();
-    names.retain(|name| !name.is_empty());
-    let links = page::links(slug, &body, &frontmatter).into_iter().map(link_record).collect();
+    let (names, links) = called_and_linked(slug, &aliases, &frontmatter, &body);
     let timeline = page::timeline(&body)
         .into_iter()
         .map(|entry| TimelineRecord { date: entry.date, text: entry.text, source: entry.source })
         .collect();
+    let mut tags = frontmatter.tags();
+    for tag in page::body_tags(&body).into_iter().map(page::normal_tag) {
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
     Ok(NewPage {
         page_type: type_of(&frontmatter),
         title: title_of(&frontmatter, &body),
-        tags: frontmatter.tags(),
+        tags,
         aliases,
         content_hash: page::content_digest(&body),
         chunks: page::chunks(&body).len() as u32,
@@ -115,20 +117,47 @@ pub(super) fn new_page(
         timeline,
         provenance,
         captured,
+        file: FilePlan::Write,
         replaces: None,
         content: Content { frontmatter: frontmatter.raw().to_owned(), body },
     })
+}
+
+/// The names a page answers to, and its links: what of a page depends on its slug.
+pub(super) fn called_and_linked(
+    slug: &Slug,
+    aliases: &[String],
+    frontmatter: &Frontmatter,
+    body: &str,
+) -> (Vec<String>, Vec<LinkRecord>) {
+    let mut names = vec![page::normal_name(slug.name())];
+    names.extend(aliases.iter().map(|alias| page::normal_name(alias)));
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !name.is_empty());
+    (names, page::links(slug, body, frontmatter).into_iter().map(link_record).collect())
 }
 
 fn link_record(link: page::Link) -> LinkRecord {
     let (source, slugs, name) = match link.target {
         Target::Slug { source, slug, also } => {
             // `[[a:b]]` may also be a name with a colon in it.
-            let name = source.as_ref().map(|_| page::normal_name(&link.raw)).filter(|name| !name.is_empty());
+            let name = match &source {
+                Some(_) => Some(page::normal_name(&link.raw)),
+                // `[text](name.md)` may mean a file in another folder, as `[[name]]` does.
+                None if !link.raw.contains('/') => Some(page::normal_name(slug.as_str())),
+                None => None,
+            };
+            let name = name.filter(|name| !name.is_empty());
             let slugs = std::iter::once(slug).chain(also).map(String::from).collect();
             (source.map(String::from), slugs, name)
         }
-        Target::Name(name) => (None, Vec::new(), Some(name)),
+        Target::Name(name) => {
+            // The page at the root with just that slug, before all that are called so.
+            let path = link.raw.split(['#', '|']).next().unwrap_or_default();
+            let slugs = Slug::from_path(path).ok().map(String::from).filter(|slug| !slug.contains('/'));
+            (None, slugs.into_iter().collect(), Some(name))
+        }
     };
     LinkRecord { source, slugs, name, kind: link.kind, raw: link.raw }
 }

@@ -43,7 +43,8 @@ impl Brain {
             Err(fault) if fault.code == FaultCode::NotFound => {
                 let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
                 let found = reader.links_to_missing(&source, &request.slug)?;
-                if found.is_empty() {
+                // One that is deleted is said to be so.
+                if found.is_empty() || reader.page_even_deleted(&source, &request.slug)?.is_some() {
                     return Err(fault);
                 }
                 (source, found)

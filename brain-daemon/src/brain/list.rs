@@ -23,8 +23,11 @@ impl Brain {
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let tag = request.tag.as_deref().map(normal_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
+        // Pages of a source that was removed come back with their source only.
+        let sources = if request.deleted { reader.sources()? } else { Vec::new() };
         let wanted = |(of, slug, record): &Found| {
-            source.as_ref().is_none_or(|s| s == of)
+            (!request.deleted || sources.iter().any(|(id, _)| id == of))
+                && source.as_ref().is_none_or(|s| s == of)
                 && request.prefix.as_ref().is_none_or(|p| slug.as_str().starts_with(p.as_str()))
                 && page_type.as_ref().is_none_or(|t| record.page_type == *t)
                 && tag.as_ref().is_none_or(|t| record.tags.contains(t))

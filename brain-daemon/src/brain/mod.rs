@@ -4,9 +4,13 @@
 //! HTTP, or how the store and the index keep their bytes. Everything here blocks; doors call it off their async
 //! threads.
 
+mod backup;
+mod batch;
+mod broken_links;
 mod capture;
 mod dedup;
 mod doctor;
+mod export;
 mod fields;
 mod import;
 mod index;
@@ -17,15 +21,20 @@ mod outbox;
 mod pages;
 mod put;
 mod remove;
+mod restore;
+mod scheduled;
 mod search;
+mod sources;
 mod status;
+mod sync;
 mod timeline;
+mod watched;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use brain_protocol::{Fault, FaultCode, Reply, Request, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
 
 use crate::caller::{Caller, Scope};
 use crate::clock::Clock;
@@ -36,6 +45,11 @@ use crate::store::{Reader, SourceRecord, Store, StoreOptions};
 use dedup::Dedup;
 use index::Follower;
 use outbox::Outbox;
+use scheduled::Schedule;
+use watched::Watched;
+
+pub use restore::restore;
+pub use watched::{WatchState, is_markdown};
 
 /// Hears how far long work is, and says whether to go on.
 pub trait Progress: Sync {
@@ -60,9 +74,13 @@ pub struct Brain {
     store: Arc<Store>,
     index: Follower,
     outbox: Outbox,
+    schedule: Schedule,
     dedup: Dedup,
+    watched: Watched,
     started: Instant,
     stopping: AtomicBool,
+    /// Held by the sync that is at work.
+    syncing: Mutex<()>,
 }
 
 impl Brain {
@@ -85,8 +103,11 @@ impl Brain {
         let brain = Self {
             dedup: Dedup::new(config.dedup_entries()),
             outbox: Outbox::new(home.pages()),
+            schedule: Schedule::new(now),
+            watched: Watched::new(),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
+            syncing: Mutex::default(),
             home,
             config,
             clock,
@@ -155,6 +176,15 @@ impl Brain {
             Request::Timeline(r) => self.timeline(caller, &r).map(Reply::Timeline),
             Request::Import(r) => self.import(caller, &r, progress).map(Reply::Import),
             Request::Doctor(r) => self.doctor(caller, &r).map(Reply::Doctor),
+            Request::SourceList => self.source_list(caller).map(Reply::Sources),
+            Request::SourceAdd(r) => self.source_add(caller, &r).map(Reply::Source),
+            Request::SourceRemove(r) => self.source_remove(caller, &r).map(Reply::Source),
+            Request::SourceDefault(r) => self.source_default(caller, &r).map(Reply::Source),
+            Request::Sync(r) => self.sync(caller, &r, progress).map(Reply::Sync),
+            Request::Export(r) => self.export(caller, &r, progress).map(Reply::Export),
+            Request::Backup(r) => self.backup(caller, &r, progress).map(Reply::Backup),
+            Request::BackupVerify(r) => self.backup_verify(caller, &r, progress).map(Reply::Backup),
+            Request::BrokenLinks(r) => self.broken_links(caller, &r).map(Reply::BrokenLinks),
         }
     }
 
@@ -188,15 +218,15 @@ impl Brain {
         self.index.flush();
     }
 
-    /// The source that a request means, registered and visible to the caller.
+    /// The source that a request means, registered and visible to the caller: the one it names, else the preferred one.
     fn source(
         &self,
         caller: &Caller,
         reader: &Reader,
         named: Option<&SourceId>,
     ) -> Result<(SourceId, SourceRecord), Fault> {
-        let wanted = named.cloned().unwrap_or_default();
         let sources = reader.sources()?;
+        let wanted = named.cloned().unwrap_or_else(|| preferred(&sources));
         if let Some(found) = sources.iter().find(|(id, _)| *id == wanted) {
             return Ok(found.clone());
         }
@@ -211,6 +241,19 @@ impl Brain {
     }
 }
 
+/// The source that is meant when none is named.
+fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
+    sources.iter().find(|(_, record)| record.preferred).map_or_else(SourceId::default, |(id, _)| id.clone())
+}
+
+/// A page as it is named in a command that somebody is to type: with its source, when the request named it.
+fn typed(page: &PageRef) -> String {
+    match &page.source {
+        Some(source) => format!("{} --source {source}", page.slug),
+        None => page.slug.to_string(),
+    }
+}
+
 /// What a request needs.
 fn needs(request: &Request) -> Scope {
     match request {
@@ -222,8 +265,11 @@ fn needs(request: &Request) -> Scope {
         | Request::Links(_)
         | Request::Backlinks(_)
         | Request::Graph(_)
-        | Request::Timeline(_) => Scope::Read,
+        | Request::Timeline(_)
+        | Request::SourceList
+        | Request::BrokenLinks(_) => Scope::Read,
         Request::Tags(r) if r.add.is_empty() && r.remove.is_empty() => Scope::Read,
+        Request::SourceDefault(r) if r.id.is_none() => Scope::Read,
         Request::Tags(_)
         | Request::Capture(_)
         | Request::Put(_)
@@ -231,7 +277,16 @@ fn needs(request: &Request) -> Scope {
         | Request::Restore(_)
         | Request::Revert(_)
         | Request::Link(_) => Scope::Write,
-        Request::Stop | Request::Import(_) | Request::Doctor(_) => Scope::Admin,
+        Request::Stop
+        | Request::Import(_)
+        | Request::Doctor(_)
+        | Request::SourceAdd(_)
+        | Request::SourceRemove(_)
+        | Request::SourceDefault(_)
+        | Request::Sync(_)
+        | Request::Export(_)
+        | Request::Backup(_)
+        | Request::BackupVerify(_) => Scope::Admin,
     }
 }
 

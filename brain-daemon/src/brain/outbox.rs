@@ -3,16 +3,16 @@
 //! Every change of a page leaves a row in the same transaction. Whoever made the change brings the file in line
 //! before answering; what a crash or a full disk left is done at the next start and by the minute.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, SourceId};
 
-use super::Brain;
+use super::{Brain, preferred};
 use crate::files::{Outcome, Tree};
 use crate::page;
-use crate::store::{FileState, PageRecord, Visibility};
+use crate::store::{Content, FileState, PageRecord, Reader, StoreError, Visibility};
 
 const STRIPES: usize = 64;
 
@@ -22,6 +22,8 @@ pub(super) struct Outbox {
     failing: Mutex<HashMap<u64, Failure>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
+    /// The other sources' directories, as they were when they were last asked for.
+    trees: Mutex<HashMap<String, Arc<Tree>>>,
 }
 
 /// Why a page's file is not as the store says.
@@ -39,6 +41,7 @@ impl Outbox {
             stripes: std::array::from_fn(|_| Mutex::new(())),
             failing: Mutex::default(),
             default_tree: Arc::new(Tree::new(pages)),
+            trees: Mutex::default(),
         }
     }
 }
@@ -79,9 +82,13 @@ impl Brain {
 
     /// Where the file of a page is, or would be.
     pub(super) fn file_place(&self, source: &SourceId, path: &str) -> PathBuf {
-        match self.tree(source.as_str()) {
-            Ok(tree) => tree.place(path),
-            Err(_) => PathBuf::from(path),
+        if source.as_str() == SourceId::DEFAULT {
+            return self.outbox.default_tree.place(path);
+        }
+        let reader = self.store.read(Visibility::All);
+        match reader.and_then(|reader| self.tree(&reader, source.as_str())) {
+            Ok(Some(tree)) => tree.place(path),
+            _ => PathBuf::from(path),
         }
     }
 
@@ -114,16 +121,40 @@ impl Brain {
         let other = |e: &dyn std::fmt::Display| Failure { message: e.to_string(), foreign: false };
         let reader = self.store.read(Visibility::All).map_err(|e| other(&e))?;
         let Some(row) = reader.outbox_row(id).map_err(|e| other(&e))? else { return Ok(None) };
-        let tree = self.tree(&row.source).map_err(|e| other(&e))?;
+        let Some(tree) = self.tree(&reader, &row.source).map_err(|e| other(&e))? else {
+            // The source was removed: its files are none of our business any more.
+            self.store.file_done(id, row.seq);
+            return Ok(None);
+        };
+        // A directory that is gone may be a disk that is not mounted: making it anew would hide that.
+        if row.source != SourceId::DEFAULT && !tree.root().is_dir() {
+            return Err(other(&format!(
+                "the directory of source \"{}\", {}, is not there",
+                row.source,
+                tree.root().display()
+            )));
+        }
         let place = tree.place(&row.path);
         let done = match row.want {
             FileState::Present => {
                 let content = reader.content(id).map_err(|e| other(&e))?;
+                let source = SourceId::parse(row.source.as_str()).map_err(|e| other(&e))?;
+                let synced = reader.file(&source, &row.path).map_err(|e| other(&e))?.is_some();
                 drop(reader);
-                tree.put(&row.path, &page::file_text(&content.frontmatter, &content.body), &row.ours, id)
+                // Its author's own bytes (CRLF, a byte order mark) are better than ours.
+                match synced && tree.keep(&row.path, |bytes| says(bytes, &content)).map_err(|e| other(&e))? {
+                    true => Ok(Outcome::Done),
+                    false => tree.put(
+                        &row.path,
+                        &page::file_text(&content.frontmatter, &content.body),
+                        &row.ours,
+                        id,
+                    ),
+                }
             }
             FileState::Trashed => tree.trash(&row.path, &row.ours, strict),
-            FileState::Purged => tree.purge(&row.path, &row.ours),
+            FileState::Purged => tree.purge(&row.path, &row.ours, true),
+            FileState::TrashPurged => tree.purge(&row.path, &row.ours, false),
         };
         match done {
             Ok(Outcome::Done) => {
@@ -131,14 +162,15 @@ impl Brain {
                 Ok(Some(place))
             }
             // A changed copy in the trash stays there for its author.
-            Ok(Outcome::Foreign) if row.want == FileState::Purged => {
+            Ok(Outcome::Foreign) if matches!(row.want, FileState::Purged | FileState::TrashPurged) => {
                 self.store.file_done(id, row.seq);
                 Ok(Some(place))
             }
             Ok(Outcome::Foreign) => Err(Failure {
                 message: format!(
-                    "{0} was written by another program and left as it is; `brain put <slug> --file {0}` takes it in",
-                    place.display()
+                    "{0} was written by another program and left as it is; `brain put <slug>{1} --file {0}` takes it in",
+                    place.display(),
+                    self.source_flag(&row.source)
                 ),
                 foreign: true,
             }),
@@ -177,10 +209,17 @@ impl Brain {
 
     /// Puts on the disk itself what was written below the sources' directories.
     fn sync_files(&self) -> std::io::Result<()> {
-        let sources = self.store.read(Visibility::All).and_then(|reader| reader.sources());
-        for (id, _) in sources.map_err(std::io::Error::other)? {
-            if let Ok(tree) = self.tree(id.as_str()) {
-                tree.sync()?;
+        let reader = self.store.read(Visibility::All).map_err(std::io::Error::other)?;
+        for (id, _) in reader.sources().map_err(std::io::Error::other)? {
+            let Some(tree) = self.tree(&reader, id.as_str()).map_err(std::io::Error::other)? else {
+                continue;
+            };
+            match tree.sync() {
+                // Nothing was written where nothing can be opened.
+                Err(e)
+                    if e.kind() == std::io::ErrorKind::PermissionDenied
+                        && id.as_str() != SourceId::DEFAULT => {}
+                other => other?,
             }
         }
         Ok(())
@@ -196,6 +235,11 @@ impl Brain {
         self.failing().contains_key(&id)
     }
 
+    /// The pages whose file could not be written when it was last tried.
+    pub(super) fn failing_ids(&self) -> HashSet<u64> {
+        self.failing().keys().copied().collect()
+    }
+
     /// How many files failed, and why one of them did.
     pub(super) fn failing_files(&self) -> Option<String> {
         let failing = self.failing();
@@ -204,15 +248,44 @@ impl Brain {
         Some(format!("{}{more}", first.message))
     }
 
-    fn tree(&self, source: &str) -> Result<Arc<Tree>, String> {
-        if source == SourceId::DEFAULT {
-            return Ok(Arc::clone(&self.outbox.default_tree));
+    /// What a command about a page of this source has to say.
+    fn source_flag(&self, source: &str) -> String {
+        match self.store.read(Visibility::All).and_then(|reader| reader.sources()) {
+            Ok(sources) if preferred(&sources).as_str() == source => String::new(),
+            _ => format!(" --source {source}"),
         }
-        let reader = self.store.read(Visibility::All).map_err(|e| e.to_string())?;
-        let sources = reader.sources().map_err(|e| e.to_string())?;
-        let path =
-            sources.into_iter().find(|(id, _)| id.as_str() == source).and_then(|(_, record)| record.path);
-        path.map(|path| Arc::new(Tree::new(path)))
-            .ok_or_else(|| format!("source \"{source}\" has no directory any more"))
     }
+
+    /// Forgets failures of pages that have no row any more.
+    pub(super) fn forget_failures(&self) {
+        if let Ok(ids) = self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
+            self.failing().retain(|id, _| ids.binary_search(id).is_ok());
+        }
+    }
+
+    /// The directory of a source, if it is registered.
+    fn tree(&self, reader: &Reader, source: &str) -> Result<Option<Arc<Tree>>, StoreError> {
+        if source == SourceId::DEFAULT {
+            return Ok(Some(Arc::clone(&self.outbox.default_tree)));
+        }
+        let found = reader.sources()?.into_iter().find(|(id, _)| id.as_str() == source);
+        let Some(path) = found.and_then(|(_, record)| record.path) else { return Ok(None) };
+        let mut trees = self.outbox.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        // The same name may have been registered anew, elsewhere.
+        match trees.get(source).filter(|tree| tree.root() == Path::new(&path)) {
+            Some(tree) => Ok(Some(Arc::clone(tree))),
+            None => {
+                let tree = Arc::new(Tree::new(path));
+                trees.insert(source.to_owned(), Arc::clone(&tree));
+                Ok(Some(tree))
+            }
+        }
+    }
+}
+
+/// Whether a file with these bytes is read as a page with this text.
+fn says(bytes: &[u8], content: &Content) -> bool {
+    page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok()).is_some_and(|document| {
+        document.frontmatter.raw() == content.frontmatter && document.body == content.body
+    })
 }

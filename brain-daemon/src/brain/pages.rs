@@ -6,7 +6,7 @@ use brain_protocol::{
 
 use super::capture::Outcome;
 use super::intake::{new_page, stored_document};
-use super::{Brain, Caller, no_page};
+use super::{Brain, Caller, no_page, typed};
 use crate::clock::rfc3339;
 use crate::page::{self, hex};
 use crate::store::{Content, PageRecord, Reader, VersionRecord};
@@ -18,7 +18,7 @@ impl Brain {
         let slug = request.page.slug.clone();
         match request.version {
             Some(number) if number != record.version => {
-                let kept = version(&reader, &record, &slug, number)?;
+                let kept = version(&reader, &record, &request.page, number)?;
                 Ok(page_reply(source, slug, kept.record, kept.content))
             }
             _ => {
@@ -40,19 +40,22 @@ impl Brain {
         let now = self.clock.now();
         let reader = self.store.read(caller.view())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
-        let slug = request.page.slug;
+        let named = request.page;
+        let slug = named.slug.clone();
         if record.version == request.version {
             let message = format!("version {} of \"{slug}\" is the present one", request.version);
-            return Err(Fault::new(FaultCode::Conflict, message).hint(format!("see `brain history {slug}`")));
+            return Err(Fault::new(FaultCode::Conflict, message)
+                .hint(format!("see `brain history {}`", typed(&named))));
         }
         // Checked here for the reply; the writer looks again.
-        version(&reader, &record, &slug, request.version)?;
+        version(&reader, &record, &named, request.version)?;
         drop(reader);
         let (place, number) = (source.clone(), request.version);
         let outcome = self.store.write(move |draft| {
             let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
-            let kept = draft.version(record.id, number)?.ok_or_else(|| no_version(&record, &slug, number))?;
+            let kept =
+                draft.version(record.id, number)?.ok_or_else(|| no_version(&record, &named, number))?;
             let document = stored_document(&kept.content)?;
             let captured_at = document.frontmatter.get("captured_at");
             let page = new_page(&slug, document, kept.record.provenance, false)?;
@@ -79,7 +82,7 @@ impl Brain {
                 Fault::new(FaultCode::NotFound, format!("the page \"{}\" is soft-deleted", named.slug)).hint(
                     format!(
                         "`brain restore {}` brings it back until {}",
-                        named.slug,
+                        typed(named),
                         rfc3339(at + crate::store::RECOVERY_MS)
                     ),
                 )
@@ -89,13 +92,19 @@ impl Brain {
     }
 }
 
-fn version(reader: &Reader, record: &PageRecord, slug: &Slug, number: u32) -> Result<VersionRecord, Fault> {
-    reader.version(record.id, number)?.ok_or_else(|| no_version(record, slug, number))
+fn version(
+    reader: &Reader,
+    record: &PageRecord,
+    named: &PageRef,
+    number: u32,
+) -> Result<VersionRecord, Fault> {
+    reader.version(record.id, number)?.ok_or_else(|| no_version(record, named, number))
 }
 
-fn no_version(record: &PageRecord, slug: &Slug, number: u32) -> Fault {
-    let message = format!("\"{slug}\" has no version {number}; its versions are 1 to {}", record.version);
-    Fault::new(FaultCode::UnknownVersion, message).hint(format!("see `brain history {slug}`"))
+fn no_version(record: &PageRecord, named: &PageRef, number: u32) -> Fault {
+    let message =
+        format!("\"{}\" has no version {number}; its versions are 1 to {}", named.slug, record.version);
+    Fault::new(FaultCode::UnknownVersion, message).hint(format!("see `brain history {}`", typed(named)))
 }
 
 fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {

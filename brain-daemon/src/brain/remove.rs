@@ -3,7 +3,7 @@
 use brain_protocol::{Deleted, Fault, FaultCode, PageRef, Restored};
 
 use super::dedup::WINDOW_MS;
-use super::{Brain, Caller, no_page};
+use super::{Brain, Caller, no_page, typed};
 use crate::clock::rfc3339;
 use crate::store::RECOVERY_MS;
 
@@ -14,13 +14,13 @@ impl Brain {
     pub(super) fn delete(&self, caller: &Caller, request: &PageRef) -> Result<Deleted, Fault> {
         let now = self.clock.now();
         let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
-        let (place, slug) = (source.clone(), request.slug.clone());
+        let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
             if let Some(at) = record.deleted_at {
                 let message = format!("\"{slug}\" is soft-deleted already");
                 let hint =
-                    format!("`brain restore {slug}` brings it back until {}", rfc3339(at + RECOVERY_MS));
+                    format!("`brain restore {named}` brings it back until {}", rfc3339(at + RECOVERY_MS));
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
             }
             draft.soft_delete(&place, &slug, record, now)
@@ -38,12 +38,12 @@ impl Brain {
     pub(super) fn restore(&self, caller: &Caller, request: &PageRef) -> Result<Restored, Fault> {
         let now = self.clock.now();
         let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
-        let (place, slug) = (source.clone(), request.slug.clone());
+        let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
             match record.deleted_at {
                 None => Err(Fault::new(FaultCode::AlreadyActive, format!("\"{slug}\" is not deleted"))
-                    .hint(format!("read it: `brain get {slug}`"))
+                    .hint(format!("read it: `brain get {named}`"))
                     .into()),
                 Some(at) if at + RECOVERY_MS <= now => Err(no_page(&place, &slug).into()),
                 Some(_) => draft.restore(&place, &slug, record),

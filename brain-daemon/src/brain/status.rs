@@ -1,5 +1,7 @@
 //! How the daemon is.
 
+use std::collections::HashSet;
+
 use brain_protocol::{Fault, StatusReply, VERSION};
 
 use super::{Brain, Caller};
@@ -31,6 +33,10 @@ impl Brain {
 
     /// Outbox rows that stand for work, without those that go with the next commit.
     pub(super) fn waiting_files(&self, rows: u64) -> u64 {
-        rows.saturating_sub(self.store.done_files() as u64)
+        // What was done for a page whose file failed since was an earlier change.
+        let failing = self.failing_ids();
+        let done: HashSet<u64> =
+            self.store.done_rows().into_iter().map(|(id, _)| id).filter(|id| !failing.contains(id)).collect();
+        rows.saturating_sub(done.len() as u64)
     }
 }

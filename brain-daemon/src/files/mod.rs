@@ -4,8 +4,10 @@
 //! A file is written beside its place and renamed into it. What somebody else left there is never touched: a file
 //! is ours only when its bytes are what we wrote, and everything else is reported and stays.
 
+mod git;
+mod scan;
 mod tree;
-mod walk;
 
+pub use git::{Pulled, pull};
+pub use scan::{Found, MarkdownFile, Stat, markdown_files, stat_of};
 pub use tree::{Outcome, TRASH, Tree, digest};
-pub use walk::{Found, markdown_files};

@@ -44,6 +44,12 @@ impl Tree {
         Self { root: root.into(), last_dir: Mutex::default() }
     }
 
+    /// The directory itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The absolute place of a file.
     #[must_use]
     pub fn place(&self, path: &str) -> PathBuf {
@@ -86,6 +92,32 @@ impl Tree {
         Ok(Outcome::Done)
     }
 
+    /// Whether the file at `path` is one that `same` accepts by its bytes. When there is none, such a one comes back from the
+    /// trash as it is.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn keep(&self, path: &str, same: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+        let place = self.place(path);
+        let read = |place: &Path| match fs::symlink_metadata(place) {
+            Ok(meta) if meta.is_file() && meta.len() < TOO_LARGE => fs::read(place).map(Some),
+            Ok(_) => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        };
+        if fs::symlink_metadata(&place).is_ok() {
+            return Ok(read(&place)?.is_some_and(|bytes| same(&bytes)));
+        }
+        for trashed in self.trash_places(path).into_iter().rev() {
+            if read(&trashed)?.is_some_and(|bytes| same(&bytes)) {
+                self.ready(place.parent().unwrap_or(&self.root))?;
+                fs::rename(&trashed, &place)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Moves the page's file to the trash. One that was changed since we wrote it goes there as it is, for its author to
     /// find; when we never wrote it (`strict`), only a file with one of our digests is moved.
     ///
@@ -108,14 +140,15 @@ impl Tree {
         Ok(Outcome::Done)
     }
 
-    /// Removes what is ours of a page's file: in the trash, and in its place if it never got to the trash.
+    /// Removes what is ours of a page's file from the trash, and from its place if it never got to the trash
+    /// (`everywhere`).
     ///
     /// # Errors
     /// What the disk says.
-    pub fn purge(&self, path: &str, ours: &[[u8; 32]]) -> io::Result<Outcome> {
+    pub fn purge(&self, path: &str, ours: &[[u8; 32]], everywhere: bool) -> io::Result<Outcome> {
         let mut outcome = Outcome::Done;
         let mut places = self.trash_places(path);
-        places.push(self.place(path));
+        places.extend(everywhere.then(|| self.place(path)));
         for place in places {
             match look(&place)? {
                 Seen::Nothing => {}
@@ -256,8 +289,8 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(dir.path().join(".trash/x.md")).unwrap(), "first");
         assert_eq!(fs::read_to_string(dir.path().join(".trash/x.md~1")).unwrap(), "second");
-        assert_eq!(tree.purge("x.md", &[digest(b"other")]).unwrap(), Outcome::Foreign);
-        assert_eq!(tree.purge("x.md", &[digest(b"first"), digest(b"second")]).unwrap(), Outcome::Done);
+        assert_eq!(tree.purge("x.md", &[digest(b"other")], true).unwrap(), Outcome::Foreign);
+        assert_eq!(tree.purge("x.md", &[digest(b"first"), digest(b"second")], true).unwrap(), Outcome::Done);
         assert_eq!(fs::read_dir(dir.path().join(".trash")).unwrap().count(), 0);
     }
 

@@ -1,5 +1,7 @@
 //! A page's place among files, and what its file holds.
 
+use std::path::Path;
+
 use brain_protocol::Slug;
 use sha2::{Digest, Sha256};
 
@@ -28,6 +30,13 @@ fn file_name(segment: &str) -> String {
         name.push_str(&digest[..8]);
     }
     name
+}
+
+/// Whether a file with this name is one that pages are made of: it ends in `.md`, `.markdown` or `.mdx`.
+#[must_use]
+pub fn is_markdown(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|e| ["md", "markdown", "mdx"].iter().any(|known| e.eq_ignore_ascii_case(known)))
 }
 
 /// SHA-256 of the file of a page with this text.

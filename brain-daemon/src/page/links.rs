@@ -2,8 +2,9 @@
 //! second candidate, and keeps edges to pages that are yet to come.
 
 use super::frontmatter::Frontmatter;
+use super::prose::{MARKDOWN, comments, is_in};
 use brain_protocol::{Slug, SourceId};
-use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
@@ -100,8 +101,8 @@ pub enum Target {
 /// [`MAX_LINKS`]. Linear in the length of the page.
 ///
 /// In the body: markdown links (inline and by reference), `[[slug]]`, `[[slug|text]]`, `[[source:slug]]`, `[[slug#heading]]`, `![[slug]]`,
-/// and bare `[[name]]`, outside of code. Left out: other schemes, `//host`, anchors of the page itself, images, embedded media, and paths
-/// that leave the root or give no slug.
+/// bare `[[name]]`, and `![](page.md)`, outside of code and `%%comments%%`. Left out: other schemes, `//host`, anchors of the page itself,
+/// images and other media, and paths that leave the root or give no slug.
 #[must_use]
 pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
     let folder = slug.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -156,12 +157,12 @@ impl Found<'_> {
     }
 
     fn body(&mut self, body: &str) {
-        // Footnotes, so that `[^1]: text` is no link definition. No tables: `|` in `[[a|b]]` is no cell.
-        let options = Options::ENABLE_WIKILINKS | Options::ENABLE_FOOTNOTES;
+        let hidden = comments(body);
         let mut open: Option<(LinkType, String)> = None;
         let mut text = String::new();
-        for event in Parser::new_ext(body, options) {
+        for (event, range) in Parser::new_ext(body, MARKDOWN).into_offset_iter() {
             match event {
+                Event::Start(Tag::Link { .. } | Tag::Image { .. }) if is_in(&hidden, range.start) => {}
                 Event::Start(Tag::Link { link_type, dest_url, .. }) => {
                     open = Some((link_type, dest_url.into_string()));
                     text.clear();
@@ -170,8 +171,12 @@ impl Found<'_> {
                     link_type: LinkType::WikiLink { has_pothole: _ },
                     dest_url,
                     ..
-                }) if open.is_none() && !is_media(&dest_url) => {
+                }) if open.is_none() => {
                     self.add(self.wiki(&dest_url), MENTIONS, "", &dest_url);
+                }
+                // `![](page.md)` shows a page.
+                Event::Start(Tag::Image { dest_url, .. }) if open.is_none() && names_markdown(&dest_url) => {
+                    self.add(self.markdown(&dest_url), MENTIONS, "", &dest_url);
                 }
                 Event::Text(shown) | Event::Code(shown) if open.is_some() && text.len() < 1000 => {
                     text.push_str(&shown);
@@ -200,7 +205,12 @@ impl Found<'_> {
     /// The target of `[[raw]]`.
     fn wiki(&self, raw: &str) -> Option<Target> {
         let path = raw.split('#').next()?.trim();
-        if path.is_empty() || path.contains("://") || path.starts_with("//") || path.starts_with("mailto:") {
+        if is_media(path)
+            || path.is_empty()
+            || path.contains("://")
+            || path.starts_with("//")
+            || path.starts_with("mailto:")
+        {
             return None;
         }
         if let Some((source, rest)) = path.split_once(':')
@@ -220,7 +230,7 @@ impl Found<'_> {
             return None;
         }
         let path = raw.split(['#', '?']).next()?;
-        self.path(&percent_decoded(path))
+        if is_media(path) { None } else { self.path(&percent_decoded(path)) }
     }
 
     /// The target of a path that is no address of another scheme.
@@ -259,9 +269,7 @@ fn resolved(folder: &str, path: &str) -> Option<Slug> {
 
 fn name(text: &str) -> Option<Target> {
     let text = text.trim();
-    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let markdown = ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e));
-    let text = if markdown { &text[..text.len() - ending.len() - 1] } else { text };
+    let text = if is_markdown(ending(text)) { &text[..text.len() - ending(text).len() - 1] } else { text };
     let name = if text.len() > 1024 { String::new() } else { normal_name(text) };
     (!name.is_empty()).then_some(Target::Name(name))
 }
@@ -275,14 +283,40 @@ fn is_external(target: &str) -> bool {
     scheme || target.is_empty() || target.starts_with("//") || target.starts_with(['#', '?'])
 }
 
-/// Whether an embedded file is no page.
+/// What stands behind the last `.` of a target's path; empty when there is none.
+fn ending(target: &str) -> &str {
+    let path = target.split(['#', '?', '|']).next().unwrap_or_default().trim();
+    path.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
+fn is_markdown(ending: &str) -> bool {
+    ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e))
+}
+
+/// Whether a markdown target is a file of markdown.
+fn names_markdown(target: &str) -> bool {
+    is_markdown(ending(target))
+}
+
+/// Whether a target is a file that no page is named like.
 fn is_media(target: &str) -> bool {
-    const ENDINGS: [&str; 22] = [
-        "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic", "pdf", "mp3", "m4a", "wav", "ogg",
-        "flac", "mp4", "mov", "webm", "mkv", "zip", "canvas", "base",
+    const ENDINGS: [&str; 28] = [
+        "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic", "tif", "tiff", "pdf", "mp3",
+        "m4a", "wav", "ogg", "opus", "flac", "3gp", "mp4", "mov", "webm", "mkv", "avi", "zip", "gz",
+        "canvas", "base",
     ];
-    let path = target.split(['#', '|']).next().unwrap_or_default().trim();
-    path.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.iter().any(|e| ending.eq_ignore_ascii_case(e)))
+    ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
+}
+
+/// Whether a target that no page answers to is likely a file beside the pages rather than a page that is missing.
+#[must_use]
+pub fn is_attachment(target: &str) -> bool {
+    const ENDINGS: [&str; 30] = [
+        "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "rtf", "txt", "csv", "tsv", "json",
+        "xml", "yaml", "yml", "html", "htm", "epub", "ico", "psd", "tar", "tgz", "7z", "rar", "log", "tex",
+        "bib", "ipynb",
+    ];
+    is_media(target) || ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
 }
 
 /// `text` with its `%20` and the like resolved; as it is when that gives no UTF-8.
@@ -331,6 +365,17 @@ pub fn normal_name(text: &str) -> String {
     }
     // Compatibility forms can hide capitals (㎏ has none, Ⅷ and ℡ have), and lower-casing can leave a decomposed letter.
     fold(&mut text.nfkc().flat_map(char::to_lowercase).nfkc())
+}
+
+/// The name that a file called `name` (as [`normal_name`] gives it) answers to, when it is another: file names lose what a slug
+/// refuses, so that `[[What's up?]]` has to find `whats-up`.
+#[must_use]
+pub fn file_name_key(name: &str) -> Option<String> {
+    if name.contains(['/', '\\']) {
+        return None;
+    }
+    let key = normal_name(Slug::from_path(name).ok()?.as_str());
+    (key != name && !key.is_empty()).then_some(key)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! other pages (which page a name means, whether a target exists) is the caller's. All functions are total: text from outside gives
 //! a value or an error, never a panic, in time linear to its length.
 //!
-//! The usual order: [`decode_text`] at the door, [`Document::parse`], then [`content_hash`], [`derive_title`], [`chunks`], [`links`] and
-//! [`timeline`] on the body.
+//! The usual order: [`decode_text`] at the door, [`Document::parse`], then [`content_hash`], [`derive_title`], [`chunks`], [`links`], [`body_tags`]
+//! and [`timeline`] on the body.
 
 mod chunk;
 mod cluster;
@@ -16,6 +16,8 @@ mod fence;
 mod file;
 mod frontmatter;
 mod links;
+mod prose;
+mod tags;
 mod timeline;
 mod title;
 mod yaml;
@@ -23,8 +25,12 @@ mod yaml;
 pub use chunk::chunks;
 pub use content::{NotText, NotTextWhat, content_digest, content_hash, decode_text, hex};
 pub use document::{Document, file_text};
-pub use file::{file_hash, file_path};
+pub use file::{file_hash, file_path, is_markdown};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normal_tag};
-pub use links::{LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, is_link_key, links, normal_name};
+pub use links::{
+    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, is_attachment, is_link_key, links,
+    normal_name,
+};
+pub use tags::body_tags;
 pub use timeline::{TimelineEntry, timeline};
 pub use title::{MAX_TITLE, derive_title};

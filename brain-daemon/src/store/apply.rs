@@ -44,6 +44,18 @@ pub struct NewPage {
     pub replaces: Option<Hash>,
     /// Whether the slug was made from the content, so that the same content within 24 hours is a duplicate.
     pub captured: bool,
+    /// What is to become of the page's file.
+    pub file: FilePlan,
+}
+
+/// What is to become of the file of a page that changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilePlan {
+    /// It is to hold the page's text.
+    Write,
+    /// The page was read from the file at this path, relative to the source: it is as it should be, to the byte, whatever
+    /// brain itself would have written.
+    Keep(String),
 }
 
 /// A page after a change.
@@ -67,6 +79,7 @@ impl Draft<'_> {
         new: NewPage,
         now: i64,
     ) -> Result<Applied, StoreError> {
+        self.check_registered(source)?;
         self.dirty += 1;
         let former = self.page(source, slug)?;
         let mut ours: Vec<Hash> = new.replaces.into_iter().collect();
@@ -75,15 +88,26 @@ impl Draft<'_> {
             None => {
                 id = self.next_id;
                 self.next_id += 1;
-                path = self.free_path(source, slug, id)?;
+                path = match &new.file {
+                    FilePlan::Write => self.free_path(source, slug, id)?,
+                    FilePlan::Keep(path) => path.clone(),
+                };
                 self.ids.insert(id, (source.as_str(), slug.as_str()))?;
                 (version, created_at, content_at, status) = (1, now, now, WriteStatus::Created);
             }
             Some(old) => {
                 id = old.id;
-                path = old.source_path.clone();
+                path = match &new.file {
+                    FilePlan::Write => old.source_path.clone(),
+                    FilePlan::Keep(path) => path.clone(),
+                };
+                if path != old.source_path {
+                    self.paths.remove((source.as_str(), old.source_path.as_str()))?;
+                }
                 let content = self.content(id)?;
                 ours.push(page::file_hash(&content.frontmatter, &content.body));
+                // What sync read there may differ from that: CRLF, a byte order mark.
+                ours.extend(self.taken_in(source, &path)?);
                 let kept = VersionRecord { record: old.clone(), content };
                 self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
                 self.changes.remove(old.seq)?;
@@ -127,7 +151,14 @@ impl Draft<'_> {
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, id, &derived)?;
-        self.put_record(source, slug, &record, FileState::Present, ours)?;
+        match new.file {
+            FilePlan::Write => self.put_record(source, slug, &record, Some((FileState::Present, ours)))?,
+            FilePlan::Keep(path) => {
+                self.paths.insert((source.as_str(), path.as_str()), id)?;
+                self.outbox.remove(id)?;
+                self.put_record(source, slug, &record, None)?;
+            }
+        }
         self.announce(
             id,
             Some(ChangedPage {
@@ -140,16 +171,14 @@ impl Draft<'_> {
         Ok(Applied { status, record })
     }
 
-    /// Hides an active page and sends its file to the trash.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn soft_delete(
+    /// Hides an active page.
+    pub(super) fn hide(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         mut record: PageRecord,
         now: i64,
+        file: Option<FileState>,
     ) -> Result<PageRecord, StoreError> {
         self.dirty += 1;
         let id = record.id;
@@ -157,21 +186,20 @@ impl Draft<'_> {
         self.deleted.insert((now, id), ())?;
         self.active -= 1;
         record.deleted_at = Some(now);
-        self.touch(source, slug, &mut record, FileState::Trashed)?;
+        self.touch(source, slug, &mut record, file)?;
         self.announce(id, None);
         Ok(record)
     }
 
     /// Makes a soft-deleted page active again, as it was.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn restore(
+    pub(super) fn unhide(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         mut record: PageRecord,
+        file: Option<FileState>,
     ) -> Result<PageRecord, StoreError> {
+        self.check_registered(source)?;
         self.dirty += 1;
         let id = record.id;
         if let Some(at) = record.deleted_at.take() {
@@ -180,7 +208,7 @@ impl Draft<'_> {
         self.active += 1;
         let derived = self.derived_of(id)?;
         self.insert_derived(source, id, &derived)?;
-        self.touch(source, slug, &mut record, FileState::Present)?;
+        self.touch(source, slug, &mut record, file)?;
         let content = self.content(id)?;
         let page =
             ChangedPage { source: source.clone(), slug: slug.clone(), record: record.clone(), content };
@@ -222,7 +250,16 @@ impl Draft<'_> {
                 self.seq += 1;
                 self.changes.insert(self.seq, id)?;
                 let ours = vec![page::file_hash(&content.frontmatter, &content.body)];
-                self.ask_for_file(id, &source, &record.source_path, FileState::Purged, ours)?;
+                // The files of a source that was removed are none of our business any more.
+                if self.sources.get(source.as_str())?.is_some() {
+                    // Where the file did not get to the trash, it goes from its place; otherwise what stands there came
+                    // later, or was never sent away, and is not ours.
+                    let want = match self.outbox_row(id)? {
+                        Some(_) => FileState::Purged,
+                        None => FileState::TrashPurged,
+                    };
+                    self.ask_for_file(id, &source, &record.source_path, want, ours)?;
+                }
             }
             self.announce(id, None);
             erased.push(id);
@@ -253,27 +290,38 @@ impl Draft<'_> {
         source: &SourceId,
         slug: &Slug,
         record: &mut PageRecord,
-        want: FileState,
+        want: Option<FileState>,
     ) -> Result<(), StoreError> {
         let content = self.content(record.id)?;
-        let ours = vec![page::file_hash(&content.frontmatter, &content.body)];
+        let mut ours = vec![page::file_hash(&content.frontmatter, &content.body)];
+        ours.extend(self.taken_in(source, &record.source_path)?);
         self.changes.remove(record.seq)?;
         self.seq += 1;
         record.seq = self.seq;
-        self.put_record(source, slug, record, want, ours)
+        self.put_record(source, slug, record, want.map(|want| (want, ours)))
     }
 
-    fn put_record(
+    /// The digest of the file that sync made a page of. One that could not become a page is its author's alone.
+    fn taken_in(&self, source: &SourceId, path: &str) -> Result<Option<Hash>, StoreError> {
+        Ok(self.file(source, path)?.filter(|file| file.problem.is_none()).map(|file| file.digest))
+    }
+
+    /// Stores the record; asks for its file, if that has to change, with the digests of what may be there.
+    pub(super) fn put_record(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         record: &PageRecord,
-        want: FileState,
-        ours: Vec<Hash>,
+        file: Option<(FileState, Vec<Hash>)>,
     ) -> Result<(), StoreError> {
         self.pages.insert((source.as_str(), slug.as_str()), to_bytes(record)?.as_slice())?;
         self.changes.insert(record.seq, record.id)?;
-        self.ask_for_file(record.id, source.as_str(), &record.source_path, want, ours)
+        match file {
+            Some((want, ours)) => {
+                self.ask_for_file(record.id, source.as_str(), &record.source_path, want, ours)
+            }
+            None => Ok(()),
+        }
     }
 
     fn ask_for_file(
@@ -312,7 +360,12 @@ impl Draft<'_> {
         Ok(path)
     }
 
-    fn insert_derived(&mut self, source: &SourceId, id: u64, derived: &Derived) -> Result<(), StoreError> {
+    pub(super) fn insert_derived(
+        &mut self,
+        source: &SourceId,
+        id: u64,
+        derived: &Derived,
+    ) -> Result<(), StoreError> {
         let source = source.as_str();
         for name in &derived.names {
             self.names.insert((source, name.as_str(), id), ())?;
@@ -331,7 +384,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn remove_derived(&mut self, source: &SourceId, id: u64) -> Result<(), StoreError> {
+    pub(super) fn remove_derived(&mut self, source: &SourceId, id: u64) -> Result<(), StoreError> {
         let derived = self.derived_of(id)?;
         let source = source.as_str();
         for name in &derived.names {
@@ -358,8 +411,14 @@ impl LinkRecord {
         let source = self.source.as_deref().unwrap_or(own_source);
         let slugs = self.slugs.iter().map(move |slug| (source, slug_key(slug)));
         // Names are those of the page's own source.
-        let names = self.name.iter().map(move |name| (own_source, name_key(name)));
+        let names = self.names().map(move |name| (own_source, name_key(&name)));
         slugs.chain(names)
+    }
+
+    /// The names that may answer to the link, best first.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let file = self.name.as_deref().and_then(page::file_name_key);
+        self.name.clone().into_iter().chain(file)
     }
 }
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, Table, WriteTransaction};
 
-use super::record::{
-    Content, Derived, OutboxRow, PageRecord, SourceRecord, Stored, VersionRecord, from_bytes, to_bytes,
-};
+use super::record::{Content, Derived, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes};
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
 
@@ -25,6 +23,7 @@ pub struct Draft<'t> {
     pub(super) versions: Table<'t, (u64, u32), &'static [u8]>,
     pub(super) changes: Table<'t, u64, u64>,
     pub(super) paths: Table<'t, Pair, u64>,
+    pub(super) files: Table<'t, Pair, &'static [u8]>,
     pub(super) names: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) links_in: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) tags: Table<'t, (&'static str, &'static str, u64), ()>,
@@ -63,6 +62,7 @@ impl<'t> Draft<'t> {
             versions: txn.open_table(t::VERSIONS)?,
             changes: txn.open_table(t::CHANGES)?,
             paths: txn.open_table(t::PATHS)?,
+            files: txn.open_table(t::FILES)?,
             names: txn.open_table(t::NAMES)?,
             links_in: txn.open_table(t::LINKS_IN)?,
             tags: txn.open_table(t::TAGS)?,
@@ -123,16 +123,6 @@ impl<'t> Draft<'t> {
         read(self.versions.get((id, version))?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// Registers a source or changes it.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn put_source(&mut self, source: &SourceId, record: &SourceRecord) -> Result<(), StoreError> {
-        self.dirty += 1;
-        self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
-        Ok(())
-    }
-
     /// Drops the outbox row of a page whose file is as the change `seq` wanted it.
     pub(super) fn file_done(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
         if self.outbox_row(id)?.is_some_and(|row| row.seq == seq) {
@@ -142,7 +132,11 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
-    pub(super) fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
+    /// What the page's file is still to become.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
         read(self.outbox.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 

@@ -48,7 +48,8 @@ impl StoreError {
         matches!(self, Self::DiskFull(_) | Self::ReadOnly(_) | Self::Io(_))
     }
 
-    pub(super) fn from_io(error: &std::io::Error, place: &str) -> Self {
+    /// What the disk said about `place`.
+    pub(crate) fn from_io(error: &std::io::Error, place: &str) -> Self {
         use std::io::ErrorKind as K;
         match error.kind() {
             K::StorageFull | K::QuotaExceeded | K::FileTooLarge => {
@@ -117,7 +118,7 @@ impl From<StoreError> for Fault {
             StoreError::ReadOnly(_) => Fault::new(FaultCode::ReadOnly, message)
                 .hint("check the owner and mode of the home directory, and whether its disk is mounted read-only"),
             StoreError::Damaged(_) => Fault::new(FaultCode::StoreDamaged, message).hint(
-                "copy brain.redb away and put a backup in its place; the pages are also markdown files: with pages/ moved out \
+                "move brain.redb away and restore a backup: `brain-daemon --restore FILE`; the pages are also markdown files: with pages/ moved out \
                  of the home, `brain import` takes them in again",
             ),
             StoreError::Locked(_) => Fault::new(FaultCode::StoreLocked, message)

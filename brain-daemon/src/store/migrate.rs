@@ -10,11 +10,13 @@ use bincode::Options;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use serde::Deserialize;
 
-use super::record::{Content, Hash, PageRecord, Provenance, VersionRecord, to_bytes};
+use super::record::{
+    Content, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, to_bytes,
+};
 use super::{StoreError, tables as t};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 81;
+pub const SCHEMA: u64 = 82;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -52,11 +54,17 @@ pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> 
         return Ok(());
     }
     copy_before(path, found)?;
+    migrate(db, found)
+}
+
+/// Brings a store of schema `found` to [`SCHEMA`] in one transaction.
+pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
     for from in found..SCHEMA {
         match from {
             80 => add_provenance(&txn)?,
+            81 => add_files(&txn)?,
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
@@ -135,7 +143,7 @@ fn add_provenance(txn: &WriteTransaction) -> Result<(), StoreError> {
     for row in pages.iter()? {
         let (key, value) = row?;
         let (source, slug) = key.value();
-        let old: PageRecord80 = from_v80(value.value(), "page")?;
+        let old: PageRecord80 = from_first(value.value(), "page")?;
         rows.push((source.to_owned(), slug.to_owned(), to_bytes(&PageRecord::from(old))?));
     }
     for (source, slug, bytes) in rows {
@@ -148,7 +156,7 @@ fn add_provenance(txn: &WriteTransaction) -> Result<(), StoreError> {
     }
     for key in keys {
         let old: VersionRecord80 = match versions.get(key)? {
-            Some(guard) => from_v80(guard.value(), "version of a page")?,
+            Some(guard) => from_first(guard.value(), "version of a page")?,
             None => continue,
         };
         let new = VersionRecord { record: old.record.into(), content: old.content };
@@ -157,13 +165,63 @@ fn add_provenance(txn: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A value in the format of schema 80: format byte 1.
-fn from_v80<T: for<'de> Deserialize<'de>>(bytes: &[u8], what: &str) -> Result<T, StoreError> {
+/// A source of schemas 80 and 81.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub(super) struct SourceRecord81 {
+    pub(super) path: Option<String>,
+    pub(super) created_at: i64,
+}
+
+/// 81 → 82: sources get the mark of their last sync, and there is a table of the files that sync has seen.
+fn add_files(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.open_table(t::FILES)?;
+    let mut sources = txn.open_table(t::SOURCES)?;
+    let mut rows = Vec::new();
+    for row in sources.iter()? {
+        let (id, value) = row?;
+        let old: SourceRecord81 = from_first(value.value(), "source")?;
+        rows.push((id.value().to_owned(), to_bytes(&SourceRecord::new(old.path, old.created_at))?));
+    }
+    for (id, bytes) in rows {
+        sources.insert(id.as_str(), bytes.as_slice())?;
+    }
+    Ok(())
+}
+
+/// A page as a store of schema `schema` has it.
+pub(super) fn page_of(schema: u64, bytes: &[u8]) -> Result<PageRecord, StoreError> {
+    if schema > 80 {
+        return from_bytes(bytes);
+    }
+    from_first::<PageRecord80>(bytes, "page").map(PageRecord::from)
+}
+
+/// A version as a store of schema `schema` has it.
+pub(super) fn version_of(schema: u64, bytes: &[u8]) -> Result<VersionRecord, StoreError> {
+    if schema > 80 {
+        return from_bytes(bytes);
+    }
+    let old: VersionRecord80 = from_first(bytes, "version of a page")?;
+    Ok(VersionRecord { record: old.record.into(), content: old.content })
+}
+
+/// A source as a store of schema `schema` has it.
+pub(super) fn source_of(schema: u64, bytes: &[u8]) -> Result<SourceRecord, StoreError> {
+    if schema > 81 {
+        return from_bytes(bytes);
+    }
+    let old: SourceRecord81 = from_first(bytes, "source")?;
+    Ok(SourceRecord::new(old.path, old.created_at))
+}
+
+/// A value in its first format: format byte 1.
+fn from_first<T: for<'de> Deserialize<'de>>(bytes: &[u8], what: &str) -> Result<T, StoreError> {
     let rest = match bytes.split_first() {
         Some((1, rest)) => rest,
-        _ => return Err(StoreError::damaged(format!("a {what} is not of schema 80"))),
+        _ => return Err(StoreError::damaged(format!("a {what} is not in its first format"))),
     };
     bincode::DefaultOptions::new()
         .deserialize(rest)
-        .map_err(|e| StoreError::damaged(format!("a {what} of schema 80 cannot be read: {e}")))
+        .map_err(|e| StoreError::damaged(format!("a {what} in its first format cannot be read: {e}")))
 }

@@ -9,28 +9,38 @@
 //! whether a caller may see a page. The layout is described in `docs/store.md`.
 
 mod apply;
+mod backup;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod backup_tests;
 mod draft;
 mod error;
 mod migrate;
 mod open;
+mod overlay;
 mod read;
 mod record;
+mod restore;
+mod sources;
 mod tables;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
+mod verify;
 mod writer;
 
-pub use apply::{Applied, NewPage};
+pub use apply::{Applied, FilePlan, NewPage};
 pub use draft::Draft;
 pub use error::StoreError;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use open::{ReaderMaker, Store, StoreOptions};
 pub use read::{Counts, Found, Reader, Resolution, Visibility};
 pub use record::{
-    Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
-    TimelineRecord, VersionRecord,
+    Content, Derived, FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
+    SourceRecord, SyncMark, TimelineRecord, VersionRecord,
 };
+pub use restore::restore;
+pub use verify::{Sound, store_id, verify};
 pub use writer::{Change, CommitHook};
 
 /// How long a soft-deleted page can be restored, in milliseconds: 72 hours.

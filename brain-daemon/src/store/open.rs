@@ -1,5 +1,6 @@
 //! Opening the store, and keeping it usable when the disk under it is not.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -91,14 +92,12 @@ impl Store {
         lock(&self.shared.done_files).push((id, seq));
     }
 
-    /// How many outbox rows only wait for [`Store::flush_done_files`].
+    /// The outbox rows, by page id and sequence number, that only wait for [`Store::flush_done_files`].
     #[must_use]
-    pub fn done_files(&self) -> usize {
-        let mut waiting: Vec<_> = lock(&self.shared.done_files).iter().map(|(id, _)| *id).collect();
-        waiting.extend(lock(&self.shared.synced_files).iter().map(|(id, _)| *id));
-        waiting.sort_unstable();
-        waiting.dedup();
-        waiting.len()
+    pub fn done_rows(&self) -> HashSet<(u64, u64)> {
+        let mut rows: HashSet<_> = lock(&self.shared.done_files).iter().copied().collect();
+        rows.extend(lock(&self.shared.synced_files).iter().copied());
+        rows
     }
 
     /// Drops the outbox rows of files that were noted as done. `sync` makes those files durable first: until then a
@@ -127,15 +126,27 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
-        let txn = match self.shared.begin_read() {
+        Ok(Reader::new(self.snapshot()?, view))
+    }
+
+    /// A snapshot of every table, for a copy of the store.
+    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
+        match self.shared.begin_read() {
             // redb refuses everything once a read has failed, even when the disk is well again.
             Err(error) if error.is_the_disk() => {
                 self.shared.recover();
-                self.shared.begin_read()?
+                self.shared.begin_read()
             }
-            other => other?,
-        };
-        Ok(Reader::new(txn, view))
+            other => other,
+        }
+    }
+
+    /// Refuses to fill the store's own disk with something at `place`.
+    pub(super) fn check_room_for(&self, place: &Path) -> Result<(), StoreError> {
+        match place.parent().is_some_and(|dir| super::backup::one_disk(dir, &self.shared.path)) {
+            true => self.shared.check_room(),
+            false => Ok(()),
+        }
     }
 
     /// Something to make snapshots with on another thread, the writer's included.
@@ -305,7 +316,7 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
         let mut draft = Draft::open(&txn)?;
         draft.set_meta(t::META_SCHEMA, migrate::SCHEMA)?;
         draft.set_meta(t::META_STORE_ID, options.fresh_id)?;
-        draft.put_source(&SourceId::default(), &SourceRecord { path: None, created_at: options.now })?;
+        draft.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;
         draft.finish()?;
     }
     txn.commit()?;

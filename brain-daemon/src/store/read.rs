@@ -8,10 +8,11 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata}
 use super::apply::{name_key, slug_key};
 use super::draft::read;
 use super::record::{
-    Content, Derived, LinkRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord, record_of_version,
+    Content, Derived, FileRecord, LinkRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord,
+    record_of_version,
 };
 use super::writer::{Change, ChangedPage};
-use super::{StoreError, migrate, tables as t};
+use super::{StoreError, migrate, sources::after, tables as t};
 
 /// About how many bytes of text [`Reader::changes_after`] hands over at once.
 const MAX_FEED_BYTES: usize = 16_000_000;
@@ -365,16 +366,50 @@ impl Reader {
                 }
             }
         }
-        let Some(name) = &link.name else { return Ok(Resolution::Missing) };
-        let mut answering = Vec::new();
-        for id in self.ids_under(t::NAMES, own_source.as_str(), name)? {
-            answering.extend(self.by_id(id)?);
+        for name in link.names() {
+            let mut answering = self.named(own_source, &name)?;
+            match (answering.pop(), answering.is_empty()) {
+                (Some(one), true) => return Ok(Resolution::Page(Box::new(one))),
+                (Some(_), false) => return Ok(Resolution::Ambiguous),
+                (None, _) => {}
+            }
         }
-        Ok(match (answering.pop(), answering.is_empty()) {
-            (Some(one), true) => Resolution::Page(Box::new(one)),
-            (Some(_), false) => Resolution::Ambiguous,
-            (None, _) => Resolution::Missing,
-        })
+        Ok(Resolution::Missing)
+    }
+
+    /// The active pages of a source that have this normalised name as file name or alias.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn named(&self, source: &SourceId, name: &str) -> Result<Vec<Found>, StoreError> {
+        let mut out = Vec::new();
+        for id in self.ids_under(t::NAMES, source.as_str(), name)? {
+            out.extend(self.by_id(id)?);
+        }
+        Ok(out)
+    }
+
+    /// Up to `limit` active pages of a source with a normalised name that goes on behind the words of `beginning`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn named_longer(
+        &self,
+        source: &SourceId,
+        beginning: &str,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError> {
+        let from = format!("{beginning} ");
+        let mut out = Vec::new();
+        for row in self.table(t::NAMES)?.range((source.as_str(), from.as_str(), 0)..)? {
+            let key = row?.0;
+            let (of, name, id) = key.value();
+            if out.len() == limit || of != source.as_str() || !name.starts_with(&from) {
+                break;
+            }
+            out.extend(self.by_id(id)?);
+        }
+        Ok(out)
     }
 
     /// The active pages with a link that leads to this page, with those links.
@@ -395,7 +430,7 @@ impl Reader {
             let Some(page) = self.by_id(id)? else { continue };
             for link in self.derived(id)?.links {
                 let may = link.slugs.iter().any(|s| s == slug.as_str())
-                    || link.name.as_ref().is_some_and(|name| names.contains(name));
+                    || link.names().any(|name| names.contains(&name));
                 if may
                     && let Resolution::Page(target) = self.resolve(&link, &page.0)?
                     && target.2.id == record.id
@@ -463,6 +498,61 @@ impl Reader {
     /// When the store cannot be read.
     pub fn changes_after_count(&self, after: u64) -> Result<u64, StoreError> {
         Ok(self.table(t::CHANGES)?.range(after + 1..)?.count() as u64)
+    }
+
+    /// The files of a source as sync last saw them, by path, from `prefix` on as long as paths begin so.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn files(&self, source: &SourceId, prefix: &str) -> Result<Vec<(String, FileRecord)>, StoreError> {
+        let files = self.table(t::FILES)?;
+        let mut out = Vec::new();
+        for row in files.range((source.as_str(), prefix)..(after(source).as_str(), ""))? {
+            let (key, value) = row?;
+            let path = key.value().1;
+            if !path.starts_with(prefix) {
+                break;
+            }
+            out.push((path.to_owned(), super::record::from_bytes(value.value())?));
+        }
+        Ok(out)
+    }
+
+    /// The paths of a source that pages have, deleted pages included, with the pages' ids; like [`Reader::files`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn paths(&self, source: &SourceId, prefix: &str) -> Result<Vec<(String, u64)>, StoreError> {
+        let paths = self.table(t::PATHS)?;
+        let mut out = Vec::new();
+        for row in paths.range((source.as_str(), prefix)..(after(source).as_str(), ""))? {
+            let (key, id) = row?;
+            let path = key.value().1;
+            if !path.starts_with(prefix) {
+                break;
+            }
+            out.push((path.to_owned(), id.value()));
+        }
+        Ok(out)
+    }
+
+    /// The page that has the file at `path`, deleted or not.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn page_at(&self, source: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError> {
+        let Some(id) = self.table(t::PATHS)?.get((source.as_str(), path))?.map(|guard| guard.value()) else {
+            return Ok(None);
+        };
+        Ok(self.by_id_even_deleted(id)?.map(|(_, slug, record)| (slug, record)))
+    }
+
+    /// A file of a source as sync last saw it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
+        read(self.table(t::FILES)?.get((source.as_str(), path))?.as_ref().map(redb::AccessGuard::value))
     }
 
     /// The outbox row of a page.

@@ -126,6 +126,47 @@ pub struct SourceRecord {
     pub path: Option<String>,
     /// Registered, Unix milliseconds.
     pub created_at: i64,
+    /// Whether it is meant when no source is named. Schema 82.
+    pub preferred: bool,
+    /// The last sync that read it. Schema 82.
+    pub synced: Option<SyncMark>,
+}
+
+impl SourceRecord {
+    /// A source that was registered just now and never synchronised.
+    #[must_use]
+    pub fn new(path: Option<String>, now: i64) -> Self {
+        Self { path, created_at: now, preferred: false, synced: None }
+    }
+}
+
+/// How a sync ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncMark {
+    /// When, Unix milliseconds.
+    pub at: i64,
+    /// What it could not do.
+    pub problem: Option<String>,
+}
+
+/// A file of a source as the last sync saw it. Schema 82.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Its length in bytes.
+    pub size: u64,
+    /// When its content changed, in nanoseconds since 1970. 0 for a file that may have changed in the very moment it was
+    /// read: it is read again.
+    pub mtime_ns: i64,
+    /// When anything about it changed, in nanoseconds since 1970.
+    pub ctime_ns: i64,
+    /// SHA-256 of its bytes.
+    pub digest: Hash,
+    /// The page it became.
+    pub page: Option<u64>,
+    /// That page's last change when the two agreed.
+    pub seq: u64,
+    /// Why it could not become one.
+    pub problem: Option<String>,
 }
 
 /// A page whose file may not yet be as the store says.
@@ -150,8 +191,10 @@ pub enum FileState {
     Present,
     /// In `.trash/`.
     Trashed,
-    /// Gone from `.trash/` too.
+    /// Gone from its place and from `.trash/`.
     Purged,
+    /// Gone from `.trash/`. What stands in its place stays. Schema 82.
+    TrashPurged,
 }
 
 /// A value with a format number and bytes of its own.
@@ -173,7 +216,8 @@ stored! {
     Content = 1, "text of a page";
     Derived = 1, "derived rows of a page";
     VersionRecord = 2, "version of a page";
-    SourceRecord = 1, "source";
+    SourceRecord = 2, "source";
+    FileRecord = 1, "file of a source";
     OutboxRow = 1, "outbox row";
 }
 

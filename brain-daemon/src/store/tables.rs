@@ -21,6 +21,8 @@ pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> = TableDe
 pub(super) const CHANGES: TableDefinition<'static, u64, u64> = TableDefinition::new("changes");
 /// (source, path) → page id.
 pub(super) const PATHS: TableDefinition<'static, (&str, &str), u64> = TableDefinition::new("paths");
+/// (source, path) → [`super::FileRecord`]. Schema 82.
+pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> = TableDefinition::new("files");
 /// (source, name, page id).
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("names");
 /// (source, target, page id that links), where target is `s:<slug>` or `n:<name>`.
@@ -36,6 +38,17 @@ pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> = TableDefin
 /// Page id → [`super::OutboxRow`].
 pub(super) const OUTBOX: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("outbox");
 
+/// Calls `$each!(TABLE, …)` with every table there is: what copies a store must not forget one.
+macro_rules! every_table {
+    ($each:ident) => {
+        $each!(
+            META, SOURCES, PAGES, IDS, CONTENTS, DERIVED, VERSIONS, CHANGES, PATHS, FILES, NAMES, LINKS_IN,
+            TAGS, TIMELINE, DELETED, CAPTURED, OUTBOX
+        )
+    };
+}
+pub(super) use every_table;
+
 /// The schema's number.
 pub(super) const META_SCHEMA: &str = "schema";
 /// The id of the next page.
@@ -46,3 +59,5 @@ pub(super) const META_SEQ: &str = "seq";
 pub(super) const META_ACTIVE: &str = "active";
 /// Random, made with the store: what is derived from it carries it.
 pub(super) const META_STORE_ID: &str = "store_id";
+/// In a backup: when it was made, Unix milliseconds.
+pub(super) const META_MADE_AT: &str = "backup_made_at";

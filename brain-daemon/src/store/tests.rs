@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 use proptest::prelude::*;
 use redb::{Database, ReadableDatabase, ReadableTable};
 
-use super::migrate::{PageRecord80, VersionRecord80};
+use super::migrate::{PageRecord80, SourceRecord81, VersionRecord80};
 use super::record::{Stored, from_bytes, to_bytes};
 use super::*;
 use crate::store::tables as t;
@@ -47,6 +47,7 @@ fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
         provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
         replaces: None,
         captured: false,
+        file: FilePlan::Write,
     }
 }
 
@@ -97,8 +98,8 @@ fn make_golden_v80() {
         for (key, value) in [("schema", 80), ("next_id", 4), ("seq", 3), ("active", 2), ("store_id", 99)] {
             meta.insert(key, value).unwrap();
         }
-        let source = SourceRecord { path: None, created_at: 100 };
-        txn.open_table(t::SOURCES).unwrap().insert("default", to_bytes(&source).unwrap().as_slice()).unwrap();
+        let source = SourceRecord81 { path: None, created_at: 100 };
+        txn.open_table(t::SOURCES).unwrap().insert("default", v80(&source).as_slice()).unwrap();
         let mut pages = txn.open_table(t::PAGES).unwrap();
         let mut ids = txn.open_table(t::IDS).unwrap();
         let mut contents = txn.open_table(t::CONTENTS).unwrap();
@@ -139,16 +140,45 @@ fn make_golden_v80() {
     txn.commit().unwrap();
 }
 
-fn golden(dir: &Path) -> std::path::PathBuf {
+fn golden(schema: u64, dir: &Path) -> std::path::PathBuf {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     let path = dir.join("brain.redb");
-    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/v80.redb"), &path).unwrap();
+    std::fs::copy(fixtures.join(format!("v{schema}.redb")), &path).unwrap();
     path
+}
+
+/// The golden store of schema 81 was written by the last program that had it, with `capture`, `put` and `delete`.
+#[test]
+fn a_store_of_schema_81_opens_with_everything_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&golden(81, dir.path()));
+    let reader = store.read(Visibility::All).unwrap();
+    let counts = reader.counts().unwrap();
+    assert_eq!((counts.schema, counts.active, counts.deleted), (SCHEMA, 3, 1));
+    let source = SourceId::default();
+    let harbour = reader.page(&source, &slug("places/harbour")).unwrap().unwrap();
+    assert_eq!((harbour.title.as_str(), harbour.version), ("Harbour", 2));
+    assert_eq!(harbour.provenance.source_kind.as_deref(), Some("put_page"));
+    let content = reader.content(harbour.id).unwrap();
+    assert!(content.frontmatter.starts_with("title: Harbour\ntags: [port, Übung]\naliases: [The Port]\n"));
+    let lines = "See [[companies/acme]].\n\n- 2026-01-02 | Opened [Source: paper]\n";
+    assert_eq!(content.body, format!("# Harbour\n\nSecond words. {lines}"));
+    let former = reader.version(harbour.id, 1).unwrap().unwrap();
+    assert_eq!(former.content.body, format!("# Harbour\n\nFirst words. {lines}"));
+    let thought = reader.page(&source, &slug("inbox/2026-11-21-92755830")).unwrap().unwrap();
+    assert_eq!(reader.content(thought.id).unwrap().body, "a thought kept");
+    assert!(reader.page_even_deleted(&source, &slug("old/gone")).unwrap().unwrap().deleted_at.is_some());
+    let (id, record) = reader.sources().unwrap().remove(0);
+    assert_eq!((id.as_str(), record.path, record.preferred, record.synced), ("default", None, false, None));
+    assert_eq!(reader.files(&source, "").unwrap(), vec![]);
+    let kept = Database::open(dir.path().join("brain.redb.v81")).unwrap().begin_read().unwrap();
+    assert_eq!(rows(&kept, t::PAGES), 4, "the older store is kept");
 }
 
 #[test]
 fn a_store_of_schema_80_opens_with_everything_in_it() {
     let dir = tempfile::tempdir().unwrap();
-    let path = golden(dir.path());
+    let path = golden(80, dir.path());
     let store = open(&path);
     let reader = store.read(Visibility::All).unwrap();
     assert_eq!(reader.counts().unwrap().schema, SCHEMA);
@@ -169,7 +199,7 @@ fn a_store_of_schema_80_opens_with_everything_in_it() {
 #[test]
 fn a_migration_that_was_cut_short_starts_over() {
     let dir = tempfile::tempdir().unwrap();
-    let path = golden(dir.path());
+    let path = golden(80, dir.path());
     // What a crash in the middle leaves: half a copy, and no committed transaction.
     std::fs::write(dir.path().join("brain.redb.v80.tmp"), b"half").unwrap();
     let store = open(&path);

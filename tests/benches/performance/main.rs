@@ -7,6 +7,7 @@
 
 mod floors;
 mod notes;
+mod operations;
 mod report;
 
 use std::ffi::OsStr;
@@ -168,6 +169,8 @@ impl Bench {
         self.searches(&few_filled, &many_filled);
         self.first_after_write(&few_filled, few, "10,000", &tantivy_few);
         self.first_after_write(&many_filled, many, "100,000", &tantivy_many);
+        self.step("doctor, sync, watcher");
+        self.operations(&few_filled);
         drop(few_filled);
 
         self.step("starts");
@@ -586,11 +589,10 @@ impl Bench {
              bytes of resident memory, mapped files included; starts are held to the slowest one. Importing makes as \
              many files as notes, and ext4 makes files several times more slowly for some minutes after many were \
              removed: let a machine that just ran the tests rest first.\n\n\
-             Two goals depend on the machine. Writers share commits, which pays as much as a commit costs: where a flush \
-             takes 0.1 ms, one writer hardly waits for it, and 64 are bound by two cores; with 5 ms added to every flush \
-             (`strace --inject=fdatasync:delay_exit=5000`) 64 writers reached 16 times the rate of one (1050 against 64 \
-             writes/s). And a bulk import of 100,000 notes competes on two cores with tantivy's merging of what it has \
-             written, which 10,000 notes end before: 0.28 ms of CPU a note against 0.20 ms.\n",
+             What many writers gain depends on the machine. They share commits, which pays as much as a commit costs: \
+             where a flush takes 0.1 ms, one writer hardly waits for it, and 64 are bound by two cores; with 5 ms added \
+             to every flush (`strace --inject=fdatasync:delay_exit=5000`) 64 writers reached 16 times the rate of one \
+             (1050 against 64 writes/s).\n",
             (took.as_secs_f64() / 60.0).ceil(),
             self.table.markdown(),
             machine(),

@@ -1,5 +1,6 @@
 //! The control socket: brain's own protocol for processes of the same user.
 
+mod admission;
 mod listener;
 mod session;
 

@@ -45,6 +45,19 @@ pub(super) async fn run(
     }
 }
 
+/// Tells somebody who may not come in why, in the words of the protocol, and hangs up.
+pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
+    let told = async {
+        let mut greeting = [0_u8; HELLO_LEN];
+        stream.read_exact(&mut greeting).await?;
+        stream.write_all(&Hello::ours(std::process::id()).to_bytes()).await?;
+        let _ = answer(&mut stream, &Answer::Fault(fault)).await;
+        // What they still send is not looked at, but hanging up on it would take the answer away.
+        tokio::io::copy(&mut (&mut stream).take(MAX_FRAME as u64), &mut tokio::io::sink()).await
+    };
+    let _ = timeout(GREETING, told).await;
+}
+
 type End = &'static str;
 
 async fn talk(

@@ -1,0 +1,84 @@
+//! `brain export`: every page as a markdown file.
+
+use std::path::{Path, PathBuf};
+
+use brain_protocol::{Exit, ExportReply, Fault, FaultCode, Reply, Request};
+use clap::Args;
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, bytes, clean, count},
+};
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The directory to write; it is made, or must be empty
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+
+    /// Only the pages of this source [default: all]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Export {
+    const NAME: &'static str = "export";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "Write every page as a markdown file";
+    const EXAMPLES: &'static str = "Examples:
+  brain export ~/all-pages
+  brain export ~/work-pages --source work --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let source = fail::source(self.source.as_deref())?;
+        let path = full(&self.dir)?;
+        match context.call(&Request::Export(brain_protocol::Export { path, source }))? {
+            Reply::Export(export) => context.show(&export),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+/// `path` from the root, because the daemon stands elsewhere. Nothing need be there.
+///
+/// # Errors
+/// `io`, when it is empty or not UTF-8.
+pub(super) fn full(path: &Path) -> Result<String, Fault> {
+    let place = std::path::absolute(path).map_err(|e| fail::file("use", path, &e))?;
+    place.to_str().map(str::to_owned).ok_or_else(|| {
+        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", place.display()))
+            .hint("choose a place with another name")
+    })
+}
+
+/// Failures shown one by one; the rest are counted.
+const SHOWN: usize = 20;
+
+impl Show for ExportReply {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("wrote {} ({}) to {}", count(self.files, "page"), bytes(self.bytes), self.path));
+        if self.failed_total > 0 {
+            t.line(&format!("  {:>8} failed", self.failed_total));
+        }
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+
+    fn exit(&self) -> Exit {
+        if self.failed_total > 0 { Exit::Failed } else { Exit::Done }
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let named = self.failed.iter().take(SHOWN);
+        let mut lines: Vec<String> =
+            named.map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason))).collect();
+        let more = self.failed_total.saturating_sub(lines.len() as u64);
+        if more > 0 {
+            lines.push(format!("and {} more; all with --json", count(more, "failure")));
+        }
+        lines
+    }
+}

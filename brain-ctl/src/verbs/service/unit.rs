@@ -1,0 +1,130 @@
+//! The text of the units: the files in `systemd/user`, with the paths of one installation.
+
+use std::path::Path;
+
+use brain_protocol::{Fault, FaultCode};
+
+/// The first line of what we write, and of nothing else: what does not begin so is not ours.
+pub(super) const MARKER: &str = "# Written by `brain service install`";
+
+const NOTICE: &str =
+    ", which writes it anew. Your own settings belong in a drop-in: `systemctl --user edit brain-daemon`.";
+
+const SERVICE: &str = include_str!("../../../../systemd/user/brain-daemon.service");
+const SOCKET: &str = include_str!("../../../../systemd/user/brain-daemon.socket");
+
+/// The longest path that a socket may have, in bytes.
+const LONGEST: usize = 107;
+
+/// What the units must know of one installation.
+pub(super) struct Paths<'a> {
+    /// The daemon's program.
+    pub(super) program: &'a Path,
+    /// The home, when it is not the one that the daemon would find by itself.
+    pub(super) home: Option<&'a Path>,
+    /// The control socket.
+    pub(super) socket: &'a Path,
+}
+
+/// The text of the service unit.
+///
+/// # Errors
+/// A path that cannot stand in a unit.
+pub(super) fn service(paths: &Paths<'_>) -> Result<String, Fault> {
+    let mut lines = vec![format!("ExecStart={}", quoted(paths.program)?)];
+    if let Some(home) = paths.home {
+        let home = quoted(home)?;
+        lines.push(format!("Environment=\"BRAIN_HOME={}", &home[1..]));
+    }
+    Ok(render(SERVICE, "ExecStart=", &lines))
+}
+
+/// The text of the socket unit.
+///
+/// # Errors
+/// A path that cannot stand in a unit, or is too long for a socket.
+pub(super) fn socket(paths: &Paths<'_>) -> Result<String, Fault> {
+    let path = writable(paths.socket)?;
+    if path.len() > LONGEST {
+        return Err(Fault::new(
+            FaultCode::Usage,
+            format!("{path} is too long for a socket: {} bytes, at most {LONGEST}", path.len()),
+        )
+        .hint("set BRAIN_SOCKET to a shorter path"));
+    }
+    Ok(render(SOCKET, "ListenStream=", &[format!("ListenStream={}", path.replace('%', "%%"))]))
+}
+
+/// `template` with our first line instead of its introduction, and `lines` instead of the one that begins with `key`.
+fn render(template: &str, key: &str, lines: &[String]) -> String {
+    let mut text = format!("{MARKER}{NOTICE}\n");
+    for line in template.lines().skip_while(|line| line.starts_with('#')) {
+        if line.starts_with(key) {
+            for line in lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+        } else {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// `path` in quotes, as systemd reads them.
+fn quoted(path: &Path) -> Result<String, Fault> {
+    let text = writable(path)?.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    Ok(format!("\"{text}\""))
+}
+
+/// `path` as text, if it can stand on a line of a unit.
+fn writable(path: &Path) -> Result<&str, Fault> {
+    path.to_str()
+        .filter(|text| !text.chars().any(char::is_control) && !text.ends_with(['\\', ' ']))
+        .ok_or_else(|| {
+            Fault::new(FaultCode::Usage, format!("{} cannot be written into a unit", path.display()))
+                .hint("move it to a path of ordinary characters")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths<'a>(program: &'a str, home: Option<&'a str>, socket: &'a str) -> Paths<'a> {
+        Paths { program: Path::new(program), home: home.map(Path::new), socket: Path::new(socket) }
+    }
+
+    #[test]
+    fn the_paths_of_the_installation_stand_in_the_units() {
+        let paths = paths("/opt/my \"b\"/100%/brain-daemon", Some("/data/a\\b"), "/data/100%/brain.sock");
+        let service = service(&paths).expect("service");
+        assert!(service.starts_with(MARKER));
+        let exec: Vec<&str> = service.lines().filter(|line| line.starts_with("ExecStart=")).collect();
+        assert_eq!(exec, [r#"ExecStart="/opt/my \"b\"/100%%/brain-daemon""#]);
+        assert!(service.contains("\nEnvironment=\"BRAIN_HOME=/data/a\\\\b\"\n"), "{service}");
+        assert!(service.contains("\nType=notify\n") && service.contains("\n[Install]\n"), "{service}");
+        let socket = socket(&paths).expect("socket");
+        let listen: Vec<&str> = socket.lines().filter(|line| line.starts_with("ListenStream=")).collect();
+        assert_eq!(listen, ["ListenStream=/data/100%%/brain.sock"]);
+        assert!(socket.contains("\nFileDescriptorName=control\n"), "{socket}");
+    }
+
+    #[test]
+    fn the_usual_home_is_not_mentioned() {
+        let service = service(&paths("/usr/bin/brain-daemon", None, "/h/run/brain.sock")).expect("service");
+        assert!(!service.contains("BRAIN_HOME="), "{service}");
+    }
+
+    #[test]
+    fn paths_that_would_change_the_unit_are_refused() {
+        for program in ["/a\nExecStartPre=/bin/rm", "/a\\", "/a "] {
+            assert!(service(&paths(program, None, "/s")).is_err(), "{program:?}");
+            assert!(socket(&paths("/p", None, program)).is_err(), "{program:?}");
+        }
+        let long = format!("/{}", "x".repeat(LONGEST));
+        let fault = socket(&paths("/p", None, &long)).expect_err("too long");
+        assert!(fault.hint.is_some_and(|hint| hint.contains("BRAIN_SOCKET")));
+    }
+}

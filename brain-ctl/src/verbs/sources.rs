@@ -1,0 +1,215 @@
+//! `brain sources`: the directories that pages come from.
+
+use std::path::PathBuf;
+
+use brain_protocol::{
+    Fault, FaultCode, Reply, Request, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply,
+    SourceRow, SourcesReply,
+};
+use clap::{Args, ValueEnum};
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text, count, minute},
+};
+
+/// Arguments of `sources`.
+#[derive(Debug, Args)]
+pub(crate) struct Sources {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
+    action: Action,
+
+    /// The source's name
+    #[arg(value_name = "NAME", required_if_eq_any([("action", "add"), ("action", "remove")]))]
+    name: Option<String>,
+
+    /// The source's directory (add only)
+    #[arg(long, value_name = "PATH", required_if_eq("action", "add"))]
+    path: Option<PathBuf>,
+
+    /// Do it, although pages are hidden (remove only)
+    #[arg(long)]
+    yes: bool,
+}
+
+/// What `sources` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// List the sources
+    List,
+    /// Register a directory under a name
+    Add,
+    /// Forget a source; its files stay
+    Remove,
+    /// Tell or choose the source that is meant when none is named
+    Default,
+}
+
+impl Verb for Sources {
+    const NAME: &'static str = "sources";
+    const GROUP: Group = Group::Organising;
+    const ABOUT: &'static str = "List, add, remove and choose sources";
+    const EXAMPLES: &'static str = "Examples:
+  brain sources add work --path ~/vaults/work
+  brain sources default work";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let misplaced = |flag: &str, action: &str| {
+            fail::usage(format!("{flag} belongs to `brain sources {action}`"))
+                .hint("see: brain sources --help")
+        };
+        if self.path.is_some() && self.action != Action::Add {
+            return Err(misplaced("--path", "add"));
+        }
+        if self.yes && self.action != Action::Remove {
+            return Err(misplaced("--yes", "remove"));
+        }
+        let id = fail::source(self.name.as_deref())?;
+        let request = match (self.action, id) {
+            (Action::List, None) => Request::SourceList,
+            (Action::List, Some(id)) => {
+                return Err(fail::usage("`brain sources list` lists all of them")
+                    .hint(format!("for the pages of one: brain list --source {id}")));
+            }
+            (Action::Add, Some(id)) => {
+                let path = absolute(&self.path.unwrap_or_default())?;
+                Request::SourceAdd(SourceAdd { id, path })
+            }
+            (Action::Remove, Some(id)) => Request::SourceRemove(SourceRemove { id, yes: self.yes }),
+            (Action::Default, id) => Request::SourceDefault(SourceDefault { id }),
+            (Action::Add | Action::Remove, None) => {
+                return Err(fail::usage("the source has no name").hint("see: brain sources --help"));
+            }
+        };
+        match context.call(&request)? {
+            Reply::Sources(sources) => context.show(&sources),
+            Reply::Source(source) => context.show(&source),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+/// The path as the daemon, which is elsewhere, has to be told it.
+fn absolute(path: &std::path::Path) -> Result<String, Fault> {
+    let path = std::path::absolute(path).map_err(|e| fail::file("read", path, &e))?;
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
+            .hint("rename the directory, or reach it through a symbolic link in a named one")
+    })
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("SOURCE").painted(Paint::cyan),
+    Column::fixed("PAGES").right(),
+    Column::fixed("SYNCED").optional(2),
+    Column::fixed("GIT").optional(3),
+    Column::flexible("PATH", 20),
+    Column::flexible("PROBLEM", 16).optional(1),
+];
+
+impl Show for SourcesReply {
+    fn text(&self, t: &mut Text) {
+        // Most lists have no problem, and no use for a column that says so.
+        let shown = if self.sources.iter().any(|s| s.problem.is_some()) { 6 } else { 5 };
+        let mut table = Table::new(&COLUMNS[..shown]);
+        for source in &self.sources {
+            let name = format!("{}{}", source.source_id, if source.default { " *" } else { "" });
+            let pages = source.pages.to_string();
+            let synced = source.synced_at.as_deref().map_or_else(|| "never".into(), minute);
+            let git = if source.git { "yes" } else { "no" };
+            let problem = source.problem.as_deref().unwrap_or_default();
+            table.row([&name, &pages, &synced, git, &source.path, problem]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for source in &self.sources {
+            t.raw(source.source_id.as_str());
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.sources.len() {
+            0 => vec!["no sources".into()],
+            1 => Vec::new(),
+            _ => vec!["* is meant when no source is named".into()],
+        }
+    }
+}
+
+impl Show for SourceReply {
+    fn text(&self, t: &mut Text) {
+        let SourceRow { source_id, path, pages, .. } = &self.source;
+        let name = t.paint.cyan(source_id.as_str());
+        match self.status.as_str() {
+            "added" => t.raw(&format!("added {name}")),
+            "removed" => {
+                t.raw(&format!("removed {name}"));
+                t.line(&format!("  {} hidden; the files stay as they are", count(*pages, "page")));
+            }
+            "default" => t.raw(&format!("{name} is meant when no source is named")),
+            _ => t.raw(&format!("{name} is so already")),
+        }
+        t.line(&format!("  {path}"));
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        if self.status == "default" {
+            t.raw(self.source.source_id.as_str());
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.status.as_str() {
+            "added" => vec![format!("take its files in: brain sync --source {}", self.source.source_id)],
+            "removed" => vec![back(&self.source.source_id, &self.source.path)],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// How to undo a removal.
+fn back(id: &SourceId, path: &str) -> String {
+    format!("to bring it back: brain sources add {id} --path {path}; brain sync --source {id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, problem: Option<&str>) -> SourceRow {
+        SourceRow {
+            source_id: SourceId::parse(id).unwrap_or_default(),
+            path: "/home/ann/vaults/a rather long name of a directory/work".into(),
+            default: id == "work",
+            git: true,
+            pages: 12_345,
+            added_at: "2026-11-21T10:00:00.000Z".into(),
+            synced_at: Some("2026-11-21T10:30:00.000Z".into()),
+            problem: problem.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn the_list_fits_and_marks_the_default() {
+        for problem in [None, Some("the directory is not there and nobody knows why")] {
+            let reply = SourcesReply { sources: vec![row("default", None), row("work", problem)] };
+            let mut t = Text::plain(Some(60));
+            reply.text(&mut t);
+            assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
+            assert!(t.as_str().contains("work *") && t.as_str().contains("12345"), "{}", t.as_str());
+            let mut wide = Text::plain(None);
+            reply.text(&mut wide);
+            assert!(wide.as_str().contains("directory/work"), "{}", wide.as_str());
+            assert_eq!(wide.as_str().contains("PROBLEM"), problem.is_some());
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! `brain sync`: bring pages in line with the files of their sources.
+
+use brain_protocol::{Exit, Fault, Reply, Request, SyncReply, SyncedSource};
+use clap::Args;
+
+use super::import::failure_lines;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, clean, count},
+};
+
+/// Arguments of `sync`.
+#[derive(Debug, Args)]
+pub(crate) struct Sync {
+    /// The source to synchronise [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE", conflicts_with = "all")]
+    source: Option<String>,
+
+    /// Synchronise every source
+    #[arg(long)]
+    all: bool,
+
+    /// Do not pull git work trees first
+    #[arg(long)]
+    no_pull: bool,
+
+    /// Do not embed what has changed (nothing is embedded yet)
+    #[arg(long)]
+    no_embed: bool,
+
+    /// Say what would happen, write nothing, pull nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Read every file, whatever its size and times say
+    #[arg(long)]
+    full: bool,
+
+    /// Remove pages without a file however many they are
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Verb for Sync {
+    const NAME: &'static str = "sync";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Take in what changed in a source's files";
+    const EXAMPLES: &'static str = "Examples:
+  brain sync --all
+  brain sync --source notes --dry-run --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let request = brain_protocol::Sync {
+            source: fail::source(self.source.as_deref())?,
+            all: self.all,
+            pull: !self.no_pull,
+            embed: !self.no_embed,
+            dry_run: self.dry_run,
+            full: self.full,
+            yes: self.yes,
+        };
+        match context.call(&Request::Sync(request))? {
+            Reply::Sync(sync) => context.show(&sync),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Show for SyncReply {
+    fn text(&self, t: &mut Text) {
+        for source in &self.sources {
+            if source.status == "failed" {
+                t.line(&format!("{}: failed", source.source_id));
+                continue;
+            }
+            summary(t, source, self.dry_run);
+        }
+        t.line(&format!("{:.1} s", self.took_ms as f64 / 1000.0));
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+
+    fn exit(&self) -> Exit {
+        match self.status.as_str() {
+            "done" => Exit::Done,
+            "held_back" => Exit::Confirm,
+            _ => Exit::Failed,
+        }
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for source in &self.sources {
+            let name = &source.source_id;
+            if source.status == "failed" {
+                lines.extend(source.problem.iter().map(|problem| format!("{name}: {}", clean(problem))));
+            }
+            if source.pull.status == "failed" {
+                let why = source.pull.message.as_deref().unwrap_or_default();
+                lines
+                    .push(format!("{name}: git pull: {}; the files that are here were taken in", clean(why)));
+            }
+            lines.extend(
+                failure_lines(&source.failed, source.failed_total)
+                    .into_iter()
+                    .map(|line| format!("{name}: {line}")),
+            );
+            if source.held_back > 0 {
+                lines.push(format!(
+                    "{name}: {} would go, because their files are not there; none was removed. If that is right: \
+                     brain sync --source {name} --yes",
+                    count(source.held_back, "page")
+                ));
+            }
+        }
+        lines
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for source in &self.sources {
+            let name = &source.source_id;
+            notes.extend(source.warnings.iter().map(|warning| format!("{name}: {warning}")));
+            notes.extend(source.conflicts.iter().map(|c| {
+                format!(
+                    "{name}: {} was changed here and in {}; the file won, and version {} keeps the other text: \
+                     brain get {} --source {name} --version {}",
+                    c.slug,
+                    clean(&c.path),
+                    c.kept_version,
+                    c.slug,
+                    c.kept_version
+                )
+            }));
+        }
+        notes
+    }
+}
+
+/// The counts of a source.
+fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
+    let would = if dry_run { " (nothing is written)" } else { "" };
+    let pulled = match source.pull.status.as_str() {
+        "updated" => format!(", pulled {}", source.pull.message.as_deref().unwrap_or_default()),
+        "up_to_date" => ", nothing to pull".into(),
+        _ => String::new(),
+    };
+    t.line(&format!("{}: {}{pulled}{would}", source.source_id, count(source.files, "file")));
+    for (n, what) in [
+        (source.added, "added"),
+        (source.updated, "updated"),
+        (source.restored, "restored"),
+        (source.renamed, "renamed"),
+        (source.removed, "removed"),
+        (source.unchanged, "unchanged"),
+        (source.held_back, "held back"),
+        (source.failed_total, "failed"),
+    ] {
+        if n > 0 {
+            t.line(&format!("  {n:>8} {what}"));
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Where a user's own configuration and data are, after the XDG Base Directory Specification.
+
+use std::{env, path::PathBuf};
+
+use brain_protocol::{Fault, FaultCode};
+
+/// `$XDG_CONFIG_HOME`, else `~/.config`.
+///
+/// # Errors
+/// When neither it nor `HOME` is set.
+pub(crate) fn config_home() -> Result<PathBuf, Fault> {
+    base("XDG_CONFIG_HOME", ".config")
+}
+
+/// `$XDG_DATA_HOME`, else `~/.local/share`.
+///
+/// # Errors
+/// When neither it nor `HOME` is set.
+pub(crate) fn data_home() -> Result<PathBuf, Fault> {
+    base("XDG_DATA_HOME", ".local/share")
+}
+
+fn base(variable: &str, default: &str) -> Result<PathBuf, Fault> {
+    // The specification has relative paths ignored.
+    let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(default));
+    named.or_else(home).ok_or_else(|| {
+        Fault::new(FaultCode::InvalidConfig, format!("neither {variable} nor HOME is set"))
+            .hint("set HOME to your home directory")
+    })
+}

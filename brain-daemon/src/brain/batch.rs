@@ -1,0 +1,143 @@
+//! Many files at once: read on all cores while the ones before are stored, in batches that share a commit.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
+
+use brain_protocol::{Fault, ImportFailure};
+
+/// Files that share a commit.
+pub(super) const BATCH: usize = 500;
+/// Bytes of files that share a commit: bounds the memory.
+const BATCH_BYTES: u64 = 8_000_000;
+/// How many failures a reply names.
+const MAX_NAMED: usize = 1000;
+
+/// Files that could not be taken in.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    /// The first ones.
+    pub(super) named: Vec<ImportFailure>,
+    /// How many there are.
+    pub(super) total: u64,
+}
+
+impl Failures {
+    pub(super) fn add(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+        self.total += 1;
+        if self.named.len() < MAX_NAMED {
+            self.named.push(ImportFailure { path: path.into(), reason: reason.into() });
+        }
+    }
+}
+
+/// Gives `store` what `read` makes of the items, a batch at a time and in their order. While one batch is stored the next one
+/// is read.
+///
+/// # Errors
+/// The first one of `store`; nothing is read or stored after it.
+pub(super) fn in_batches<I: Sync, O: Send>(
+    items: &[I],
+    bytes: impl Fn(&I) -> u64,
+    read: impl Fn(&I) -> O + Sync,
+    mut store: impl FnMut(Vec<O>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let (batches, read) = (cut(items, bytes), &read);
+    std::thread::scope(|scope| {
+        let (send, batches_read) = sync_channel(0);
+        scope.spawn(move || {
+            // Nobody takes it when the work has ended early.
+            batches.into_iter().all(|batch| send.send(on_all_cores(batch, read)).is_ok())
+        });
+        for batch in batches_read {
+            store(batch)?;
+        }
+        Ok(())
+    })
+}
+
+/// Cuts the items into batches of [`BATCH`] items and about [`BATCH_BYTES`] at the most.
+fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
+    let (mut out, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (i, item) in items.iter().enumerate() {
+        if i > start && (i - start == BATCH || bytes > BATCH_BYTES) {
+            out.push(&items[start..i]);
+            (start, bytes) = (i, 0);
+        }
+        bytes += size(item);
+    }
+    if start < items.len() {
+        out.push(&items[start..]);
+    }
+    out
+}
+
+/// What `work` makes of each item, in their order.
+pub(super) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8).min(items.len());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut mine = Vec::new();
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(i) else { break };
+                    mine.push((i, work(item)));
+                }
+                results.lock().unwrap_or_else(PoisonError::into_inner).extend(mine);
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_unstable_by_key(|(i, _)| *i);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use brain_protocol::FaultCode;
+
+    #[test]
+    fn batches_come_in_order_and_stop_at_the_first_failure() {
+        let items: Vec<u64> = (0..1234).collect();
+        let mut seen = Vec::new();
+        in_batches(
+            &items,
+            |_| 1,
+            |n| n * 2,
+            |batch| {
+                seen.push(batch.len());
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert_eq!(seen, [500, 500, 234]);
+        let mut order = Vec::new();
+        in_batches(
+            &items,
+            |_| 3_000_000,
+            |n| *n,
+            |batch| {
+                order.extend(batch);
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert_eq!(order, items);
+        let mut stored = 0;
+        let ended = in_batches(
+            &items,
+            |_| 1,
+            |n| *n,
+            |_| {
+                stored += 1;
+                Err(Fault::new(FaultCode::Cancelled, "enough"))
+            },
+        );
+        assert_eq!((ended.unwrap_err().code, stored), (FaultCode::Cancelled, 1));
+    }
+}

@@ -1,0 +1,95 @@
+//! `brain-daemon --restore`: a home's store from a backup. No brain is open while it is made.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brain_protocol::{BackupReply, Fault, FaultCode};
+
+use super::backup::{backup_fault, reply};
+use super::{Brain, home_fault};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::home::Home;
+use crate::store::{self, PageRecord, SourceRecord, StoreOptions};
+
+/// Makes the store of `home` from the backup `file`, then writes the pages' files. Files that are there already stay as they
+/// are. `fresh_id` is a random number.
+///
+/// # Errors
+/// `conflict` when the home has a store, `store_damaged`, `store_newer`, and what the disk says. The home has no store then.
+pub fn restore(
+    home: Home,
+    config: Config,
+    file: &Path,
+    clock: Arc<dyn Clock>,
+    fresh_id: u64,
+) -> Result<BackupReply, Fault> {
+    if std::fs::symlink_metadata(home.store()).is_ok() {
+        return Err(has_a_store(&home));
+    }
+    let file = file.canonicalize().map_err(|e| {
+        Fault::new(FaultCode::Io, format!("cannot read {}: {e}", file.display()))
+            .hint("name a file that `brain backup` wrote")
+    })?;
+    home.prepare().map_err(|e| home_fault(&home, &e))?;
+    let options = StoreOptions {
+        cache_bytes: config.store_cache_mb() * 1_000_000,
+        min_free_bytes: config.store_min_free_mb() * 1_000_000,
+        now: clock.now(),
+        fresh_id,
+    };
+    let mut absent = Vec::new();
+    let mut wants_file = |source: &str, kept: &SourceRecord, page: &PageRecord| {
+        let root = match &kept.path {
+            None => return true,
+            Some(root) => Path::new(root),
+        };
+        if !root.is_dir() {
+            if !absent.iter().any(|(known, _)| known == source) {
+                absent.push((source.to_owned(), root.display().to_string()));
+            }
+            return false;
+        }
+        // A file that is there has its own life: the next sync reads it.
+        std::fs::symlink_metadata(root.join(&page.source_path)).is_err()
+    };
+    let sound =
+        store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true).map_err(|e| {
+            match e {
+                // Another start was faster.
+                store::StoreError::Refused(fault) if fault.code == FaultCode::Conflict => has_a_store(&home),
+                other => backup_fault(other),
+            }
+        })?;
+    let mut answer = reply("restored", &file, &sound);
+    answer.warnings.extend(absent.into_iter().map(|(source, root)| {
+        format!(
+            "the directory {root} of source \"{source}\" is not there: its pages are in the store, their files are not written; \
+             `brain export DIR --source {source}` writes them elsewhere"
+        )
+    }));
+    answer.warnings.extend(write_files(home, config, clock, fresh_id));
+    Ok(answer)
+}
+
+/// Opens the restored brain once, which writes the pages' files; why some are not written.
+fn write_files(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Option<String> {
+    let brain = match Brain::open(home, config, clock, fresh_id) {
+        Ok(brain) => brain,
+        Err(fault) => return Some(format!("the pages' files are left to the next start: {fault}")),
+    };
+    let waiting = brain.failing_files();
+    brain.settle();
+    waiting.map(|why| format!("a page's file is not written: {why}"))
+}
+
+fn has_a_store(home: &Home) -> Fault {
+    let store = home.store();
+    Fault::new(FaultCode::Conflict, format!("{} is already there: nothing was restored", store.display())).hint(
+        format!(
+            "restore into another home: `BRAIN_HOME=<new directory> brain-daemon --restore FILE`; or stop the daemon \
+             (`brain stop`) and move that file away first: `mv {0} {0}.old`",
+            store.display()
+        ),
+    )
+}

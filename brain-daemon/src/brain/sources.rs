@@ -1,0 +1,312 @@
+//! The sources: directories of markdown, each with slugs of its own.
+//!
+//! Registering a source reads none of its files, and removing one touches none: its pages are hidden, and come back when
+//! the source is registered and synchronised again.
+
+use std::path::{Path, PathBuf};
+
+use brain_protocol::{
+    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourceRow, SourcesReply,
+};
+use rustix::fs::{Access, access};
+
+use super::{Brain, Caller, preferred};
+use crate::clock::rfc3339;
+use crate::store::{Draft, Reader, SourceRecord, StoreError};
+
+/// How many pages one transaction hides: keeps other writers from waiting.
+const BATCH: usize = 500;
+
+impl Brain {
+    pub(super) fn source_list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let all = reader.sources()?;
+        let chosen = preferred(&all);
+        let sources = all
+            .iter()
+            .map(|(id, record)| self.source_row(&reader, id, record, *id == chosen))
+            .collect::<Result<_, _>>()?;
+        Ok(SourcesReply { sources })
+    }
+
+    pub(super) fn source_add(&self, caller: &Caller, request: &SourceAdd) -> Result<SourceReply, Fault> {
+        let now = self.clock.now();
+        let dir = directory(&request.path)?;
+        let home = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
+        if overlap(&dir, &home) {
+            let relation = if dir.starts_with(&home) { "is inside" } else { "contains" };
+            let message = format!("{} {relation} brain's own home, {}", dir.display(), home.display());
+            return Err(Fault::new(FaultCode::Conflict, message)
+                .hint("give the directory of your notes; `brain import <dir>` copies them instead"));
+        }
+        let Some(path) = dir.to_str().map(str::to_owned) else {
+            let message = format!("the path {} is not UTF-8", dir.display());
+            return Err(Fault::new(FaultCode::Io, message).hint("give that directory another name"));
+        };
+        let id = request.id.clone();
+        let added = self.store.write(move |draft| register(draft, &id, &path, now))?;
+        self.watched.sources_changed();
+        let mut warnings = Vec::new();
+        if access(&dir, Access::WRITE_OK).is_err() {
+            warnings.push(format!(
+                "{} cannot be written: pages can be read from it, not kept in it",
+                dir.display()
+            ));
+        }
+        self.source_reply(caller, &request.id, if added { "added" } else { "unchanged" }, warnings)
+    }
+
+    pub(super) fn source_remove(
+        &self,
+        caller: &Caller,
+        request: &SourceRemove,
+    ) -> Result<SourceReply, Fault> {
+        let id = &request.id;
+        let reader = self.store.read(caller.view())?;
+        let (_, record) = self.source(caller, &reader, Some(id))?;
+        if id.as_str() == SourceId::DEFAULT {
+            return Err(Fault::new(FaultCode::Protected, "the source \"default\" cannot be removed")
+                .hint("to mean another one when none is named: `brain sources default <name>`"));
+        }
+        let row = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
+        let unwritten = self.unwritten(&reader, id)?;
+        drop(reader);
+        let mut warnings = Vec::new();
+        if unwritten > 0 {
+            warnings.push(format!(
+                "the files of {} were not written: what they say goes for good after 72 hours; see `brain doctor`",
+                count(unwritten, "page")
+            ));
+        }
+        if !request.yes {
+            let more = warnings.pop().map_or_else(String::new, |warning| format!("; {warning}"));
+            let message = format!(
+                "removing the source \"{id}\" hides its {}; the files in {} stay as they are{more}",
+                count(row.pages, "page"),
+                row.path
+            );
+            return Err(Fault::new(FaultCode::ConfirmationNeeded, message)
+                .hint(format!("to do it: `brain sources remove {id} --yes`")));
+        }
+        self.unregister(id)?;
+        if row.default {
+            warnings.push("the source that is meant when none is named is \"default\" again".into());
+        }
+        Ok(SourceReply { status: "removed".into(), source: row, warnings })
+    }
+
+    pub(super) fn source_default(
+        &self,
+        caller: &Caller,
+        request: &SourceDefault,
+    ) -> Result<SourceReply, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let (wanted, _) = self.source(caller, &reader, request.id.as_ref())?;
+        drop(reader);
+        let changed = match &request.id {
+            None => true,
+            Some(_) => {
+                let id = wanted.clone();
+                self.store.write(move |draft| prefer(draft, &id))?
+            }
+        };
+        self.source_reply(caller, &wanted, if changed { "default" } else { "unchanged" }, Vec::new())
+    }
+
+    /// Hides the pages of a source and forgets it.
+    fn unregister(&self, id: &SourceId) -> Result<(), Fault> {
+        let mut after = String::new();
+        loop {
+            let (source, from, now) = (id.clone(), after.clone(), self.clock.now());
+            let last = self.store.write(move |draft| hide_some(draft, &source, &from, now))?;
+            self.index.wait();
+            match last {
+                Some(slug) => after = slug,
+                // What was written meanwhile stands before the last one.
+                None if !after.is_empty() => after.clear(),
+                None => break,
+            }
+            if self.is_stopping() {
+                return Err(Fault::new(FaultCode::Cancelled, format!("the removal of \"{id}\" ended early"))
+                    .hint(format!("go on: `brain sources remove {id} --yes`")));
+            }
+        }
+        self.watched.sources_changed();
+        self.forget_failures();
+        Ok(())
+    }
+
+    /// How many pages of a source have a file that could not be written.
+    fn unwritten(&self, reader: &Reader, id: &SourceId) -> Result<u64, Fault> {
+        let mut count = 0;
+        for page in reader.outbox()?.into_iter().filter(|&page| self.is_failing(page)) {
+            count += u64::from(reader.outbox_row(page)?.is_some_and(|row| row.source == id.as_str()));
+        }
+        Ok(count)
+    }
+
+    fn source_reply(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        status: &str,
+        warnings: Vec<String>,
+    ) -> Result<SourceReply, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let (_, record) = self.source(caller, &reader, Some(id))?;
+        let source = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
+        Ok(SourceReply { status: status.into(), source, warnings })
+    }
+
+    fn source_row(
+        &self,
+        reader: &Reader,
+        id: &SourceId,
+        record: &SourceRecord,
+        default: bool,
+    ) -> Result<SourceRow, Fault> {
+        let dir = self.source_dir(record);
+        let mut pages = 0;
+        reader.in_order((id.as_str(), ""), |(of, _, _)| {
+            pages += u64::from(of == *id);
+            Ok(of == *id)
+        })?;
+        let mark = record.synced.as_ref();
+        Ok(SourceRow {
+            source_id: id.clone(),
+            default,
+            git: dir.ancestors().any(|d| d.join(".git").exists()),
+            pages,
+            added_at: rfc3339(record.created_at),
+            synced_at: mark.map(|mark| rfc3339(mark.at)),
+            problem: self.unusable(record).or_else(|| mark.and_then(|mark| mark.problem.clone())),
+            path: dir.display().to_string(),
+        })
+    }
+
+    /// The directory of a source.
+    pub(super) fn source_dir(&self, record: &SourceRecord) -> PathBuf {
+        record.path.as_ref().map_or_else(|| self.home.pages(), PathBuf::from)
+    }
+
+    /// Why the directory of a source cannot be used.
+    pub(super) fn unusable(&self, record: &SourceRecord) -> Option<String> {
+        let dir = self.source_dir(record);
+        if !dir.is_dir() {
+            // The home's own is made with its first page.
+            let waits = record.path.is_none() && std::fs::symlink_metadata(&dir).is_err();
+            return (!waits).then(|| format!("{} is not there", dir.display()));
+        }
+        if let Err(e) = std::fs::read_dir(&dir) {
+            return Some(format!("{} cannot be read: {e}", dir.display()));
+        }
+        let writable = access(&dir, Access::WRITE_OK | Access::EXEC_OK);
+        writable.err().map(|e| format!("{} cannot be written: {e}", dir.display()))
+    }
+}
+
+/// In the writer: registers the source; `false` when it is registered just so.
+fn register(draft: &mut Draft<'_>, id: &SourceId, path: &str, now: i64) -> Result<bool, StoreError> {
+    if let Some(existing) = draft.source(id)? {
+        return match existing.path {
+            Some(known) if known == path => Ok(false),
+            Some(known) => Err(Fault::new(FaultCode::Conflict, format!("the source \"{id}\" is {known} already"))
+                .hint(format!(
+                    "take another name, or let that one go first (its files stay): `brain sources remove {id} --yes`"
+                ))
+                .into()),
+            None => Err(Fault::new(FaultCode::Conflict, format!("the source \"{id}\" is in brain's own home"))
+                .hint("take another name: `brain sources add <name> --path <path>`")
+                .into()),
+        };
+    }
+    for (other, record) in draft.all_sources()? {
+        let Some(known) = record.path.filter(|known| overlap(Path::new(path), Path::new(known))) else {
+            continue;
+        };
+        let relation = match path {
+            _ if path == known => "is",
+            _ if Path::new(path).starts_with(&known) => "is inside",
+            _ => "contains",
+        };
+        let message = format!("{path} {relation} the directory of the source \"{other}\", {known}");
+        return Err(Fault::new(FaultCode::Conflict, message)
+            .hint("a file belongs to one source: `brain sources list` shows them")
+            .into());
+    }
+    draft.put_source(id, &SourceRecord::new(Some(path.to_owned()), now))?;
+    Ok(true)
+}
+
+/// In the writer: makes the source the preferred one; `false` when it is.
+fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
+    let all = draft.all_sources()?;
+    if !all.iter().any(|(known, _)| known == id) {
+        return Err(Fault::new(
+            FaultCode::UnknownSource,
+            format!("source \"{id}\" is not registered any more"),
+        )
+        .hint("see `brain sources list`")
+        .into());
+    }
+    if preferred(&all) == *id {
+        return Ok(false);
+    }
+    for (known, mut record) in all {
+        let wanted = known == *id;
+        if record.preferred != wanted {
+            record.preferred = wanted;
+            draft.put_source(&known, &record)?;
+        }
+    }
+    Ok(true)
+}
+
+/// In the writer: hides up to [`BATCH`] pages behind the slug `after`, and forgets the source when it has no others; the
+/// slug to go on from.
+fn hide_some(
+    draft: &mut Draft<'_>,
+    source: &SourceId,
+    after: &str,
+    now: i64,
+) -> Result<Option<String>, StoreError> {
+    let found = draft.active_pages(source, after, BATCH)?;
+    let last = found.last().filter(|_| found.len() == BATCH).map(|(slug, _)| slug.to_string());
+    for (slug, record) in found {
+        // So that a sync that comes before the end takes the file in again.
+        draft.forget_file(source, &record.source_path)?;
+        draft.soft_delete_fileless(source, &slug, record, now)?;
+    }
+    if last.is_none() && after.is_empty() {
+        draft.remove_source(source)?;
+    }
+    Ok(last)
+}
+
+/// The directory that a source is to have: there, and readable.
+fn directory(path: &str) -> Result<PathBuf, Fault> {
+    let dir = Path::new(path).canonicalize().map_err(|e| {
+        let code = if e.kind() == std::io::ErrorKind::NotFound { FaultCode::NotFound } else { FaultCode::Io };
+        Fault::new(code, format!("cannot use {path} as a source: {e}"))
+            .hint("give a directory that the daemon can read")
+    })?;
+    if !dir.is_dir() {
+        return Err(Fault::new(FaultCode::Usage, format!("{path} is not a directory"))
+            .hint(format!("for one file: `brain capture --file {path}`")));
+    }
+    std::fs::read_dir(&dir).map_err(|e| {
+        Fault::new(FaultCode::Io, format!("cannot read {}: {e}", dir.display()))
+            .hint("give the daemon's user leave to read it")
+    })?;
+    Ok(dir)
+}
+
+/// "1 page", "2 pages".
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Whether one of two directories is in the other.
+pub(super) fn overlap(a: &Path, b: &Path) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}

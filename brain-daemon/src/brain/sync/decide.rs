@@ -1,0 +1,251 @@
+//! What is to become of one file: the same rule for a dry run, which asks a snapshot, and for the writer, which asks the
+//! transaction it is in.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
+
+use super::read::{ReadFile, Text};
+use crate::files::stat_of;
+use crate::page::file_hash;
+use crate::store::{
+    Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
+};
+
+/// What a decision looks at.
+pub(super) trait View {
+    fn page_at(&self, source: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError>;
+    fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError>;
+    fn content(&self, id: u64) -> Result<Content, StoreError>;
+    fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError>;
+    fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError>;
+}
+
+macro_rules! view {
+    ($type:ty, $page:ident) => {
+        impl View for $type {
+            fn page_at(&self, of: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError> {
+                self.page_at(of, path)
+            }
+            fn page(&self, of: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
+                self.$page(of, slug)
+            }
+            fn content(&self, id: u64) -> Result<Content, StoreError> {
+                self.content(id)
+            }
+            fn file(&self, of: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
+                self.file(of, path)
+            }
+            fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
+                self.outbox_row(id)
+            }
+        }
+    };
+}
+
+view!(Draft<'_>, page);
+view!(Reader, page_even_deleted);
+
+/// What the decisions of one batch have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Ground {
+    pub(super) source: SourceId,
+    /// The source's directory as it is registered.
+    pub(super) registered: Option<String>,
+    pub(super) root: PathBuf,
+    /// Outbox rows whose file is as it should be.
+    pub(super) done: HashSet<(u64, u64)>,
+    /// Pages whose file could not be written.
+    pub(super) failing: HashSet<u64>,
+    /// For a dry run: slugs whose page would have another one by now.
+    pub(super) freed: HashSet<Slug>,
+}
+
+/// What is to become of a file.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It says what its page says.
+    Same {
+        /// The page.
+        id: u64,
+        /// That page's last change when the two agreed.
+        seq: u64,
+    },
+    /// The daemon is about to write it or to move it away.
+    Ours,
+    /// It is not there any more.
+    Gone,
+    /// It changed since it was read.
+    Moving,
+    /// It is what its page is to be.
+    Write {
+        /// What that does.
+        status: WriteStatus,
+        /// The version that keeps what was changed here meanwhile.
+        conflict: Option<u32>,
+        /// The file that the page had before.
+        former: Option<String>,
+    },
+    /// Its page is to be active again, as it was.
+    Restore(Box<PageRecord>),
+    /// It cannot be taken in.
+    Bad {
+        /// Why.
+        reason: String,
+        /// Its page and that page's last change when the two agreed, to be noted with the reason; nothing is noted of what
+        /// does not depend on the file alone.
+        note: Option<(Option<u64>, u64)>,
+    },
+}
+
+impl Ground {
+    /// In the writer: refuses when the source is not what it was when the work began.
+    pub(super) fn check(&self, draft: &Draft<'_>) -> Result<(), StoreError> {
+        match draft.source(&self.source)? {
+            Some(now) if now.path == self.registered => Ok(()),
+            _ => {
+                let message = format!("the source \"{}\" was removed while it was synchronised", self.source);
+                Err(Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`").into())
+            }
+        }
+    }
+
+    /// What the file of a page is still to become.
+    pub(super) fn pending(&self, view: &impl View, id: u64) -> Result<Option<OutboxRow>, StoreError> {
+        Ok(view.outbox_row(id)?.filter(|row| !self.done.contains(&(id, row.seq))))
+    }
+
+    /// Whether a sync would find a file at `path`.
+    pub(super) fn has_file(&self, path: &str) -> bool {
+        // Where that cannot be told, somebody's file may be.
+        stat_of(&self.root, path).map_or(true, |stat| stat.is_some())
+    }
+
+    /// What is to become of the file.
+    pub(super) fn decide(&self, view: &impl View, file: &ReadFile) -> Result<Verdict, StoreError> {
+        if let Text::Gone = file.text {
+            return Ok(Verdict::Gone);
+        }
+        if let Text::Unreadable(reason) = &file.text {
+            return Ok(Verdict::Bad { reason: reason.clone(), note: None });
+        }
+        let verdict = match view.page_at(&self.source, &file.path)? {
+            // It was stored by somebody else since, and not under the slug that the links were worked out for.
+            Some((slug, _)) if slug != file.slug => Verdict::Moving,
+            Some((_, record)) if record.deleted_at.is_some() => self.deleted(view, file, record)?,
+            Some((_, record)) => self.active(view, file, &record)?,
+            None => self.stranger(view, file)?,
+        };
+        if !matches!(verdict, Verdict::Write { .. } | Verdict::Restore(_)) {
+            return Ok(verdict);
+        }
+        // Asked now, when no other write can come between: what the daemon has written or moved since the file was read is
+        // newer than what was read.
+        Ok(match stat_of(&self.root, &file.path) {
+            Ok(Some(stat)) if stat == file.stat => verdict,
+            Ok(None) => Verdict::Gone,
+            _ => Verdict::Moving,
+        })
+    }
+
+    /// A file whose page is active.
+    fn active(&self, view: &impl View, file: &ReadFile, record: &PageRecord) -> Result<Verdict, StoreError> {
+        let id = record.id;
+        let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
+        let recorded = row.as_ref().filter(|row| row.problem.is_none() && row.digest == file.digest);
+        if recorded.is_some_and(|row| row.seq == record.seq) {
+            return Ok(Verdict::Same { id, seq: record.seq });
+        }
+        let stored = view.content(id)?;
+        let own = file_hash(&stored.frontmatter, &stored.body);
+        if own == file.digest || matches!(&file.text, Text::Page(page) if page.content == stored) {
+            return Ok(Verdict::Same { id, seq: record.seq });
+        }
+        if let Some(row) = recorded {
+            // The page has changed here, and its file is still to be written.
+            return Ok(Verdict::Same { id, seq: row.seq });
+        }
+        let agreed = row.as_ref().map_or(record.seq, |row| row.seq);
+        let page = match &file.text {
+            Text::Page(page) => page,
+            Text::Bad(reason) => return Ok(bad(reason, Some(id), agreed)),
+            _ => return Ok(Verdict::Moving),
+        };
+        if self.pending(view, id)?.is_some_and(|row| row.ours.contains(&file.digest)) {
+            return Ok(Verdict::Ours);
+        }
+        if blanks(page, &stored) {
+            return Ok(bad(BLANK, Some(id), agreed));
+        }
+        let changed_here = row.is_some_and(|row| row.seq != record.seq && row.digest != own);
+        let conflict = (changed_here || self.failing.contains(&id)).then_some(record.version);
+        Ok(Verdict::Write { status: WriteStatus::Updated, conflict, former: None })
+    }
+
+    /// A file whose page is deleted.
+    fn deleted(&self, view: &impl View, file: &ReadFile, record: PageRecord) -> Result<Verdict, StoreError> {
+        let id = record.id;
+        let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
+        let recorded = row.as_ref().is_some_and(|row| row.problem.is_none() && row.digest == file.digest);
+        // On its way to the trash.
+        if self.pending(view, id)?.is_some_and(|row| recorded || row.ours.contains(&file.digest)) {
+            return Ok(Verdict::Ours);
+        }
+        let page = match &file.text {
+            Text::Page(page) => page,
+            Text::Bad(reason) => return Ok(bad(reason, Some(id), row.map_or(record.seq, |row| row.seq))),
+            _ => return Ok(Verdict::Moving),
+        };
+        let stored = view.content(id)?;
+        if page.content == stored {
+            return Ok(Verdict::Restore(Box::new(record)));
+        }
+        if blanks(page, &stored) {
+            return Ok(bad(BLANK, Some(id), record.seq));
+        }
+        Ok(Verdict::Write { status: WriteStatus::Restored, conflict: None, former: None })
+    }
+
+    /// A file without a page.
+    fn stranger(&self, view: &impl View, file: &ReadFile) -> Result<Verdict, StoreError> {
+        let holder = view.page(&self.source, &file.slug)?.filter(|_| !self.freed.contains(&file.slug));
+        if let Some(holder) = &holder {
+            let waits = self.pending(view, holder.id)?.is_some_and(|row| row.want == FileState::Present);
+            if waits || self.has_file(&holder.source_path) {
+                let reason = format!(
+                    "it would have the slug \"{}\", which is that of {}",
+                    file.slug, holder.source_path
+                );
+                return Ok(Verdict::Bad { reason, note: None });
+            }
+        }
+        let page = match &file.text {
+            Text::Page(page) => page,
+            Text::Bad(reason) => return Ok(bad(reason, None, 0)),
+            _ => return Ok(Verdict::Moving),
+        };
+        let Some(holder) = holder else {
+            return Ok(Verdict::Write { status: WriteStatus::Created, conflict: None, former: None });
+        };
+        // The page's own file is gone, and this one has its slug: `note.md` became `Note.md`.
+        if blanks(page, &view.content(holder.id)?) {
+            return Ok(bad(BLANK, None, 0));
+        }
+        let status = if holder.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };
+        Ok(Verdict::Write { status, conflict: None, former: Some(holder.source_path) })
+    }
+}
+
+const BLANK: &str = "it is empty, and would blank its page; to remove the page, remove the file";
+
+fn bad(reason: &str, page: Option<u64>, seq: u64) -> Verdict {
+    Verdict::Bad { reason: reason.to_owned(), note: Some((page, seq)) }
+}
+
+/// Whether there is nothing at all in the file, and something in the page.
+fn blanks(page: &NewPage, stored: &Content) -> bool {
+    page.content.frontmatter.is_empty()
+        && page.content.body.trim().is_empty()
+        && !stored.body.trim().is_empty()
+}

@@ -1,0 +1,338 @@
+//! `sync`: bringing the pages of a source in line with its files.
+//!
+//! The files are their authors': nothing here writes, moves or removes one. First git may pull; then the directory is walked
+//! and compared with what was noted of each file ([`compare`]); renames are told from what came and went ([`renames`]);
+//! the rest is read and stored a batch at a time ([`decide`], [`apply`]); at last pages without a file are hidden, unless
+//! they are too many. One sync is at work in a brain at a time; the next one waits for its turn.
+
+mod apply;
+mod compare;
+mod decide;
+mod read;
+mod renames;
+mod tally;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
+
+use super::batch::in_batches;
+use super::{Brain, Caller, Progress, Silent};
+use crate::files::{self, Found, Pulled};
+use crate::store::{FileState, Reader, SourceRecord, SyncMark, Visibility};
+
+use compare::{Known, Missing, compare, covers};
+use decide::Ground;
+use read::read_file;
+use tally::Tally;
+
+/// More pages than this, and
+const MANY: usize = 20;
+/// more percent of a source than this, do not go without the user's word.
+const MANY_PERCENT: usize = 30;
+/// How often somebody who waits for a turn looks again.
+const TURN: Duration = Duration::from_millis(50);
+
+/// How a sync is to be done.
+#[derive(Debug, Clone, Copy)]
+struct Wish<'a> {
+    pull: bool,
+    dry_run: bool,
+    full: bool,
+    yes: bool,
+    /// Only files at or below these paths; everything when one is empty.
+    scope: &'a [String],
+}
+
+impl Wish<'_> {
+    fn is_whole(&self) -> bool {
+        self.scope.iter().any(String::is_empty)
+    }
+}
+
+impl Brain {
+    pub(super) fn sync(
+        &self,
+        caller: &Caller,
+        request: &Sync,
+        progress: &dyn Progress,
+    ) -> Result<SyncReply, Fault> {
+        let began = Instant::now();
+        if request.all && request.source.is_some() {
+            return Err(Fault::new(FaultCode::Usage, "either one source or all of them")
+                .hint("brain sync --all, or brain sync --source <name>"));
+        }
+        // A dry run changes nothing, and stands in nobody's way.
+        let _turn = if request.dry_run { None } else { Some(self.turn(progress)?) };
+        let reader = self.store.read(caller.view())?;
+        let chosen = match request.all {
+            true => reader.sources()?,
+            false => vec![self.source(caller, &reader, request.source.as_ref())?],
+        };
+        drop(reader);
+        let wish = Wish {
+            pull: request.pull,
+            dry_run: request.dry_run,
+            full: request.full,
+            yes: request.yes,
+            scope: &[String::new()],
+        };
+        let mut sources = Vec::with_capacity(chosen.len());
+        for (id, record) in chosen {
+            sources.push(self.sync_source(&id, &record, wish, progress)?);
+        }
+        let worst = ["failed", "held_back", "partial"]
+            .into_iter()
+            .find(|status| sources.iter().any(|source| source.status == *status));
+        Ok(SyncReply {
+            status: worst.unwrap_or("done").into(),
+            dry_run: request.dry_run,
+            sources,
+            took_ms: began.elapsed().as_millis() as u64,
+        })
+    }
+
+    /// The same for files and directories of a source in which something has happened, by their absolute paths, without a
+    /// pull. Files that say what their pages say change nothing, so the daemon's own writes come to rest.
+    ///
+    /// # Errors
+    /// `unknown_source`, and when the store fails. What could not be taken in is in the report.
+    pub fn sync_paths(&self, source: &SourceId, paths: &[PathBuf]) -> Result<SyncedSource, Fault> {
+        let _turn = self.turn(&Silent)?;
+        let sources = self.store.read(Visibility::All)?.sources()?;
+        let Some((id, record)) = sources.into_iter().find(|(id, _)| id == source) else {
+            let message = format!("source \"{source}\" is not registered");
+            return Err(Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`"));
+        };
+        let scope = scope(&self.source_dir(&record), paths);
+        let wish = Wish { pull: false, dry_run: false, full: false, yes: false, scope: &scope };
+        self.sync_source(&id, &record, wish, &Silent)
+    }
+
+    /// Waits until no other sync is at work.
+    fn turn(&self, progress: &dyn Progress) -> Result<MutexGuard<'_, ()>, Fault> {
+        loop {
+            match self.syncing.try_lock() {
+                Ok(turn) => return Ok(turn),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !progress.at(0, 0) || self.is_stopping() {
+                return Err(Fault::new(FaultCode::Cancelled, "the sync ended early, before its turn"));
+            }
+            std::thread::sleep(TURN);
+        }
+    }
+
+    fn sync_source(
+        &self,
+        id: &SourceId,
+        record: &SourceRecord,
+        wish: Wish<'_>,
+        progress: &dyn Progress,
+    ) -> Result<SyncedSource, Fault> {
+        let root = self.source_dir(record);
+        let mut tally = Tally::new(id, root.display().to_string());
+        if root.is_dir() {
+            tally.out.pull = self.pull(&root, wish, progress);
+        }
+        // In this order: what is written from here on is either seen by the walk or not yet expected to be there.
+        let mut ground = self.ground(id, record);
+        let reader = self.store.read(Visibility::All)?;
+        let known = Known::load(&reader, id, wish.scope)?;
+        let found = match walk(&root, wish) {
+            Ok(found) => found,
+            Err(_) if known.paths.is_empty() && self.unusable(record).is_none() => Found::default(),
+            Err(problem) => return Ok(tally.failed(problem)),
+        };
+        tally.out.files = found.files.len() as u64;
+        for (path, reason) in &found.unreadable {
+            tally.fail(path.clone(), format!("cannot be read: {reason}"));
+        }
+        for path in &found.repositories {
+            tally.warn(format!(
+                "{path} is a git work tree of its own: its files are taken in, it is not pulled"
+            ));
+        }
+        let strangers = strangers(&reader, id, &root, &known, &found, wish)?;
+        let plan = compare(&reader, &known, &found, &strangers, wish.full)?;
+        tally.out.unchanged = plan.unchanged;
+        let mut done = plan.unchanged + plan.failed.len() as u64;
+        for (path, reason) in plan.failed {
+            tally.fail(path, reason);
+        }
+        let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
+        let mut missing = missing(&reader, &ground, &plan.missing)?;
+        let since = record.synced.as_ref().map_or(0, |mark| mark.at);
+        let moves = renames::find(&reader, &ground, &known, &missing, &to_read, since)?;
+        let pages = if missing.is_empty() { 0 } else { active_pages(&reader, id)? };
+        drop(reader);
+
+        let total = tally.out.files;
+        let go_on = |done: u64| {
+            if progress.at(done, total) && !self.is_stopping() {
+                return Ok(());
+            }
+            let message = format!("the sync of \"{id}\" ended early, after {done} of {total} files");
+            Err(Fault::new(FaultCode::Cancelled, message)
+                .hint("what was taken in stays; the next `brain sync` goes on from there"))
+        };
+        go_on(done)?;
+        let all: Vec<(u64, String)> = moves.iter().map(|m| (m.record.id, m.path.clone())).collect();
+        let left = self.follow(&ground, moves, wish.dry_run)?;
+        let followed: HashSet<(u64, String)> =
+            all.into_iter().filter(|(page, _)| !left.iter().any(|still| still.record.id == *page)).collect();
+        tally.out.renamed = followed.len() as u64;
+        done += tally.out.renamed;
+        for page in missing.extract_if(.., |page| followed.iter().any(|(moved, _)| *moved == page.record.id))
+        {
+            ground.freed.extend(wish.dry_run.then_some(page.slug));
+        }
+        for file in to_read.extract_if(.., |file| followed.iter().any(|(_, path)| *path == file.path)) {
+            claimed.remove(&file.slug);
+        }
+
+        let now = self.clock.now();
+        in_batches(
+            &to_read,
+            |file| file.size,
+            |file| read_file(&root, file, now),
+            |files| {
+                go_on(done)?;
+                done += files.len() as u64;
+                let freed = ground.freed.clone();
+                self.take_in(Ground { freed, ..self.ground(id, record) }, files, wish.dry_run, &mut tally)
+            },
+        )?;
+
+        // A page whose slug another file has now is that file's, or waits until it can be.
+        missing.retain(|page| !claimed.contains(&page.slug));
+        if missing.len() > MANY && missing.len() * 100 > pages * MANY_PERCENT && !wish.yes {
+            tally.out.held_back = missing.len() as u64;
+        } else if wish.dry_run {
+            tally.out.removed = missing.len() as u64;
+        } else {
+            go_on(done)?;
+            tally.out.removed = self.give_up(&ground, &missing)?;
+        }
+        progress.at(total, total);
+        let stale = plan.stale;
+        let out = tally.done();
+        if !wish.dry_run {
+            let at = self.clock.now();
+            let mark = wish.is_whole().then(|| SyncMark { at, problem: out.problem.clone() });
+            if mark.is_some() || !stale.is_empty() {
+                self.finish(&ground, stale, mark)?;
+            }
+            self.forget_failures();
+        }
+        Ok(out)
+    }
+
+    fn pull(&self, root: &Path, wish: Wish<'_>, progress: &dyn Progress) -> Pull {
+        let pulled = match (wish.pull, wish.dry_run) {
+            (false, _) => Pulled::Skipped("not asked for".into()),
+            (true, true) => Pulled::Skipped("a dry run does not pull".into()),
+            (true, false) => files::pull(root, &|| progress.at(0, 0) && !self.is_stopping()),
+        };
+        let (status, message) = match pulled {
+            Pulled::Skipped(why) => ("skipped", Some(why)),
+            Pulled::UpToDate => ("up_to_date", None),
+            Pulled::Updated(what) => ("updated", Some(what)),
+            Pulled::Failed(why) => ("failed", Some(why)),
+        };
+        if status == "failed" {
+            tracing::warn!(place = %root.display(), message, "git pull");
+        }
+        Pull { status: status.into(), message }
+    }
+}
+
+/// What is at or below the paths; or why the source cannot be read.
+fn walk(root: &Path, wish: Wish<'_>) -> Result<Found, String> {
+    if !wish.is_whole() {
+        std::fs::read_dir(root).map_err(|e| format!("{} cannot be read: {e}", root.display()))?;
+    }
+    let mut all = Found::default();
+    for part in wish.scope {
+        let found = files::markdown_files(root, part, None);
+        if let Some((_, reason)) = found.unreadable.iter().find(|(place, _)| place.is_empty()) {
+            return Err(format!("{} cannot be read: {reason}", root.display()));
+        }
+        all.files.extend(found.files);
+        all.unreadable.extend(found.unreadable);
+        all.repositories.extend(found.repositories);
+    }
+    if !root.is_dir() {
+        return Err(format!("{} is not a directory", root.display()));
+    }
+    Ok(all)
+}
+
+/// The paths of all files of the source that have no page: a new one needs to know of every other.
+fn strangers(
+    reader: &Reader,
+    source: &SourceId,
+    root: &Path,
+    known: &Known,
+    found: &Found,
+    wish: Wish<'_>,
+) -> Result<Vec<String>, Fault> {
+    let without = |found: &Found, known: &Known| -> Vec<String> {
+        let strange = found.files.iter().filter(|file| !known.paths.contains_key(&file.path));
+        strange.map(|file| file.path.clone()).collect()
+    };
+    let here = without(found, known);
+    if wish.is_whole() || here.is_empty() {
+        return Ok(here);
+    }
+    let everything = [String::new()];
+    Ok(without(&files::markdown_files(root, "", None), &Known::load(reader, source, &everything)?))
+}
+
+/// The active pages among those without a file. One whose file is still to be written is none of them.
+fn missing(reader: &Reader, ground: &Ground, ids: &[u64]) -> Result<Vec<Missing>, Fault> {
+    let mut out = Vec::new();
+    for &id in ids {
+        let Some((_, slug, record)) = reader.by_id(id)? else { continue };
+        if ground.pending(reader, id)?.is_none_or(|row| row.want != FileState::Present) {
+            out.push(Missing { slug, record });
+        }
+    }
+    Ok(out)
+}
+
+/// How many active pages the source has.
+fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
+    let mut pages = 0;
+    reader.in_order((source.as_str(), ""), |(of, _, _)| {
+        pages += usize::from(of == *source);
+        Ok(of == *source)
+    })?;
+    Ok(pages)
+}
+
+/// Absolute paths as paths in the source, none below another.
+fn scope(root: &Path, paths: &[PathBuf]) -> Vec<String> {
+    let real = root.canonicalize();
+    let mut parts: Vec<String> = paths
+        .iter()
+        .filter_map(|path| {
+            let inside = path.strip_prefix(root).ok().or_else(|| path.strip_prefix(real.as_ref().ok()?).ok());
+            Some(inside?.to_str()?.to_owned())
+        })
+        .collect();
+    parts.sort();
+    parts.dedup();
+    let mut out: Vec<String> = Vec::with_capacity(parts.len());
+    for part in parts {
+        // `a-b` stands between `a` and `a/b`.
+        if !out.iter().rev().any(|above| covers(above, &part)) {
+            out.push(part);
+        }
+    }
+    out
+}

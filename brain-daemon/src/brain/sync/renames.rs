@@ -1,0 +1,238 @@
+//! Files that were renamed: one that is gone and a new one with the same bytes. The page keeps its id and its versions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use brain_protocol::Slug;
+
+use super::compare::{Known, Missing};
+use super::decide::{Ground, View};
+use super::read::{ToRead, look, row, uri};
+use crate::brain::batch::on_all_cores;
+use crate::brain::intake::{called_and_linked, stored_document};
+use crate::files::{Stat, stat_of};
+use crate::page::{file_hash, file_text};
+use crate::store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError};
+
+/// A page that is to follow its file.
+#[derive(Debug, Clone)]
+pub(super) struct Move {
+    /// The page as it was compared.
+    pub(super) record: PageRecord,
+    pub(super) from: Slug,
+    pub(super) to: Slug,
+    /// The new path.
+    pub(super) path: String,
+    stat: Stat,
+    racy: bool,
+    digest: Hash,
+    names: Vec<String>,
+    links: Vec<LinkRecord>,
+}
+
+/// A file with a name and what is in it.
+struct Named<'a> {
+    path: &'a str,
+    digests: Vec<Hash>,
+}
+
+/// The renames among what is missing and what is new. `since` is when the last whole sync ended: what came after it may be
+/// a part of this one, which was cut short.
+pub(super) fn find(
+    reader: &Reader,
+    ground: &Ground,
+    known: &Known,
+    missing: &[Missing],
+    to_read: &[ToRead],
+    since: i64,
+) -> Result<Vec<Move>, StoreError> {
+    let new: Vec<&ToRead> = to_read.iter().filter(|file| !file.known).collect();
+    if missing.is_empty() || new.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut gone = Vec::with_capacity(missing.len());
+    let (mut sizes, mut wanted) = (HashSet::new(), HashSet::new());
+    for page in missing {
+        let path = page.record.source_path.as_str();
+        let content = reader.content(page.record.id)?;
+        let mut digests = vec![file_hash(&content.frontmatter, &content.body)];
+        sizes.insert(file_text(&content.frontmatter, &content.body).len() as u64);
+        // What was read there may have other bytes, and be the same page all the same.
+        if let Some(row) = known.rows.get(path)
+            && row.page == Some(page.record.id)
+            && row.seq == page.record.seq
+            && row.problem.is_none()
+        {
+            digests.push(row.digest);
+            sizes.insert(row.size);
+        }
+        wanted.extend(digests.iter().copied());
+        gone.push(Named { path, digests });
+    }
+    let new: Vec<&ToRead> = new.into_iter().filter(|file| sizes.contains(&file.size)).collect();
+    let seen = on_all_cores(&new, |file| {
+        look(&ground.root.join(&file.path)).ok().flatten().map(|seen| (seen.stat, seen.racy, seen.digest()))
+    });
+    let found: Vec<_> = new.into_iter().zip(seen).filter_map(|(file, seen)| Some((file, seen?))).collect();
+    let files: Vec<Named<'_>> = found
+        .iter()
+        .map(|(file, (_, _, digest))| Named { path: &file.path, digests: vec![*digest] })
+        .collect();
+    let earlier = earlier(reader, known, &wanted, since)?;
+    let mut moves = Vec::new();
+    for (from, to) in pairs(&gone, &files, &earlier) {
+        let (page, (file, (stat, racy, digest))) = (&missing[from], &found[to]);
+        let document = stored_document(&reader.content(page.record.id)?)?;
+        let (names, links) =
+            called_and_linked(&file.slug, &page.record.aliases, &document.frontmatter, &document.body);
+        moves.push(Move {
+            record: page.record.clone(),
+            from: page.slug.clone(),
+            to: file.slug.clone(),
+            path: file.path.clone(),
+            stat: *stat,
+            racy: *racy,
+            digest: *digest,
+            names,
+            links,
+        });
+    }
+    Ok(moves)
+}
+
+/// Files with one of these digests whose page was stored after `since`. If this sync was cut short, they were as new as those
+/// that still are.
+fn earlier<'a>(
+    reader: &Reader,
+    known: &'a Known,
+    wanted: &HashSet<Hash>,
+    since: i64,
+) -> Result<Vec<Named<'a>>, StoreError> {
+    let mut out = Vec::new();
+    for (path, row) in known.rows.iter().filter(|(_, row)| wanted.contains(&row.digest)) {
+        let Some(id) = row.page.filter(|id| known.paths.get(path) == Some(id)) else { continue };
+        if reader.by_id(id)?.is_some_and(|(_, _, record)| record.created_at >= since) {
+            out.push(Named { path, digests: vec![row.digest] });
+        }
+    }
+    Ok(out)
+}
+
+/// Which of the gone files became which of the new ones: where only one can have become only one, and where several have the
+/// same bytes, those with the same file name.
+fn pairs(gone: &[Named<'_>], new: &[Named<'_>], earlier: &[Named<'_>]) -> Vec<(usize, usize)> {
+    let mut by_digest: BTreeMap<Hash, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+    for (i, file) in gone.iter().enumerate() {
+        for digest in &file.digests {
+            let (gone, _) = by_digest.entry(*digest).or_default();
+            if !gone.contains(&i) {
+                gone.push(i);
+            }
+        }
+    }
+    for (i, file) in new.iter().enumerate() {
+        for digest in &file.digests {
+            by_digest.entry(*digest).or_default().1.push(i);
+        }
+    }
+    let mut paired = Vec::new();
+    let mut used = HashSet::new();
+    for (digest, (mut from, mut to)) in by_digest {
+        from.retain(|i| !used.contains(i));
+        let rest: Vec<&str> =
+            earlier.iter().filter(|file| file.digests.contains(&digest)).map(|file| file.path).collect();
+        // How often a name is on each side, and where.
+        let mut names: HashMap<&str, [Vec<usize>; 2]> = HashMap::new();
+        for &i in &from {
+            names.entry(name(gone[i].path)).or_default()[0].push(i);
+        }
+        for &i in &to {
+            names.entry(name(new[i].path)).or_default()[1].push(i);
+        }
+        let also = |wanted: &str| rest.iter().any(|path| name(path) == wanted);
+        let mut found: Vec<(usize, usize)> = names
+            .iter()
+            .filter(|(name, _)| !also(name))
+            .filter_map(|(_, sides)| match sides {
+                [a, b] if a.len() == 1 && b.len() == 1 => Some((a[0], b[0])),
+                _ => None,
+            })
+            .collect();
+        from.retain(|i| !found.iter().any(|(a, _)| a == i));
+        to.retain(|i| !found.iter().any(|(_, b)| b == i));
+        if let ([from], [to]) = (from.as_slice(), to.as_slice())
+            && rest.is_empty()
+        {
+            found.push((*from, *to));
+        }
+        used.extend(found.iter().map(|(from, _)| *from));
+        paired.extend(found);
+    }
+    paired.sort_unstable();
+    paired
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+impl Move {
+    /// Whether the page may follow its file: both are as they were compared, and nobody has the new slug.
+    pub(super) fn is_free(&self, view: &impl View, ground: &Ground) -> Result<bool, StoreError> {
+        let page = view.page(&ground.source, &self.from)?;
+        if page.is_none_or(|page| page.id != self.record.id || page.seq != self.record.seq) {
+            return Ok(false);
+        }
+        let holder = view.page(&ground.source, &self.to)?.filter(|_| !ground.freed.contains(&self.to));
+        Ok(holder.is_none_or(|holder| holder.id == self.record.id)
+            && view.page_at(&ground.source, &self.path)?.is_none()
+            && matches!(stat_of(&ground.root, &self.path), Ok(Some(stat)) if stat == self.stat))
+    }
+
+    /// In the writer: lets the page follow its file.
+    pub(super) fn follow(&self, draft: &mut Draft<'_>, ground: &Ground) -> Result<(), StoreError> {
+        let source = &ground.source;
+        let (mut record, old) = (self.record.clone(), ground.root.join(&self.record.source_path));
+        if record.provenance.source_uri.as_ref().is_some_and(|known| *known == uri(&old)) {
+            record.provenance.source_uri = Some(uri(&ground.root.join(&self.path)));
+        }
+        let derived = (self.names.clone(), self.links.clone());
+        let record = draft.rename_page(source, &self.from, record, (&self.to, &self.path), derived)?;
+        draft.forget_file(source, &self.record.source_path)?;
+        let file = row(self.stat, self.racy, self.digest, Some(record.id), record.seq, None);
+        draft.put_file(source, &self.path, &file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named<'a>(files: &[(&'a str, u8)]) -> Vec<Named<'a>> {
+        files.iter().map(|&(path, n)| Named { path, digests: vec![[n; 32]] }).collect()
+    }
+
+    #[test]
+    fn only_what_is_clear_is_a_rename() {
+        let same = |gone: &[(&str, u8)], new: &[(&str, u8)], earlier: &[(&str, u8)]| {
+            pairs(&named(gone), &named(new), &named(earlier))
+        };
+        assert_eq!(same(&[("a.md", 1)], &[("b.md", 1)], &[]), [(0, 0)]);
+        assert_eq!(same(&[("a.md", 1)], &[("b.md", 2)], &[]), []);
+        // Several with the same bytes: by their names, and what is left over then.
+        assert_eq!(
+            same(&[("x/a.md", 1), ("x/b.md", 1)], &[("y/b.md", 1), ("y/a.md", 1)], &[]),
+            [(0, 1), (1, 0)]
+        );
+        assert_eq!(
+            same(&[("x/a.md", 1), ("x/b.md", 1)], &[("y/b.md", 1), ("c.md", 1)], &[]),
+            [(0, 1), (1, 0)]
+        );
+        assert_eq!(same(&[("a.md", 1)], &[("b.md", 1), ("c.md", 1)], &[]), []);
+        assert_eq!(same(&[("a.md", 1), ("b.md", 1)], &[("c.md", 1)], &[]), []);
+        assert_eq!(same(&[("a.md", 1)], &[("x/a.md", 1), ("y/a.md", 1)], &[]), []);
+        // A sync that was cut short has stored one of two: what is left is no clearer than before.
+        assert_eq!(same(&[("a.md", 1)], &[("c.md", 1)], &[("b.md", 1)]), []);
+        assert_eq!(same(&[("a.md", 1)], &[("y/a.md", 1)], &[("x/a.md", 1)]), []);
+        assert_eq!(same(&[("a.md", 1)], &[("y/a.md", 1)], &[("b.md", 1)]), [(0, 0)]);
+    }
+}

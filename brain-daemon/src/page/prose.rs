@@ -1,0 +1,115 @@
+//! Where a page's prose is: its text outside of code, links, images and HTML, and what of it stands in `%%comments%%`.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use std::ops::Range;
+
+/// How the body of a page is read. Footnotes, so that `[^1]: text` is no link definition. No tables: `|` in `[[a|b]]` is no cell.
+pub(super) const MARKDOWN: Options = Options::ENABLE_WIKILINKS.union(Options::ENABLE_FOOTNOTES);
+
+/// Calls `each` with the byte ranges of the prose, in order. What stands in one range stands together in the source.
+pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
+    let mut inside = 0_usize;
+    // The parser cuts at every character that might have meant something.
+    let mut run: Range<usize> = 0..0;
+    for (event, range) in Parser::new_ext(body, MARKDOWN).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_)) => inside += 1,
+            Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => inside -= 1,
+            Event::Text(_) if inside == 0 => {
+                if range.start == run.end && !run.is_empty() {
+                    run.end = range.end;
+                } else {
+                    let whole = std::mem::replace(&mut run, range);
+                    if !whole.is_empty() {
+                        each(whole);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    if !run.is_empty() {
+        each(run);
+    }
+}
+
+/// The byte ranges of `%%comments%%`, in order. One that is not closed is none.
+pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
+    const MARK: &str = "%%";
+    // As a rule there is none, and no reason to read the page for it.
+    if body.matches(MARK).take(2).count() < 2 {
+        return Vec::new();
+    }
+    let mut marks = Vec::new();
+    prose(body, |run| marks.extend(body[run.clone()].match_indices(MARK).map(|(at, _)| run.start + at)));
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let (Some(&open), Some(&close)) = (marks.get(at), marks.get(at + 1)) {
+        if may_enclose(body, open, &body[open + MARK.len()..close]) {
+            out.push(open..close + MARK.len());
+            at += 1;
+        }
+        at += 1;
+    }
+    out
+}
+
+/// Whether a comment may begin at `open` and have this text: `100%%` begins none, and one that begins within a line ends with its
+/// paragraph at the latest.
+fn may_enclose(body: &str, open: usize, text: &str) -> bool {
+    let before = body[..open].trim_end_matches([' ', '\t']);
+    let first_in_line = before.is_empty() || before.ends_with(['\n', '>']);
+    let blank_line = || text.split('\n').skip(1).any(|line| line.trim().is_empty());
+    !body[..open].ends_with(char::is_numeric) && (first_in_line || !blank_line())
+}
+
+/// Whether `at` is in one of the ranges, which are in order.
+pub(super) fn is_in(ranges: &[Range<usize>], at: usize) -> bool {
+    let after = ranges.partition_point(|range| range.end <= at);
+    ranges.get(after).is_some_and(|range| range.contains(&at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(body: &str) -> Vec<&str> {
+        let mut out = Vec::new();
+        prose(body, |run| out.push(&body[run]));
+        out
+    }
+
+    #[test]
+    fn code_links_and_html_are_no_prose() {
+        assert_eq!(shown("a_b_c `d` [e](f) ![g](h) [[i]] <b>j</b>\n"), ["a_b_c ", " ", " ", " ", " ", "j"]);
+        assert_eq!(shown("```\na\n```\n    b\n"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn comments_are_closed_and_outside_of_code() {
+        let of = |body: &'static str| -> Vec<&str> { comments(body).into_iter().map(|r| &body[r]).collect() };
+        assert_eq!(of("a %%b%% c\n%%\nd\n\ne\n%% f"), ["%%b%%", "%%\nd\n\ne\n%%"]);
+        assert_eq!(of("a %%b\nc%% d %%e\n\nf %%g%%"), ["%%b\nc%%", "%%g%%"]);
+        assert_eq!(of("100%% sure\n%%a%%\n> %%b%%"), ["%%a%%", "%%b%%"]);
+        assert_eq!(of("100%% sure `%%x%%`"), Vec::<&str>::new());
+        assert_eq!(of("%%a%% %%b"), ["%%a%%"]);
+        let ranges = [2..5, 8..9];
+        let inside: Vec<usize> = (0..12).filter(|&at| is_in(&ranges, at)).collect();
+        assert_eq!(inside, [2, 3, 4, 8]);
+    }
+
+    proptest! {
+        #[test]
+        fn prose_is_in_order(body in "([a%#_*`<>\\[\\]()|é\\\\ -]|%%|\n){0,60}|\\PC{0,40}") {
+            let mut end = 0;
+            prose(&body, |run| {
+                assert!(run.start >= end && run.end > run.start && body.is_char_boundary(run.start));
+                end = run.end;
+            });
+            for range in comments(&body) {
+                prop_assert!(body[range.clone()].starts_with("%%") && body[range].ends_with("%%"));
+            }
+        }
+    }
+}

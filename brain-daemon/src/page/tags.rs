@@ -1,0 +1,152 @@
+//! The tags that stand in the text of a page: `#tag` and `#nested/tag`, as Obsidian reads them.
+
+use super::prose::{comments, is_in, prose};
+use std::collections::HashSet;
+use unicode_normalization::char::is_combining_mark;
+
+/// The longest tag that is taken for one, in bytes.
+const MAX_TAG: usize = 200;
+/// The most tags of one text; those behind it are left out.
+const MAX_TAGS: usize = 1000;
+
+/// The tags of `body` without their `#`, as they are written, each spelling once, in the order of the text.
+///
+/// A tag begins a line, or follows white space or the sign of an emphasis; it has letters and marks of any script, digits, `_`,
+/// `-` and `/`, and not only digits. Tags in code, links, addresses, comments and behind a backslash are none. Linear in the length of
+/// the body.
+#[must_use]
+pub fn body_tags(body: &str) -> Vec<&str> {
+    let (mut tags, mut seen) = (Vec::new(), HashSet::new());
+    // No sign of a tag, no reason to read the page as markdown.
+    if !body.match_indices('#').any(|(at, _)| tag_at(body, at, 0).is_some()) {
+        return tags;
+    }
+    let hidden = comments(body);
+    prose(body, |run| {
+        for (at, _) in body[run.clone()].match_indices('#') {
+            let at = run.start + at;
+            if tags.len() < MAX_TAGS
+                && let Some(tag) = tag_at(&body[..run.end], at, run.start)
+                && !is_in(&hidden, at)
+                && seen.insert(tag)
+            {
+                tags.push(tag);
+            }
+        }
+    });
+    tags
+}
+
+/// The tag whose `#` is at `at` of `text`, if one may begin there. `start` is where the prose around it begins.
+fn tag_at(text: &str, at: usize, start: usize) -> Option<&str> {
+    let before = &text[..at];
+    let begins = match before.chars().next_back() {
+        None => true,
+        Some(c) if c.is_whitespace() => true,
+        // A quote, an emphasis or a piece of HTML ends there.
+        Some('>' | '*' | '_') => at == start || start == 0,
+        Some('=') => before.ends_with("=="),
+        Some('~') => before.ends_with("~~"),
+        Some(_) => false,
+    };
+    let rest = &text[at + 1..];
+    let end = rest.find(|c| !is_tag_char(c)).unwrap_or(rest.len());
+    let tag = rest[..end].trim_end_matches('/');
+    let good = begins
+        && !tag.starts_with('/')
+        && tag.len() <= MAX_TAG
+        && tag.contains(|c: char| !c.is_numeric())
+        && tag.contains(char::is_alphanumeric);
+    good.then_some(tag)
+}
+
+fn is_tag_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '/') || is_combining_mark(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tags_of_every_script() {
+        assert_eq!(
+            body_tags("#one two #nested/tag, #日本語 #ไทย/บันทึก #हिन्दी #snake_case-2 #y1984 #2024-01\n#é"),
+            ["one", "nested/tag", "日本語", "ไทย/บันทึก", "हिन्दी", "snake_case-2", "y1984", "2024-01", "é"]
+        );
+    }
+
+    #[test]
+    fn where_a_tag_may_stand() {
+        assert_eq!(
+            body_tags(
+                "# Head #in-head\n\n- #item\n- [ ] #task\n\n> [!note] Title #call\n> #quoted\n>#tight\n\n**#bold** _#em_ ==#mark== ~~#gone~~ <b>#html</b>\n\n| a | #cell |\n"
+            ),
+            [
+                "in-head", "item", "task", "call", "quoted", "tight", "bold", "em", "mark", "gone", "html",
+                "cell"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_tag() {
+        for body in [
+            "# Heading",
+            "## two",
+            "#",
+            "# ",
+            "#1984",
+            "\\#escaped",
+            "a#b",
+            "(#paren)",
+            "x ##double",
+            "https://example.org/#frag https://example.org/a#b",
+            "<https://example.org/#x>",
+            "[#text](to)",
+            "[text](to#heading)",
+            "![#alt](x.png)",
+            "[[Page#Heading]] [[#Heading]] [[a|#b]]",
+            "`#code`",
+            "```\n#fenced\n```",
+            "    #indented",
+            "> ```\n> #quoted-code\n> ```",
+            "<!-- #comment -->",
+            "%%#comment%% %% #comment %%",
+            "%%\n#comment\n\n- #comment\n%%",
+            "&#35;tag &#x41;",
+            "#/leading",
+            "#-- #_",
+            "#!shebang",
+        ] {
+            assert_eq!(body_tags(body), Vec::<&str>::new(), "{body}");
+        }
+        assert_eq!(body_tags("#a #a #A #b/ #c//d"), ["a", "A", "b", "c//d"]);
+        assert!(body_tags(&format!("#{}", "x".repeat(MAX_TAG + 1))).is_empty());
+        assert_eq!(body_tags("100%% #real"), ["real"]);
+    }
+
+    proptest! {
+        #[test]
+        fn tags_stand_in_the_text(body in "([#a1é日_/ *`%>\\[\\]()|\\\\-]|\n|\\PC){0,60}") {
+            let tags = body_tags(&body);
+            for tag in &tags {
+                let written = format!("#{tag}");
+                prop_assert!(body.contains(&written), "{:?}", tag);
+                prop_assert!(!tag.is_empty() && tag.chars().all(is_tag_char));
+                prop_assert!(!tag.chars().all(char::is_numeric));
+            }
+            let mut once = tags.clone();
+            once.sort_unstable();
+            once.dedup();
+            prop_assert_eq!(once.len(), tags.len());
+        }
+
+        #[test]
+        fn a_plain_tag_is_found(tag in "[a-zé日][a-z0-9日-]{0,10}(_[a-z0-9日]{1,10})?(/[a-z]{1,5})?", lead in "[a-z ]{0,10}") {
+            let body = format!("{lead} #{tag} end");
+            prop_assert_eq!(body_tags(body.trim_start()), vec![tag.as_str()]);
+        }
+    }
+}

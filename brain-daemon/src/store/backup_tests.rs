@@ -1,0 +1,275 @@
+//! What a backup promises: every row of every table to the byte, and that damage does not go unseen.
+
+use std::path::Path;
+
+use brain_protocol::{FaultCode, Slug, SourceId};
+use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
+
+use super::tables as t;
+use super::*;
+
+const HEARD: &dyn Fn(u64, u64) -> bool = &|_, _| true;
+
+fn options(fresh_id: u64) -> StoreOptions {
+    StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id }
+}
+
+/// A store with something in every table.
+fn store(path: &Path) -> Store {
+    let store = Store::open(path, &options(7), Box::new(|_| {})).unwrap();
+    let source = SourceId::default();
+    for n in 0..40_u32 {
+        let body = format!("body {n} {}", "words and more words ".repeat(20 * n as usize));
+        let slug = Slug::parse(format!("p/{}", n % 30)).unwrap();
+        let link = LinkRecord {
+            source: None,
+            slugs: vec!["p/1".into()],
+            name: None,
+            kind: "mentions".into(),
+            raw: "p/1".into(),
+        };
+        let entry = TimelineRecord { date: "2026-11-21".into(), text: "opened".into(), source: None };
+        let new = NewPage {
+            page_type: "note".into(),
+            title: format!("Title {n}"),
+            tags: vec!["harbour".into()],
+            aliases: vec![],
+            content_hash: crate::page::content_digest(&body),
+            content: Content { frontmatter: "a: 1\n".into(), body },
+            chunks: 1,
+            links: vec![link],
+            names: vec![format!("name {n}")],
+            timeline: vec![entry],
+            provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
+            replaces: None,
+            captured: true,
+            file: FilePlan::Write,
+        };
+        let place = source.clone();
+        store.write(move |draft| draft.write_page(&place, &slug, new.clone(), i64::from(n))).unwrap();
+    }
+    store
+        .write(move |draft| {
+            let slug = Slug::parse("p/3").unwrap();
+            let record = draft.page(&source, &slug)?.unwrap();
+            draft.soft_delete(&source, &slug, record, 90)?;
+            let (size, mtime_ns, ctime_ns) = (1, 2, 3);
+            let digest = [4; 32];
+            let seen = FileRecord { size, mtime_ns, ctime_ns, digest, page: None, seq: 5, problem: None };
+            draft.put_file(&source, "p/7.md", &seen)
+        })
+        .unwrap();
+    store
+}
+
+type Row = (String, Vec<u8>, Vec<u8>);
+
+/// Every row of every table as bytes.
+fn rows(path: &Path) -> Vec<Row> {
+    fn table<K: Key + 'static, V: Value + 'static>(
+        txn: &redb::ReadTransaction,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Vec<Row> {
+        let table = txn.open_table(definition).unwrap();
+        let rows = table.iter().unwrap();
+        rows.map(|row| {
+            let (key, value) = row.unwrap();
+            let key = K::as_bytes(&key.value()).as_ref().to_vec();
+            (definition.to_string(), key, V::as_bytes(&value.value()).as_ref().to_vec())
+        })
+        .collect()
+    }
+    let db = Database::open(path).unwrap();
+    let txn = db.begin_read().unwrap();
+    let mut all = Vec::new();
+    macro_rules! gather {
+        ($($table:ident),*) => {$(
+            let found = table(&txn, t::$table);
+            assert!(!found.is_empty(), "nothing in {}", stringify!($table));
+            all.extend(found);
+        )*};
+    }
+    t::every_table!(gather);
+    all
+}
+
+/// All but what a backup adds.
+fn without_mark(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.retain(|(_, key, _)| key != t::META_MADE_AT.as_bytes());
+    rows
+}
+
+#[test]
+fn a_backup_has_every_row_of_every_table_to_the_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("brain.redb"), dir.path().join("copy.redb"));
+    let store = store(&path);
+    let sound = store.back_up(&copy, 4711, HEARD).unwrap();
+    assert_eq!((sound.pages, sound.deleted, sound.versions, sound.schema), (29, 1, 10, SCHEMA));
+    assert_eq!(sound.made_at, Some(4711));
+    assert_eq!(verify(&copy, HEARD).unwrap(), sound);
+    assert_eq!(store_id(&copy).unwrap(), 7);
+    assert!(matches!(verify(&path, HEARD), Err(StoreError::Locked(_))), "the store is in use");
+    drop(store);
+    assert_eq!(without_mark(rows(&copy)), rows(&path));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside it");
+}
+
+#[test]
+fn a_backup_that_is_given_up_or_has_no_place_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir.path().join("brain.redb"));
+    let target = dir.path().join("copy.redb");
+    for stop_after in [0, 300, 385] {
+        let heard = |done, _| done < stop_after;
+        match store.back_up(&target, 1, &heard) {
+            Err(StoreError::Refused(fault)) => assert_eq!(fault.code, FaultCode::Cancelled),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(store.back_up(&dir.path().join("no/such/dir.redb"), 1, HEARD).is_err());
+    std::fs::write(&target, "somebody's").unwrap();
+    match store.back_up(&target, 1, HEARD) {
+        Err(StoreError::Refused(fault)) => assert_eq!(fault.code, FaultCode::Conflict),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "somebody's");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_table_that_a_backup_does_not_know_is_no_backup() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    drop(store(&path));
+    let db = Database::open(&path).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(TableDefinition::<u64, u64>::new("newer")).unwrap();
+    txn.commit().unwrap();
+    drop(db);
+    let store = Store::open(&path, &options(1), Box::new(|_| {})).unwrap();
+    match store.back_up(&dir.path().join("copy.redb"), 1, HEARD) {
+        Err(StoreError::Refused(fault)) => assert!(fault.message.contains("\"newer\""), "{fault:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_killed_copies_left_is_swept_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir.path().join("brain.redb"));
+    // No process has this number: it is over the kernel's limit.
+    let left = dir.path().join(".copy.redb.2000000000-0.brain-backup");
+    let others = [
+        ".copy.redb.2000000000-0.brain-backup.mine",
+        ".copy.redb.x-0.brain-backup",
+        ".other.redb.2000000000-0.brain-backup",
+        ".copy.redb.1-0.brain-backup",
+    ];
+    std::fs::write(&left, "half").unwrap();
+    for other in others {
+        std::fs::write(dir.path().join(other), "somebody's").unwrap();
+    }
+    store.back_up(&dir.path().join("copy.redb"), 1, HEARD).unwrap();
+    assert!(!left.exists());
+    for other in others {
+        assert!(dir.path().join(other).exists(), "{other}");
+    }
+}
+
+/// A small generator: the places of damage are many and repeat.
+fn dice() -> impl FnMut(usize) -> usize {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    }
+}
+
+/// Damage is seen, or it is where nothing is: what is called sound restores every row.
+#[test]
+fn a_flipped_byte_is_refused_or_harms_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("brain.redb"), dir.path().join("copy.redb"));
+    store(&path).back_up(&copy, 4711, HEARD).unwrap();
+    let good = std::fs::read(&copy).unwrap();
+    let restored_rows = |from: &Path| {
+        let to = dir.path().join("restored.redb");
+        let _ = std::fs::remove_file(&to);
+        restore(from, &to, &options(9), &mut |_, _, _| true, HEARD).unwrap();
+        rows(&to)
+    };
+    let expected = restored_rows(&copy);
+    let bad = dir.path().join("bad.redb");
+    let mut roll = dice();
+    let (mut refused, mut harmless) = (0, 0);
+    let mut places: Vec<usize> = (0..320).collect();
+    places.extend((0..160).map(|_| roll(good.len())));
+    // Where pages are, for certain: their words.
+    let words = good.windows(5).enumerate().filter(|(_, w)| *w == b"words").map(|(at, _)| at);
+    let words: Vec<usize> = words.collect();
+    let sure: Vec<usize> = (0..40).map(|_| words[roll(words.len())]).collect();
+    for (at, must) in places.into_iter().map(|at| (at, false)).chain(sure.into_iter().map(|at| (at, true))) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << roll(8);
+        std::fs::write(&bad, &bytes).unwrap();
+        match verify(&bad, HEARD) {
+            Err(StoreError::Damaged(what)) => {
+                refused += 1;
+                assert!(what.contains("bad.redb"), "{what}");
+            }
+            Err(other) => panic!("byte {at}: {other:?}"),
+            Ok(_) => {
+                assert!(!must, "byte {at} is a page's");
+                harmless += 1;
+                assert_eq!(restored_rows(&bad), expected, "byte {at}");
+            }
+        }
+        assert!(std::fs::read(&bad).unwrap() == bytes, "looking changes nothing");
+    }
+    assert!(refused > 40, "{refused} refused, {harmless} harmless");
+}
+
+#[test]
+fn a_cut_backup_is_refused_wherever_it_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("copy.redb");
+    store(&dir.path().join("brain.redb")).back_up(&copy, 4711, HEARD).unwrap();
+    let good = std::fs::read(&copy).unwrap();
+    let bad = dir.path().join("bad.redb");
+    let mut roll = dice();
+    let mut lengths: Vec<usize> = (0..60).map(|_| roll(good.len())).collect();
+    lengths.extend([0, 1, 8, 9, 10, 319, 4096, good.len() - 4096, good.len() - 1]);
+    for length in lengths {
+        std::fs::write(&bad, &good[..length]).unwrap();
+        match verify(&bad, HEARD) {
+            Err(StoreError::Damaged(what)) => assert!(what.contains("bad.redb"), "{what}"),
+            other => panic!("cut to {length}: {other:?}"),
+        }
+        let to = dir.path().join("restored.redb");
+        assert!(restore(&bad, &to, &options(9), &mut |_, _, _| true, HEARD).is_err());
+        assert!(!to.exists());
+    }
+}
+
+#[test]
+fn older_stores_are_read_back_too() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
+    for (schema, pages, deleted, versions) in [(80, 2, 1, 1), (81, 3, 1, 1)] {
+        let path = fixtures.join(format!("v{schema}.redb"));
+        let before = std::fs::read(&path).unwrap();
+        let sound = verify(&path, HEARD).unwrap();
+        assert_eq!((sound.schema, sound.pages), (schema, pages));
+        assert_eq!((sound.deleted, sound.versions, sound.made_at), (deleted, versions, None));
+        assert!(std::fs::read(&path).unwrap() == before, "looking changes nothing");
+        let dir = tempfile::tempdir().unwrap();
+        let to = dir.path().join("restored.redb");
+        restore(&path, &to, &options(9), &mut |_, _, _| true, HEARD).unwrap();
+        let store = Store::open(&to, &options(1), Box::new(|_| {})).unwrap();
+        let counts = store.read(Visibility::All).unwrap().counts().unwrap();
+        assert_eq!((counts.schema, counts.active, counts.outbox), (SCHEMA, pages, pages));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no copy is kept: the backup is one");
+    }
+}

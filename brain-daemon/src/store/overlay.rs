@@ -1,0 +1,186 @@
+//! A file that redb may open, repair and check without a byte of it being changed: what redb writes stays in memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use redb::StorageBackend;
+
+/// What is written is kept in pieces of this size, in bytes.
+const BLOCK: u64 = 4096;
+
+/// The file below, and above it what was written.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    file: File,
+    above: Mutex<Above>,
+}
+
+#[derive(Debug)]
+struct Above {
+    /// How long the storage seems to be.
+    len: u64,
+    /// How much of the file still shows through. Less than its length once the storage was shorter.
+    shown: u64,
+    /// Written blocks by number.
+    blocks: BTreeMap<u64, Box<[u8]>>,
+}
+
+impl Overlay {
+    /// Over `file`, which is only read.
+    ///
+    /// # Errors
+    /// When its length cannot be told.
+    pub(super) fn new(file: File) -> io::Result<Self> {
+        let len = file.metadata()?.len();
+        Ok(Self { file, above: Mutex::new(Above { len, shown: len, blocks: BTreeMap::new() }) })
+    }
+
+    fn above(&self) -> MutexGuard<'_, Above> {
+        self.above.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the file has at `offset`; zeros where it does not show.
+    fn below(&self, offset: u64, out: &mut [u8], shown: u64) -> io::Result<()> {
+        let there = usize::try_from(shown.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
+        self.file.read_exact_at(&mut out[..there], offset)?;
+        out[there..].fill(0);
+        Ok(())
+    }
+}
+
+/// The parts of `length` bytes at `offset`, one a block: the block's number, where the part begins in it, and the part's
+/// place in the whole.
+fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done == length {
+            return None;
+        }
+        let at = offset + done as u64;
+        let start = (at % BLOCK) as usize;
+        let end = length.min(done + BLOCK as usize - start);
+        let part = (at / BLOCK, start, done..end);
+        done = end;
+        Some(part)
+    })
+}
+
+impl StorageBackend for Overlay {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.above().len)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let above = self.above();
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > above.len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.below(offset, out, above.shown)?;
+        for (block, start, place) in parts(offset, out.len()) {
+            if let Some(bytes) = above.blocks.get(&block) {
+                let length = place.len();
+                out[place].copy_from_slice(&bytes[start..start + length]);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut above = self.above();
+        if len < above.len {
+            above.shown = above.shown.min(len);
+            drop(above.blocks.split_off(&len.div_ceil(BLOCK)));
+            if let Some(last) = above.blocks.get_mut(&(len / BLOCK)) {
+                last[(len % BLOCK) as usize..].fill(0);
+            }
+        }
+        above.len = len;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut above = self.above();
+        for (block, start, place) in parts(offset, data.len()) {
+            if !above.blocks.contains_key(&block) {
+                let mut bytes = vec![0; BLOCK as usize].into_boxed_slice();
+                self.below(block * BLOCK, &mut bytes, above.shown)?;
+                above.blocks.insert(block, bytes);
+            }
+            if let Some(bytes) = above.blocks.get_mut(&block) {
+                bytes[start..start + place.len()].copy_from_slice(&data[place]);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Write(u64, Vec<u8>),
+        Length(u64),
+        Read(u64, usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..9000_u64, proptest::collection::vec(any::<u8>(), 0..5000))
+                .prop_map(|(o, d)| Step::Write(o, d)),
+            (0..20_000_u64).prop_map(Step::Length),
+            (0..15_000_u64, 0..9000_usize).prop_map(|(o, n)| Step::Read(o, n)),
+        ]
+    }
+
+    proptest! {
+        /// It reads like a file that was written, and the file below is as it was.
+        #[test]
+        fn it_is_like_a_file(steps in proptest::collection::vec(step(), 0..30), first in proptest::collection::vec(any::<u8>(), 0..9000)) {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&first).unwrap();
+            let overlay = Overlay::new(file.try_clone().unwrap()).unwrap();
+            let mut model = first.clone();
+            for step in steps {
+                match step {
+                    Step::Write(offset, data) => {
+                        let end = offset + data.len() as u64;
+                        if end > model.len() as u64 {
+                            overlay.set_len(end).unwrap();
+                            model.resize(end as usize, 0);
+                        }
+                        overlay.write(offset, &data).unwrap();
+                        model[offset as usize..end as usize].copy_from_slice(&data);
+                    }
+                    Step::Length(len) => {
+                        overlay.set_len(len).unwrap();
+                        model.resize(len as usize, 0);
+                    }
+                    Step::Read(offset, n) => {
+                        let mut out = vec![9; n];
+                        let inside = offset as usize + n <= model.len();
+                        prop_assert_eq!(overlay.read(offset, &mut out).is_ok(), inside);
+                        if inside {
+                            prop_assert_eq!(&out[..], &model[offset as usize..offset as usize + n]);
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(overlay.len().unwrap(), model.len() as u64);
+            let mut below = vec![0; first.len()];
+            file.read_exact_at(&mut below, 0).unwrap();
+            prop_assert_eq!(below, first);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Making a home's store from a backup.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use redb::{Database, ReadableDatabase, ReadableTable};
+use sha2::{Digest, Sha256};
+
+use super::backup::{Heard, Unfinished, renamed, sweep, taken};
+use super::record::{FileState, OutboxRow, PageRecord, SourceRecord, from_bytes, to_bytes};
+use super::verify::{Sound, verify};
+use super::{StoreError, StoreOptions, migrate, tables as t};
+
+/// Makes the store `to`, which must not exist, from the backup `from`: verified first, migrated when it is older, published
+/// whole. `wants_file` says of each active page whether its file is to be written when the store is opened.
+///
+/// # Errors
+/// As [`verify`], `conflict` when there is a store already, and what the disk says. Nothing is at `to` then.
+pub fn restore(
+    from: &Path,
+    to: &Path,
+    options: &StoreOptions,
+    wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
+    heard: Heard<'_>,
+) -> Result<Sound, StoreError> {
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(taken(to).into());
+    }
+    let sound = verify(from, heard)?;
+    sweep(to);
+    let unfinished = Unfinished::new(to)?;
+    copy(from, &unfinished.path)
+        .and_then(|()| settle_in(&unfinished.path, sound.schema, options, wants_file))
+        .map_err(|e| renamed(e, &unfinished.path, to))?;
+    File::open(&unfinished.path)
+        .and_then(|file| file.sync_all())
+        .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))?;
+    unfinished.publish(to)?;
+    Ok(sound)
+}
+
+/// Copies a file and compares.
+fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let read = |e: std::io::Error| StoreError::from_io(&e, &from.display().to_string());
+    let write = |e: std::io::Error| StoreError::from_io(&e, &to.display().to_string());
+    let mut source = File::open(from).map_err(read)?;
+    let mut target = File::options().write(true).truncate(true).open(to).map_err(write)?;
+    std::io::copy(&mut source, &mut target).map_err(write)?;
+    target.sync_all().map_err(write)?;
+    if digest(from).map_err(read)? != digest(to).map_err(write)? {
+        return Err(StoreError::Io(format!("{} was not copied faithfully", from.display())));
+    }
+    Ok(())
+}
+
+fn digest(path: &Path) -> std::io::Result<[u8; 32]> {
+    let mut file = File::open(path)?;
+    let (mut sum, mut piece) = (Sha256::new(), vec![0; 256 * 1024]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(sum.finalize().into()),
+            n => sum.update(&piece[..n]),
+        }
+    }
+}
+
+/// Makes a copied store this home's own.
+fn settle_in(
+    path: &Path,
+    schema: u64,
+    options: &StoreOptions,
+    wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
+) -> Result<(), StoreError> {
+    let place = path.display().to_string();
+    let db = Database::builder().set_cache_size(options.cache_bytes).open(path).map_err(|e| match e {
+        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, &place),
+        e => StoreError::Damaged(format!("{place}: {e}")),
+    })?;
+    if schema < migrate::SCHEMA {
+        migrate::migrate(&db, schema)?;
+    }
+    let sources = {
+        let mut sources = std::collections::BTreeMap::<String, SourceRecord>::new();
+        for row in db.begin_read()?.open_table(t::SOURCES)?.iter()? {
+            let (key, value) = row?;
+            sources.insert(key.value().to_owned(), from_bytes(value.value())?);
+        }
+        sources
+    };
+    let mut txn = db.begin_write()?;
+    txn.set_quick_repair(true);
+    {
+        let mut meta = txn.open_table(t::META)?;
+        // It goes its own way from here: an index of the store it came from would be ahead of it.
+        meta.insert(t::META_STORE_ID, options.fresh_id)?;
+        meta.remove(t::META_MADE_AT)?;
+        // What waited for the files of the former home means nothing here.
+        let mut outbox = txn.open_table(t::OUTBOX)?;
+        outbox.retain(|_, _| false)?;
+        for row in txn.open_table(t::PAGES)?.iter()? {
+            let (key, value) = row?;
+            let record: PageRecord = from_bytes(value.value())?;
+            let (source, _) = key.value();
+            let wanted = record.deleted_at.is_none()
+                && sources.get(source).is_some_and(|kept| wants_file(source, kept, &record));
+            if wanted {
+                // No digests: whatever is there is somebody's.
+                let row = OutboxRow {
+                    seq: record.seq,
+                    source: source.to_owned(),
+                    path: record.source_path.clone(),
+                    want: FileState::Present,
+                    ours: Vec::new(),
+                };
+                outbox.insert(record.id, to_bytes(&row)?.as_slice())?;
+            }
+        }
+    }
+    txn.commit()?;
+    Ok(())
+}

@@ -1,0 +1,250 @@
+//! Sources in a transaction: which there are, the files that sync has seen in them, and pages that move with
+//! their file.
+
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+use redb::ReadableTable;
+
+use super::draft::read;
+use super::record::{FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, to_bytes};
+use super::writer::ChangedPage;
+use super::{Draft, StoreError};
+
+impl Draft<'_> {
+    /// The source, if it is registered.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn source(&self, source: &SourceId) -> Result<Option<SourceRecord>, StoreError> {
+        read(self.sources.get(source.as_str())?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// Registers a source or changes it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn put_source(&mut self, source: &SourceId, record: &SourceRecord) -> Result<(), StoreError> {
+        self.dirty += 1;
+        self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
+        Ok(())
+    }
+
+    /// Every registered source.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn all_sources(&self) -> Result<Vec<(SourceId, SourceRecord)>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.sources.iter()? {
+            let (key, value) = row?;
+            let id = SourceId::parse(key.value()).map_err(|e| StoreError::damaged(e.to_string()))?;
+            out.extend(read(Some(value.value()))?.map(|record| (id, record)));
+        }
+        Ok(out)
+    }
+
+    /// Refuses what would give a page to a source that is not registered, or not any more.
+    pub(super) fn check_registered(&self, source: &SourceId) -> Result<(), StoreError> {
+        if self.sources.get(source.as_str())?.is_some() {
+            return Ok(());
+        }
+        Err(Fault::new(FaultCode::UnknownSource, format!("source \"{source}\" is not registered any more"))
+            .hint(format!("register it again: `brain sources add {source} --path <path>`"))
+            .into())
+    }
+
+    /// Up to `limit` active pages of a source, by slug, from behind the slug `after`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn active_pages(
+        &self,
+        source: &SourceId,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(Slug, PageRecord)>, StoreError> {
+        use std::ops::Bound::Excluded;
+        let end = self::after(source);
+        let mut out = Vec::new();
+        let range = (Excluded((source.as_str(), after)), Excluded((end.as_str(), "")));
+        for row in self.pages.range::<(&str, &str)>(range)? {
+            if out.len() == limit {
+                break;
+            }
+            let (key, value) = row?;
+            let slug = Slug::parse(key.value().1).map_err(|e| StoreError::damaged(e.to_string()))?;
+            let record: Option<PageRecord> = read(Some(value.value()))?;
+            out.extend(record.filter(|r| r.deleted_at.is_none()).map(|record| (slug, record)));
+        }
+        Ok(out)
+    }
+
+    /// Unregisters a source, and forgets what its files were like and what was still to be done to them. Its pages must
+    /// have been soft-deleted before.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn remove_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
+        self.dirty += 1;
+        self.sources.remove(source.as_str())?;
+        let end = after(source);
+        let gone: Vec<String> = self
+            .files
+            .range((source.as_str(), "")..(end.as_str(), ""))?
+            .map(|row| Ok(row?.0.value().1.to_owned()))
+            .collect::<Result<_, StoreError>>()?;
+        for path in gone {
+            self.files.remove((source.as_str(), path.as_str()))?;
+        }
+        let mut rows = Vec::new();
+        for row in self.outbox.iter()? {
+            let (id, value) = row?;
+            if super::record::from_bytes::<OutboxRow>(value.value())?.source == source.as_str() {
+                rows.push(id.value());
+            }
+        }
+        for id in rows {
+            self.outbox.remove(id)?;
+        }
+        Ok(())
+    }
+
+    /// A file of a source as sync last saw it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
+        read(self.files.get((source.as_str(), path))?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// Notes how a file of a source is.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn put_file(&mut self, source: &SourceId, path: &str, file: &FileRecord) -> Result<(), StoreError> {
+        self.dirty += 1;
+        self.files.insert((source.as_str(), path), to_bytes(file)?.as_slice())?;
+        Ok(())
+    }
+
+    /// Forgets a file of a source.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn forget_file(&mut self, source: &SourceId, path: &str) -> Result<(), StoreError> {
+        self.dirty += 1;
+        self.files.remove((source.as_str(), path))?;
+        Ok(())
+    }
+
+    /// The page that has the file at `path`, deleted or not.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn page_at(&self, source: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError> {
+        let Some(id) = self.paths.get((source.as_str(), path))?.map(|guard| guard.value()) else {
+            return Ok(None);
+        };
+        let Some(guard) = self.ids.get(id)? else { return Ok(None) };
+        let slug = Slug::parse(guard.value().1.to_owned())
+            .map_err(|e| StoreError::damaged(format!("key of page {id}: {e}")))?;
+        Ok(self.page(source, &slug)?.map(|record| (slug, record)))
+    }
+
+    /// Gives an active page another slug and another file, because its file was renamed. Its id, text and versions stay; its
+    /// names and links are those of the new slug.
+    ///
+    /// # Errors
+    /// When the store fails. The new slug and path must be free.
+    pub fn rename_page(
+        &mut self,
+        source: &SourceId,
+        from: &Slug,
+        mut record: PageRecord,
+        (to, path): (&Slug, &str),
+        (names, links): (Vec<String>, Vec<LinkRecord>),
+    ) -> Result<PageRecord, StoreError> {
+        self.dirty += 1;
+        let id = record.id;
+        self.pages.remove((source.as_str(), from.as_str()))?;
+        self.paths.remove((source.as_str(), record.source_path.as_str()))?;
+        self.paths.insert((source.as_str(), path), id)?;
+        self.ids.insert(id, (source.as_str(), to.as_str()))?;
+        self.remove_derived(source, id)?;
+        let mut derived = self.derived_of(id)?;
+        (derived.names, derived.links) = (names, links);
+        self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
+        self.insert_derived(source, id, &derived)?;
+        self.changes.remove(record.seq)?;
+        self.seq += 1;
+        record.seq = self.seq;
+        path.clone_into(&mut record.source_path);
+        self.outbox.remove(id)?;
+        self.put_record(source, to, &record, None)?;
+        let content = self.content(id)?;
+        let (source, slug) = (source.clone(), to.clone());
+        self.announce(id, Some(ChangedPage { source, slug, record: record.clone(), content }));
+        Ok(record)
+    }
+
+    /// Hides an active page whose file is gone. There is no file to send to the trash.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn soft_delete_fileless(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: PageRecord,
+        now: i64,
+    ) -> Result<PageRecord, StoreError> {
+        // A file that was still to be written would bring the page back.
+        self.outbox.remove(record.id)?;
+        self.hide(source, slug, record, now, None)
+    }
+
+    /// Makes a soft-deleted page active again, as it was, because its file is there again. The file stays as it is.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn restore_fileless(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: PageRecord,
+    ) -> Result<PageRecord, StoreError> {
+        self.outbox.remove(record.id)?;
+        self.unhide(source, slug, record, None)
+    }
+
+    /// Makes a soft-deleted page active again, as it was, and brings its file back.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn restore(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: PageRecord,
+    ) -> Result<PageRecord, StoreError> {
+        self.unhide(source, slug, record, Some(FileState::Present))
+    }
+
+    /// Hides an active page and sends its file to the trash.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn soft_delete(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: PageRecord,
+        now: i64,
+    ) -> Result<PageRecord, StoreError> {
+        self.hide(source, slug, record, now, Some(FileState::Trashed))
+    }
+}
+
+/// The name that sorts right after all of this source's.
+pub(super) fn after(source: &SourceId) -> String {
+    format!("{source}\0")
+}

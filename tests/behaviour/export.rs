@@ -1,0 +1,245 @@
+//! Export: every page as the file it has, as the pages were at one moment, inside the directory and nowhere else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use brain_tests::TestHome;
+use redb::{Database, ReadableTable, TableDefinition};
+
+use crate::backup::{Writers, tree};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// What lies below a directory, as far as it is a page of a brain.
+fn pages(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = tree(dir);
+    files.retain(|path, _| !path.starts_with(".trash"));
+    files
+}
+
+#[test]
+fn an_export_has_every_active_page_as_its_file_is() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("people/ann", "---\ntitle: Ann\n# a comment\ntags: [friend]\n---\nold\n");
+    home.put("people/ann", "---\ntitle: Ann\n# a comment\ntags: [friend]\n---\nnew\r\nlines\r\n");
+    home.put(".hidden/x", "begins with a dot\n");
+    home.put("ding/übung", "---\n---\nno frontmatter\n");
+    home.put("long/".repeat(20).trim_end_matches('/'), "x\n");
+    home.put(&format!("n/{}", "é".repeat(200)), "a long name\n");
+    home.json(["capture", "a thought"]);
+    home.put("old/gone", "deleted\n");
+    home.json(["delete", "old/gone"]);
+    let out = home.outside().join("made/anew");
+    let exported = home.json(["export", text(&out)]);
+    let written = pages(&out);
+    assert_eq!(written, pages(&home.path().join("pages")));
+    assert_eq!((&exported["status"], &exported["files"]), (&"done".into(), &written.len().into()));
+    assert_eq!(exported["bytes"], written.values().map(Vec::len).sum::<usize>());
+    assert_eq!((&exported["path"], &exported["failed"]), (&text(&out).into(), &serde_json::json!([])));
+    // An empty directory is as good as none, and a relative one is relative to whoever asks.
+    fs::create_dir(home.outside().join("empty")).unwrap();
+    let mut command = home.command("brain");
+    command.args(["export", "empty"]).current_dir(home.outside());
+    let ran = brain_tests::run(command, b"").expect(0);
+    assert!(ran.stdout.contains("wrote 6 pages"), "{ran:?}");
+    assert_eq!(tree(&home.outside().join("empty")), tree(&out));
+    // What was exported can be taken in again, and is the same.
+    let other = TestHome::new();
+    let _other = other.daemon();
+    assert_eq!(other.json(["import", text(&out)])["created"], 6);
+    assert_eq!(other.get("people/ann")["body"], home.get("people/ann")["body"]);
+}
+
+#[test]
+fn a_directory_that_is_not_empty_is_refused_and_left_as_it_is() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "mine\n");
+    let out = home.outside().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("a.md"), "somebody's\n").unwrap();
+    let error = home.fault(["export", text(&out)], 1);
+    assert_eq!(error["code"], "conflict", "{error}");
+    assert!(error["message"].as_str().unwrap().contains(text(&out)), "{error}");
+    let file = out.join("a.md");
+    assert_eq!(home.fault(["export", text(&file)], 1)["code"], "conflict");
+    assert_eq!(tree(&out), BTreeMap::from([("a.md".into(), b"somebody's\n".to_vec())]));
+    // Where brain itself reads, copies would become pages.
+    for own in [home.path(), home.path().join("pages"), home.path().join("pages/deep/er")] {
+        let error = home.fault(["export", text(&own)], 2);
+        assert!(error["message"].as_str().unwrap().contains(text(&home.path())), "{error}");
+    }
+    std::os::unix::fs::symlink(home.path(), home.outside().join("link")).unwrap();
+    assert_eq!(home.fault(["export", text(&home.outside().join("link/x"))], 2)["code"], "usage");
+    assert_eq!(home.fault(["export", "/tmp/x", "--source", "nowhere"], 4)["code"], "unknown_source");
+    assert!(!home.path().join("pages/deep").exists());
+}
+
+#[test]
+fn several_sources_get_a_directory_each() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let work = home.outside().join("work");
+    fs::create_dir_all(work.join("deep")).unwrap();
+    home.json(["sources", "add", "work", "--path", text(&work)]);
+    home.put("same", "of the default source\n");
+    home.json_with(["put", "same", "--source", "work"], b"of work\n");
+    home.json_with(["put", "deep/er", "--source", "work"], b"deeper\n");
+    let all = home.outside().join("all");
+    assert_eq!(home.json(["export", text(&all)])["files"], 3);
+    let names: Vec<_> = tree(&all).into_keys().collect();
+    let expected = ["default/same.md", "work/deep/er.md", "work/same.md"].map(PathBuf::from);
+    assert_eq!(names, expected);
+    assert_eq!(fs::read(all.join("work/same.md")).unwrap(), fs::read(work.join("same.md")).unwrap());
+    let one = home.outside().join("one");
+    assert_eq!(home.json(["export", text(&one), "--source", "work"])["files"], 2);
+    assert_eq!(tree(&one).into_keys().collect::<Vec<_>>(), ["deep/er.md", "same.md"].map(PathBuf::from));
+    let error = home.fault(["export", text(&work.join("copies"))], 2);
+    assert!(error["message"].as_str().unwrap().contains(text(&work)), "{error}");
+}
+
+#[test]
+fn an_export_while_writers_write_is_of_one_moment() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let writers = Writers::new(4);
+    let mut exported = Vec::new();
+    writers.during(&home, || {
+        for n in 0..4 {
+            std::thread::sleep(Duration::from_millis(150));
+            let out = home.outside().join(format!("{n}"));
+            let before = writers.acknowledged();
+            home.json(["export", text(&out)]);
+            exported.push((out, before, writers.acknowledged()));
+        }
+    });
+    for (out, before, after) in exported {
+        let bodies = tree(&out).into_iter().map(|(path, bytes)| {
+            let text = String::from_utf8(bytes).unwrap();
+            let body = text.split_once("\n---\n\n").expect("a put is stamped").1.to_owned();
+            (path.with_extension("").to_str().unwrap().to_owned(), body)
+        });
+        writers.check(&bodies.collect(), &before, &after);
+    }
+}
+
+const PAGES: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("pages");
+const CONTENTS: TableDefinition<u64, &[u8]> = TableDefinition::new("contents");
+
+#[test]
+fn whatever_a_page_says_its_file_is_inside_the_directory() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let tricks = ["../../../../etc/evil.md", "/absolute/evil/path.md.", "sub/../../../../../x.md"];
+    for (n, trick) in tricks.iter().enumerate() {
+        // A path of the same length, so that it can be exchanged in the stored bytes.
+        let slug = format!("{n}{}", "y".repeat(trick.len() - ".md".len() - 1));
+        home.put(&slug, &format!("page {n}\n"));
+    }
+    home.put("plain", "plain\n");
+    assert!(daemon.terminate().0.success());
+    let db = Database::open(home.path().join("brain.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    {
+        let mut pages = txn.open_table(PAGES).unwrap();
+        for (n, trick) in tricks.iter().enumerate() {
+            let slug = format!("{n}{}", "y".repeat(trick.len() - ".md".len() - 1));
+            let mut bytes = pages.get(("default", slug.as_str())).unwrap().unwrap().value().to_vec();
+            let path = format!("{slug}.md");
+            let at = bytes.windows(path.len()).position(|w| w == path.as_bytes()).unwrap();
+            bytes[at..at + path.len()].copy_from_slice(trick.as_bytes());
+            pages.insert(("default", slug.as_str()), bytes.as_slice()).unwrap();
+        }
+    }
+    txn.commit().unwrap();
+    drop(db);
+    let _daemon = home.daemon();
+    let before = tree(&home.path().join("pages"));
+    let out = home.outside().join("out");
+    let exported = home.json(["export", text(&out)]);
+    assert_eq!((&exported["status"], &exported["files"]), (&"done".into(), &4.into()), "{exported}");
+    let files = tree(&out);
+    assert_eq!(files.len(), 4);
+    for n in 0..tricks.len() {
+        let (_, bytes) = files.iter().find(|(path, _)| text(path).starts_with(&n.to_string())).unwrap();
+        assert!(String::from_utf8_lossy(bytes).ends_with(&format!("page {n}\n")));
+    }
+    assert_eq!(tree(&home.path().join("pages")), before, "nothing is written outside");
+    let beside: Vec<_> = tree(&home.outside()).into_keys().filter(|path| !path.starts_with("out")).collect();
+    assert_eq!(beside, Vec::<PathBuf>::new());
+    let above: Vec<_> =
+        fs::read_dir(home.outside().parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(
+        above.iter().all(|name| ["home", "outside", "daemon.log"].contains(&name.to_str().unwrap())),
+        "{above:?}"
+    );
+    assert!(!Path::new("/etc/evil.md").exists() && !Path::new("/absolute/evil").exists());
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_named_and_the_others_are_written() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    for n in 0..5 {
+        home.put(&format!("p/{n}"), &format!("page {n}\n"));
+    }
+    assert!(daemon.terminate().0.success());
+    let db = Database::open(home.path().join("brain.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    {
+        let mut contents = txn.open_table(CONTENTS).unwrap();
+        let third = contents.iter().unwrap().nth(2).unwrap().unwrap().0.value();
+        contents.remove(third).unwrap();
+    }
+    txn.commit().unwrap();
+    drop(db);
+    let _daemon = home.daemon();
+    let out = home.outside().join("out");
+    let ran = home.brain(["--json", "export", text(&out)]).expect(1);
+    let exported = ran.json();
+    assert_eq!((&exported["status"], &exported["files"]), (&"partial".into(), &4.into()));
+    assert_eq!((&exported["failed_total"], &exported["failed"][0]["path"]), (&1.into(), &"p/2".into()));
+    assert!(exported["failed"][0]["reason"].as_str().unwrap().contains("no text"), "{exported}");
+    assert_eq!(tree(&out).len(), 4);
+    let told = home.brain(["export", text(&home.outside().join("again"))]).expect(1);
+    assert!(told.stderr.contains("failed: p/2: "), "{told:?}");
+    // Such a store is no sound backup either.
+    let file = home.outside().join("a.redb");
+    let error = home.fault(["backup", text(&file)], 1);
+    assert!(
+        error["code"] == "store_damaged" && error["message"].as_str().unwrap().contains("p/2"),
+        "{error}"
+    );
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_full_or_read_only_disk_is_named() {
+    let mut home = TestHome::new();
+    let place = home.outside().join("disk");
+    if !home.mount(&place, "size=300k") {
+        return;
+    }
+    let _daemon = home.daemon();
+    for n in 0..20 {
+        home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(5000)));
+    }
+    let out = place.join("out");
+    let error = home.fault(["export", text(&out)], 1);
+    assert_eq!(error["code"], "disk_full", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(text(&out)) && message.contains("of 20 pages"), "{error}");
+    for (path, bytes) in tree(&out) {
+        assert_eq!(bytes, fs::read(home.path().join("pages").join(&path)).unwrap(), "no half page: {path:?}");
+    }
+    home.remount("ro");
+    let error = home.fault(["export", text(&place.join("other"))], 1);
+    assert_eq!(error["code"], "read_only", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("other"), "{error}");
+    assert_eq!(home.put("p/0", "writing goes on\n")["status"], "updated");
+}

@@ -1,0 +1,269 @@
+//! A vault of Obsidian as it is: names, tags, links, embeds, callouts and comments.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brain_tests::{TestHome, run, shared_data, slugs, texts};
+use serde_json::{Value, json};
+
+fn write(dir: &Path, name: &str, content: &str) {
+    let place = dir.join(name);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(place, content).unwrap();
+}
+
+/// A home that has imported these files.
+fn vault(files: &[(&str, &str)]) -> (TestHome, PathBuf) {
+    let home = TestHome::new();
+    let dir = home.outside().join("My Vault");
+    for (name, content) in files {
+        write(&dir, name, content);
+    }
+    let import = home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(import["failed_total"], 0, "{import}");
+    (home, dir)
+}
+
+/// The links of a page: what the text says, and the slug it leads to or how it fails.
+fn links(home: &TestHome, slug: &str) -> BTreeMap<String, String> {
+    let reply = home.json(["links", slug]);
+    let rows = reply["links"].as_array().unwrap();
+    rows.iter()
+        .map(|row| {
+            let text = |field: &str| row[field].as_str().map(str::to_owned);
+            (text("target").unwrap(), text("slug").or_else(|| text("status")).unwrap())
+        })
+        .collect()
+}
+
+fn tags(home: &TestHome, slug: &str) -> Value {
+    home.json(["tags", slug])["tags"].clone()
+}
+
+fn broken(home: &TestHome, args: &[&str]) -> Value {
+    home.json(["links", "--broken"].into_iter().chain(args.iter().copied()))
+}
+
+#[test]
+fn links_of_every_form_find_their_pages() {
+    let (home, _) = vault(&[
+        (
+            "Daily Notes/2026-11-21.md",
+            "[[Ann Lee]] [[ann lee|the boss]] [[Projects/Big Idea]] [[Big Idea#Why]] [[Big Idea#^block-1]] [[#Here]] [[Countess]]\n\
+             ![[Café Notes]] ![[chart.png]] ![[Clip.mp4#t=3]] [[report.pdf]] [[Sheet.xlsx]] ![[board.canvas]]\n\
+             [idea](../Projects/Big%20Idea.md) [root](Projects/Big%20Idea.md#Why) [shown](<Projects/Big Idea.md>) [file](files/a%20b.pdf)\n\
+             [by name](Ann%20Lee.md) ![](../Projects/Big%20Idea.md) ![photo](chart.png)\n\
+             [[What's up? (draft)]] [[日本語 メモ]] [[हिन्दी/टिप्पणी]] [[v1.2]] [out](https://example.org/x.md) <https://example.org>\n",
+        ),
+        ("People/Ann Lee.md", "---\naliases: [Countess]\n---\nx\n"),
+        ("Projects/Big Idea.md", "## Why\n\nbecause ^block-1\n"),
+        ("Café Notes.md", "x\n"),
+        ("Inbox/What's up? (draft).md", "x\n"),
+        ("読書/日本語 メモ.md", "x\n"),
+        ("हिन्दी/टिप्पणी.md", "x\n"),
+        ("v1.2.md", "x\n"),
+        (".obsidian/plugins/note.md", "[[nowhere]]\n"),
+        (".trash/Old.md", "[[nowhere]]\n"),
+        ("chart.png", "not really"),
+    ]);
+    let found = links(&home, "daily-notes/2026-11-21");
+    let expected = [
+        ("Ann Lee", "people/ann-lee"),
+        ("Projects/Big Idea", "projects/big-idea"),
+        ("Big Idea#Why", "projects/big-idea"),
+        ("Countess", "people/ann-lee"),
+        ("Café Notes", "café-notes"),
+        ("../Projects/Big%20Idea.md", "projects/big-idea"),
+        ("Ann%20Lee.md", "people/ann-lee"),
+        ("What's up? (draft)", "inbox/whats-up-draft"),
+        ("日本語 メモ", "読書/日本語-メモ"),
+        ("हिन्दी/टिप्पणी", "हिन्दी/टिप्पणी"),
+        ("v1.2", "v1.2"),
+    ];
+    for (target, slug) in expected {
+        assert_eq!(found.get(target).map(String::as_str), Some(slug), "{target} in {found:?}");
+    }
+    for (target, slug) in &found {
+        let file = target == "Sheet.xlsx";
+        assert!(file || (slug != "missing" && slug != "ambiguous"), "{target}: {slug}");
+    }
+    assert!(
+        !found.keys().any(|t| t.contains(".png") || t.contains(".pdf") || t.contains("example.org")),
+        "{found:?}"
+    );
+    assert_eq!(slugs(&home.json(["backlinks", "inbox/whats-up-draft"])["links"]), ["daily-notes/2026-11-21"]);
+    let mut all = slugs(&home.json(["list", "--sort", "slug"])["pages"]);
+    all.retain(|slug| slug.contains("obsidian") || slug.contains("trash") || slug.contains("old"));
+    assert!(all.is_empty(), "{all:?}");
+    let report = broken(&home, &[]);
+    assert_eq!((&report["links"], &report["missing"]), (&json!([]), &json!(0)), "{report}");
+}
+
+#[test]
+fn a_page_at_the_root_is_met_by_its_own_name_before_others() {
+    let (home, _) =
+        vault(&[("Acme.md", "root\n"), ("Old/Acme.md", "old\n"), ("From.md", "[[Acme]] [[old/acme]]\n")]);
+    assert_eq!(
+        links(&home, "from"),
+        BTreeMap::from([("Acme".into(), "acme".into()), ("old/acme".into(), "old/acme".into())])
+    );
+    assert_eq!(slugs(&home.json(["backlinks", "acme"])["links"]), ["from"]);
+    home.json(["delete", "acme"]);
+    assert_eq!(links(&home, "from")["Acme"], "old/acme");
+}
+
+#[test]
+fn tags_of_the_text_are_tags_of_the_page() {
+    let text = "---\ntags: [Front, both]\n---\n\n# Heading #in-heading\n\nWork on #project/alpha and #both, #日本語. \\#escaped #1984\n\
+         `#code` https://example.org/#frag [[Page#Heading]] %%#hidden%%\n\n> [!note] Called #callout\n";
+    let (home, dir) = vault(&[("A.md", text)]);
+    assert_eq!(
+        tags(&home, "a"),
+        json!(["front", "both", "in-heading", "project/alpha", "日本語", "callout"])
+    );
+    assert_eq!(home.get("a")["tags"], tags(&home, "a"));
+    let mut all = texts(&home.json(["tags"])["tags"], "tag");
+    all.sort();
+    assert_eq!(all, ["both", "callout", "front", "in-heading", "project/alpha", "日本語"]);
+    for tag in ["project/alpha", "日本語", "front"] {
+        assert_eq!(slugs(&home.json(["list", "--tag", tag])["pages"]), ["a"], "{tag}");
+        assert_eq!(slugs(&home.json(["search", "work", "--tag", tag])["hits"]), ["a"], "{tag}");
+    }
+    assert!(slugs(&home.json(["list", "--tag", "hidden"])["pages"]).is_empty());
+    // The text is as it was.
+    assert_eq!(
+        fs::read_to_string(home.page_file("a")).unwrap(),
+        fs::read_to_string(dir.join("A.md")).unwrap()
+    );
+    home.put("a", "---\ntags: [front]\n---\nno more\n");
+    assert_eq!(tags(&home, "a"), json!(["front"]));
+    assert_eq!(
+        home.json(["capture", "a thought #seed", "--tag", "given", "--slug", "t"])["status"],
+        "created"
+    );
+    assert_eq!(tags(&home, "t"), json!(["given", "seed"]));
+}
+
+#[test]
+fn a_tag_that_stands_in_the_text_is_not_taken_away_behind_its_back() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "---\ntags: [front]\n---\nabout #Work\n");
+    let before = home.get("a");
+    let error = home.fault(["tags", "a", "--remove", "work", "--add", "x"], 1);
+    assert_eq!(error["code"], "conflict");
+    assert!(error["message"].as_str().unwrap().contains("stands in the text"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("#Work"), "{error}");
+    assert_eq!(home.get("a"), before, "nothing was changed by halves");
+    assert_eq!(home.json(["tags", "a", "--remove", "front"])["tags"], json!(["work"]));
+    assert_eq!(home.json(["tags", "a", "--add", "new"])["tags"], json!(["new", "work"]));
+    assert_eq!(home.get("a")["body"], "about #Work\n");
+}
+
+#[test]
+fn comments_keep_their_text_and_lose_their_links() {
+    let (home, _) = vault(&[(
+        "A.md",
+        "[[shown]] %%[[hidden]] [x](hidden.md)%% 100%% [[after]]\n\n> [!tip]- Folded [[called]]\n> ![[embedded]]\n\n%%\nzebra [[hidden too]]\n%%\n\n[[last]]\n",
+    )]);
+    let found: Vec<String> = links(&home, "a").into_keys().collect();
+    assert_eq!(found, ["after", "called", "embedded", "last", "shown"]);
+    assert_eq!(home.search("zebra"), ["a"]);
+}
+
+#[test]
+fn the_report_names_what_leads_nowhere_or_to_several() {
+    let (home, _) = vault(&[
+        (
+            "A.md",
+            "---\ncompany: Nowhere Inc\n---\n[[Twin]] [[Missing Page]] [[wrong/Ann]] [[B]] [data](files/data.csv)\n",
+        ),
+        ("B.md", "[[gone]]\n"),
+        ("One/Twin.md", "x\n"),
+        ("Two/Twin.md", "x\n"),
+        ("People/Ann.md", "[[Missing Page]]\n"),
+        ("Missing Page of Ann.md", "x\n"),
+    ]);
+    let report = broken(&home, &[]);
+    assert_eq!(
+        (&report["missing"], &report["ambiguous"], &report["truncated"]),
+        (&json!(5), &json!(1), &json!(false))
+    );
+    let find = |slug: &str, target: &str| {
+        let rows = report["links"].as_array().unwrap();
+        rows.iter()
+            .find(|l| l["slug"] == slug && l["target"] == target)
+            .unwrap_or_else(|| panic!("{target} in {report}"))
+    };
+    let twin = find("a", "Twin");
+    assert_eq!(
+        (&twin["status"], &twin["candidates"]),
+        (&json!("ambiguous"), &json!(["one/twin", "two/twin"]))
+    );
+    let wrong = find("a", "wrong/Ann");
+    assert_eq!((&wrong["status"], &wrong["candidates"]), (&json!("missing"), &json!(["people/ann"])));
+    assert_eq!(find("a", "Nowhere Inc")["kind"], "company");
+    assert_eq!(
+        find("people/ann", "Missing Page")["candidates"],
+        json!(["missing-page-of-ann"]),
+        "a longer name"
+    );
+    assert_eq!(find("b", "gone")["candidates"], json!([]));
+
+    let few = broken(&home, &["--limit", "2"]);
+    assert_eq!(
+        (few["links"].as_array().unwrap().len(), &few["truncated"], &few["missing"]),
+        (2, &json!(true), &json!(5))
+    );
+    // Only pages that are there.
+    home.json(["delete", "a"]);
+    let left = broken(&home, &[]);
+    let mut said = texts(&left["links"], "target");
+    said.sort();
+    assert_eq!(said, ["Missing Page", "gone"]);
+    home.put("gone", "here now\n");
+    assert_eq!(texts(&broken(&home, &[])["links"], "target"), ["Missing Page"]);
+    assert_eq!(home.brain(["links", "--broken", "-q"]).expect(0).stdout, "people/ann Missing Page\n");
+    for args in [&["links"][..], &["links", "a", "--broken"], &["links", "--broken", "--limit", "0"]] {
+        assert_eq!(home.fault(args, 2)["code"], "usage", "{args:?}");
+    }
+    assert_eq!(home.fault(["links", "--broken", "--source", "nowhere"], 4)["code"], "unknown_source");
+}
+
+#[test]
+fn the_report_keeps_sources_apart() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let work = home.outside().join("work");
+    fs::create_dir_all(&work).unwrap();
+    home.json(["sources", "add", "work", "--path", work.to_str().unwrap()]);
+    home.put("a", "[[only here]] [[work:there]] [[work:nowhere/there]]\n");
+    home.put("only-here", "x\n");
+    home.json_with(["put", "there", "--source", "work"], b"[[only here]]\n");
+    let all = broken(&home, &[]);
+    assert_eq!(texts(&all["links"], "target"), ["work:nowhere/there", "only here"], "{all}");
+    assert_eq!(all["links"][0]["candidates"], json!(["there"]));
+    assert_eq!(all["links"][1]["candidates"], json!([]), "the page of that name is in another source");
+    assert_eq!(texts(&broken(&home, &["--source", "work"])["links"], "source_id"), ["work"]);
+    let mut command = home.command("brain");
+    command.args(["links", "--broken"]);
+    let text = run(command, b"").expect(0).stdout;
+    assert!(text.contains("work:there") && text.contains("missing"), "{text}");
+}
+
+#[test]
+fn the_shared_vault_has_few_broken_links_and_they_are_its_own() {
+    let Some(vault) = shared_data("vault") else { return };
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.json(["import", vault.to_str().unwrap()]);
+    let report = broken(&home, &["--limit", "1000"]);
+    for link in report["links"].as_array().unwrap() {
+        let target = link["target"].as_str().unwrap();
+        assert_eq!(link["status"], "missing", "{link}");
+        let file = vault.join(format!("{}.md", target.trim_end_matches(".md")));
+        assert!(!file.exists(), "{} is there: {link}", file.display());
+    }
+    assert_eq!(report["ambiguous"], 0);
+}

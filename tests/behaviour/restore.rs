@@ -1,0 +1,257 @@
+//! `brain-daemon --restore`: everything is back, what lay in the home stays, and a kill leaves no store or a whole one.
+
+use std::fs;
+
+use brain_tests::TestHome;
+
+use crate::backup::{bodies, names, restore, tree};
+
+#[test]
+fn a_restored_brain_has_everything_and_goes_on() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("people/ann", "---\ntitle: Ann Lee\ntags: [friend, Übung]\naliases: [A]\n---\nfirst words\n");
+    home.put(
+        "people/ann",
+        "---\ntitle: Ann Lee\ntags: [friend]\n# a comment\n---\nsecond [[places/harbour]]\n",
+    );
+    home.put("places/harbour", "A harbour.\n\n- 2026-01-02 | Opened [Source: paper]\n");
+    let thought = home.json(["capture", "a thought about walruses"]);
+    home.put("old/gone", "deleted words\n");
+    home.json(["delete", "old/gone"]);
+    home.json(["tags", "places/harbour", "--add", "port"]);
+    let questions: &[&[&str]] = &[
+        &["list", "--all", "--sort", "slug"],
+        &["list", "--deleted"],
+        &["get", "people/ann"],
+        &["get", "people/ann", "--version", "1"],
+        &["get", "places/harbour"],
+        &["get", thought["slug"].as_str().unwrap()],
+        &["history", "people/ann"],
+        &["history", "places/harbour"],
+        &["tags"],
+        &["backlinks", "places/harbour"],
+        &["timeline"],
+        &["search", "walruses"],
+    ];
+    let answers = |home: &TestHome| -> Vec<serde_json::Value> {
+        questions
+            .iter()
+            .map(|args| {
+                let mut answer = home.json(*args);
+                // How long it took is no part of the brain.
+                answer.as_object_mut().unwrap().remove("took_us");
+                answer.as_object_mut().unwrap().remove("took_ms");
+                answer
+            })
+            .collect()
+    };
+    let before = answers(&home);
+    let file = home.outside().join("all.redb");
+    let made = home.json(["backup", file.to_str().unwrap()]);
+    assert_eq!((&made["pages"], &made["deleted"], &made["versions"]), (&3.into(), &1.into(), &2.into()));
+    let at = made["made_at"].as_str().unwrap();
+    assert_eq!(home.json(["backup", "verify", file.to_str().unwrap()])["made_at"], at);
+
+    let fresh = TestHome::new();
+    let restored = restore(&fresh, &file).expect(0).json();
+    assert_eq!((&restored["made_at"], &restored["warnings"]), (&at.into(), &serde_json::json!([])));
+    let pages = |home: &TestHome| {
+        let mut files = tree(&home.path().join("pages"));
+        files.retain(|path, _| !path.starts_with(".trash"));
+        files
+    };
+    assert_eq!(pages(&fresh), pages(&home), "every active page has its file, to the byte");
+    let daemon = fresh.daemon();
+    assert_eq!(answers(&fresh), before);
+    assert_eq!(fresh.json(["status"])["degraded"], serde_json::json!([]));
+    assert_eq!(fresh.json(["doctor"])["status"], "healthy");
+    // It goes on: the deleted page comes back with its file, new pages are new.
+    fresh.json(["restore", "old/gone"]);
+    assert_eq!(fs::read_to_string(fresh.page_file("old/gone")).unwrap(), fresh.get("old/gone")["content"]);
+    assert_eq!(fresh.put("people/ann", "third\n")["status"], "updated");
+    assert_eq!(fresh.json(["history", "people/ann"])["versions"].as_array().unwrap().len(), 3);
+    assert_eq!(fresh.json(["capture", "a thought about walruses"])["status"], "unchanged");
+    assert!(daemon.terminate().0.success());
+    let _daemon = fresh.daemon();
+    assert_eq!(fresh.get("people/ann")["body"], "third\n");
+    assert_eq!(
+        names(&fresh.path()),
+        ["brain.redb", "index", "pages", "run"],
+        "nothing of the restore is left"
+    );
+}
+
+#[test]
+fn a_home_with_a_store_is_not_restored_into() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("a", "mine\n");
+    let file = home.outside().join("a.redb");
+    home.json(["backup", file.to_str().unwrap()]);
+    home.put("a", "newer\n");
+    for running in [true, false] {
+        let refused = restore(&home, &file).expect(1).json();
+        let (message, hint) = (&refused["error"]["message"], refused["error"]["hint"].as_str().unwrap());
+        assert_eq!(refused["error"]["code"], "conflict");
+        assert!(
+            message.as_str().unwrap().contains(home.path().join("brain.redb").to_str().unwrap()),
+            "{refused}"
+        );
+        assert!(hint.contains("BRAIN_HOME") && hint.contains("mv "), "{hint}");
+        if running {
+            home.json(["stop"]);
+        }
+    }
+    drop(daemon);
+    let _daemon = home.daemon();
+    assert_eq!(home.get("a")["body"], "newer\n");
+}
+
+#[test]
+fn files_that_are_there_already_are_not_touched_by_a_restore() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("mine", "from the backup\n");
+    home.put("same", "from the backup\n");
+    let file = home.outside().join("a.redb");
+    home.json(["backup", file.to_str().unwrap()]);
+    let same = fs::read(home.page_file("same")).unwrap();
+
+    let fresh = TestHome::new();
+    fs::create_dir_all(fresh.path().join("pages/.trash")).unwrap();
+    fs::create_dir_all(fresh.path().join("index")).unwrap();
+    fs::write(fresh.page_file("mine"), "written since\n").unwrap();
+    fs::write(fresh.page_file("same"), &same).unwrap();
+    fs::write(fresh.page_file("other"), "no page at all\n").unwrap();
+    fs::write(fresh.path().join("pages/.trash/x.md"), "thrown away\n").unwrap();
+    fs::write(fresh.path().join("index/meta.json"), "an index of something else").unwrap();
+    let restored = restore(&fresh, &file).expect(0).json();
+    let warning = restored["warnings"][0].as_str().unwrap();
+    assert!(warning.contains(fresh.page_file("mine").to_str().unwrap()), "{restored}");
+    let _daemon = fresh.daemon();
+    let read = |name: &str| fs::read_to_string(fresh.path().join("pages").join(name)).unwrap();
+    assert_eq!(read("mine.md"), "written since\n");
+    assert_eq!(read("same.md").as_bytes(), same);
+    assert_eq!((read("other.md"), read(".trash/x.md")), ("no page at all\n".into(), "thrown away\n".into()));
+    assert_eq!(fresh.get("mine")["body"], "from the backup\n");
+    assert_eq!(fresh.search("backup").len(), 2);
+    let doctor = fresh.json(["doctor"]);
+    let outbox = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
+    assert_eq!(outbox["status"], "warn", "{doctor}");
+    fresh.json(["put", "mine", "--file", fresh.page_file("mine").to_str().unwrap()]);
+    assert_eq!(fresh.get("mine")["body"], "written since\n");
+    assert_eq!(fresh.json(["doctor"])["status"], "healthy");
+}
+
+#[test]
+fn a_source_whose_directory_is_gone_does_not_keep_a_restored_brain_from_its_work() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let (there, gone) = (home.outside().join("there"), home.outside().join("gone"));
+    for (id, dir) in [("there", &there), ("gone", &gone)] {
+        fs::create_dir_all(dir.join("sub")).unwrap();
+        home.json(["sources", "add", id, "--path", dir.to_str().unwrap()]);
+        for slug in ["sub/lost", "sub/changed"] {
+            home.json_with(["put", slug, "--source", id], format!("walrus of {id}\n").as_bytes());
+        }
+    }
+    home.put("mine", "walrus of the default source\n");
+    let file = home.outside().join("a.redb");
+    home.json(["backup", file.to_str().unwrap()]);
+    home.json(["stop"]);
+    fs::remove_dir_all(&gone).unwrap();
+    fs::remove_file(there.join("sub/lost.md")).unwrap();
+    fs::write(there.join("sub/changed.md"), "written since\n").unwrap();
+
+    let fresh = TestHome::new();
+    let restored = restore(&fresh, &file).expect(0).json();
+    let warnings = restored["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{restored}");
+    let told = warnings[0].as_str().unwrap();
+    assert!(told.contains(gone.to_str().unwrap()) && told.contains("export DIR --source gone"), "{told}");
+    assert!(!gone.exists(), "a directory that is not there is not made up");
+    let daemon = fresh.daemon();
+    assert!(fs::read_to_string(there.join("sub/lost.md")).unwrap().ends_with("walrus of there\n"));
+    assert_eq!(fs::read_to_string(there.join("sub/changed.md")).unwrap(), "written since\n");
+    assert!(fresh.page_file("mine").exists());
+    let page = fresh.json(["get", "sub/lost", "--source", "gone"]);
+    assert_eq!(page["body"], "walrus of gone\n");
+    assert_eq!(fresh.search("walrus").len(), 5);
+    let doctor = fresh.brain(["doctor", "--json"]).json();
+    let check = |name: &str| doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap();
+    assert_eq!(check("sources")["status"], "fail", "{doctor}");
+    assert_eq!(check("outbox")["status"], "ok", "{doctor}");
+    assert!(daemon.terminate().0.success());
+    let _daemon = fresh.daemon();
+    assert_eq!(fresh.json(["status"])["pages"], 5, "and the next start is one like any other");
+    let out = fresh.outside().join("out");
+    assert_eq!(fresh.json(["export", out.to_str().unwrap(), "--source", "gone"])["files"], 2);
+    assert!(!gone.exists());
+}
+
+#[test]
+fn an_index_that_is_ahead_of_the_restored_store_is_built_anew() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("early", "walrus early\n");
+    let file = home.outside().join("a.redb");
+    home.json(["backup", file.to_str().unwrap()]);
+    for n in 0..30 {
+        home.put(&format!("late/{n}"), "walrus late\n");
+    }
+    assert!(daemon.terminate().0.success());
+    fs::remove_file(home.path().join("brain.redb")).unwrap();
+    restore(&home, &file).expect(0);
+    let _daemon = home.daemon();
+    assert_eq!(home.search("walrus"), ["early"], "the index of the lost store is not believed");
+    home.put("late/0", "a new walrus\n");
+    assert_eq!(home.search("new walrus")[0], "late/0");
+    assert!(home.page_file("late/7").exists(), "what lay there stays");
+}
+
+#[test]
+fn a_restore_that_is_killed_leaves_no_store_or_a_whole_one() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for n in 0..60 {
+        home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(2000)));
+    }
+    let file = home.outside().join("a.redb");
+    home.json(["backup", file.to_str().unwrap()]);
+    let expected = bodies(&home);
+    let began = std::time::Instant::now();
+    restore(&TestHome::new(), &file).expect(0);
+    let usual = began.elapsed();
+    let fresh = TestHome::new();
+    let mut whole_after_kill = 0;
+    // Later and later: on a busy machine it takes longer than the measured one.
+    for round in 0_u32..40 {
+        if round >= 12 && whole_after_kill > 0 {
+            break;
+        }
+        let mut command = fresh.command("brain-daemon");
+        let quiet = std::process::Stdio::null;
+        let mut child = command.arg("--restore").arg(&file).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+        std::thread::sleep(usual * round / 10);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !fresh.path().join("brain.redb").exists() {
+            continue;
+        }
+        whole_after_kill += 1;
+        let daemon = fresh.daemon();
+        assert_eq!(bodies(&fresh), expected);
+        for slug in expected.keys() {
+            assert!(fresh.page_file(slug).exists(), "the start writes what the restore did not");
+        }
+        assert_eq!(fresh.json(["doctor"])["status"], "healthy");
+        drop(daemon);
+        fs::remove_file(fresh.path().join("brain.redb")).unwrap();
+        fs::remove_dir_all(fresh.path().join("pages")).unwrap();
+    }
+    assert!(whole_after_kill > 0, "it usually takes {usual:?}");
+    restore(&fresh, &file).expect(0);
+    let left: Vec<_> = names(&fresh.path()).into_iter().filter(|name| name.starts_with('.')).collect();
+    assert_eq!(left, Vec::<String>::new());
+}

@@ -1,0 +1,246 @@
+//! `brain service`: what it writes, what it asks of the service manager, and what it leaves alone. The manager is a script
+//! that notes how it was called.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use brain_tests::{Run, TestHome, program, run};
+
+/// A user with a home directory, and a manager that plays along.
+struct User {
+    brain: TestHome,
+}
+
+impl User {
+    /// `manager` is the rest of a shell script; `$*` is how it was called.
+    fn new(manager: &str) -> Self {
+        let user = Self { brain: TestHome::new() };
+        let bin = user.place("bin");
+        let log = user.place("").join("systemctl.log");
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{manager}\nexit 0\n", log.display());
+        fs::write(bin.join("systemctl"), script).unwrap();
+        fs::write(bin.join("loginctl"), "#!/bin/sh\necho no\n").unwrap();
+        for name in ["systemctl", "loginctl"] {
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        user
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        let dir = self.brain.outside().join(name);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.brain.command("brain");
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.place("bin").display()));
+        command.env("HOME", self.place("user")).args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        run(self.command(args), b"")
+    }
+
+    fn json(&self, args: &[&str]) -> serde_json::Value {
+        let mut command = self.command(args);
+        command.arg("--json");
+        run(command, b"").expect(0).json()
+    }
+
+    fn unit(&self, kind: &str) -> PathBuf {
+        self.brain.outside().join("user/.config/systemd/user").join(format!("brain-daemon.{kind}"))
+    }
+
+    /// How the manager was called since the last look.
+    fn calls(&self) -> Vec<String> {
+        let log = self.brain.outside().join("systemctl.log");
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(log);
+        text.lines()
+            .map(|line| line.strip_prefix("--user ").expect("only the user's manager").to_owned())
+            .collect()
+    }
+}
+
+fn orders(calls: &[String]) -> Vec<&str> {
+    calls.iter().map(String::as_str).filter(|call| !call.starts_with("show")).collect()
+}
+
+#[test]
+fn install_writes_enables_and_starts_and_again_restarts() {
+    let user = User::new("case \"$*\" in *show*service*) echo MainPID=4242;; esac");
+    let done = user.json(&["service", "install"]);
+    assert_eq!((&done["status"], &done["pid"]), (&"installed".into(), &4242.into()));
+    assert_eq!(
+        orders(&user.calls()),
+        ["daemon-reload", "enable --now brain-daemon.socket brain-daemon.service"]
+    );
+    let service = fs::read_to_string(user.unit("service")).unwrap();
+    assert!(
+        service.contains(&format!("\nExecStart=\"{}\"\n", program("brain-daemon").display())),
+        "{service}"
+    );
+    let home = format!("\nEnvironment=\"BRAIN_HOME={}\"\n", user.brain.path().display());
+    assert!(service.contains(&home), "a home of one's own is carried over: {service}");
+    let socket = fs::read_to_string(user.unit("socket")).unwrap();
+    assert!(socket.contains(&format!("\nListenStream={}\n", user.brain.socket().display())), "{socket}");
+    assert_eq!(fs::metadata(user.unit("service")).unwrap().permissions().mode() & 0o777, 0o644);
+
+    // The same again: a new program is taken up, and the socket stays.
+    assert_eq!(user.json(&["service", "install"])["status"], "updated");
+    assert_eq!(orders(&user.calls())[2..], ["restart brain-daemon.service"]);
+    // The socket moves, so it is made anew.
+    fs::create_dir_all(user.brain.path()).unwrap();
+    fs::write(user.brain.path().join("config.toml"), "[daemon]\nsocket = \"run/other.sock\"\n").unwrap();
+    user.run(&["service", "install"]).expect(0);
+    assert_eq!(orders(&user.calls())[2..], ["restart brain-daemon.socket brain-daemon.service"]);
+    let socket = fs::read_to_string(user.unit("socket")).unwrap();
+    assert!(
+        socket.contains(&format!("\nListenStream={}\n", user.brain.path().join("run/other.sock").display()))
+    );
+}
+
+#[test]
+fn what_is_written_passes_systemds_own_check() {
+    let user = User::new("");
+    user.run(&["service", "install"]).expect(0);
+    let mut verify = Command::new("systemd-analyze");
+    verify.args(["verify", "--man=no"]).arg(user.unit("socket")).arg(user.unit("service"));
+    let Ok(output) = verify.output() else { return brain_tests::skip("systemd-analyze is not there") };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.is_empty() && output.status.success(), "{said}");
+}
+
+#[test]
+fn the_usual_home_stands_in_no_unit_and_xdg_moves_the_units() {
+    let user = User::new("");
+    let config = user.place("xdg");
+    let mut command = user.command(&["service", "install", "--no-start"]);
+    command.env_remove("BRAIN_HOME").env("XDG_CONFIG_HOME", &config);
+    run(command, b"").expect(0);
+    let service = fs::read_to_string(config.join("systemd/user/brain-daemon.service")).unwrap();
+    assert!(!service.contains("BRAIN_HOME="), "{service}");
+    assert!(!user.unit("service").exists());
+}
+
+#[test]
+fn no_start_writes_and_asks_nobody() {
+    let user = User::new("exit 1");
+    let written = user.run(&["service", "install", "--no-start"]).expect(0);
+    assert!(written.stderr.contains("systemctl --user enable --now"), "{written:?}");
+    assert!(user.unit("service").exists() && user.unit("socket").exists());
+    assert_eq!(user.calls(), Vec::<String>::new());
+    let wants = user.unit("service").parent().unwrap().join("default.target.wants");
+    fs::create_dir(&wants).unwrap();
+    std::os::unix::fs::symlink(user.unit("service"), wants.join("brain-daemon.service")).unwrap();
+    user.run(&["service", "uninstall", "--no-start"]).expect(0);
+    assert!(!user.unit("service").exists() && !user.unit("socket").exists());
+    assert!(fs::read_dir(&wants).unwrap().next().is_none(), "no link is left that leads nowhere");
+    assert_eq!(user.calls(), Vec::<String>::new());
+}
+
+#[test]
+fn without_a_manager_nothing_is_written_and_the_way_out_is_told() {
+    let user = User::new("echo 'Failed to connect to bus: No medium found' >&2; exit 1");
+    let refused = user.run(&["service", "install"]).expect(6);
+    for word in ["No medium found", "loginctl enable-linger", "XDG_RUNTIME_DIR", "--no-start"] {
+        assert!(refused.stderr.contains(word), "{word}: {refused:?}");
+    }
+    assert!(!user.unit("service").exists());
+    // No systemd at all.
+    let mut command = user.command(&["service", "install", "--json"]);
+    command.env("PATH", "/nonexistent");
+    let refused = run(command, b"").expect(6).json();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("systemctl is not there"), "{refused}");
+}
+
+#[test]
+fn units_that_somebody_else_wrote_are_left_alone() {
+    let user = User::new("");
+    fs::create_dir_all(user.unit("service").parent().unwrap()).unwrap();
+    fs::write(user.unit("service"), "[Service]\nExecStart=/mine\n").unwrap();
+    for action in ["install", "uninstall"] {
+        let refused = user.run(&["service", action]).expect(1);
+        assert!(refused.stderr.contains("was not written by"), "{refused:?}");
+    }
+    assert_eq!(user.json(&["service", "status"])["status"], "foreign");
+    assert_eq!(fs::read_to_string(user.unit("service")).unwrap(), "[Service]\nExecStart=/mine\n");
+    assert!(!user.unit("socket").exists(), "not half of it either");
+    assert_eq!(user.calls(), Vec::<String>::new());
+    assert_eq!(user.run(&["service", "status", "--force"]).code, 2);
+    user.run(&["service", "install", "--force"]).expect(0);
+    assert!(
+        fs::read_to_string(user.unit("service")).unwrap().starts_with("# Written by `brain service install`")
+    );
+    let calls = user.calls();
+    assert!(orders(&calls).contains(&"restart brain-daemon.socket brain-daemon.service"), "{calls:?}");
+}
+
+#[test]
+fn a_daemon_that_a_command_started_is_stopped_first() {
+    let user = User::new("");
+    user.brain.json(["capture", "before the service"]);
+    let pid = user.brain.json(["status"])["pid"].clone();
+    let done = user.json(&["service", "install"]);
+    assert_eq!(done["stopped"], pid);
+    assert!(user.brain.connect().is_none(), "it has ended");
+    // The manager's own daemon is not: it is restarted.
+    let user = User::new("case \"$*\" in *show*service*) echo MainPID=$(cat \"$BRAIN_HOME/pid\");; esac");
+    let daemon = user.brain.daemon();
+    fs::write(user.brain.path().join("pid"), daemon.pid().to_string()).unwrap();
+    let done = user.json(&["service", "install"]);
+    assert_eq!((&done["stopped"], &done["pid"]), (&serde_json::Value::Null, &daemon.pid().into()));
+    assert!(user.brain.connect().is_some());
+}
+
+#[test]
+fn a_configuration_that_would_not_start_is_told_before_anything_is_written() {
+    let user = User::new("");
+    fs::create_dir_all(user.brain.path()).unwrap();
+    fs::write(user.brain.path().join("config.toml"), "[daemon]\nsockt = \"x\"\n").unwrap();
+    let refused = user.run(&["service", "install"]).expect(1);
+    assert!(refused.stderr.contains("sockt") && refused.stderr.contains("\"socket\""), "{refused:?}");
+    assert!(!user.unit("service").exists());
+}
+
+#[test]
+fn a_start_that_fails_is_told_in_systemds_words() {
+    let user =
+        User::new("case \"$*\" in *enable*) echo 'Job for brain-daemon.service failed.' >&2; exit 1;; esac");
+    let failed = user.run(&["service", "install"]).expect(1);
+    assert!(failed.stderr.contains("Job for brain-daemon.service failed."), "{failed:?}");
+    assert!(failed.stderr.contains("journalctl --user -u brain-daemon"), "{failed:?}");
+}
+
+#[test]
+fn status_tells_what_the_manager_knows_and_uninstall_removes_what_was_written() {
+    let states = "case \"$*\" in
+        *show*service*) printf 'ActiveState=active\\nUnitFileState=enabled\\nMainPID=77\\nStatusText=serving 3 pages\\n';;
+        *show*socket*) echo ActiveState=active;;
+    esac";
+    let user = User::new(states);
+    assert_eq!(user.json(&["service", "status"])["status"], "not_installed");
+    assert_eq!(user.json(&["service", "uninstall"])["status"], "not_installed");
+    user.run(&["service", "install"]).expect(0);
+    let told = user.json(&["service", "status"]);
+    assert_eq!(
+        (&told["status"], &told["enabled"], &told["pid"]),
+        (&"running".into(), &true.into(), &77.into())
+    );
+    assert_eq!(told["said"], "serving 3 pages");
+    assert_eq!(told["program"], program("brain-daemon").to_str().unwrap());
+    assert!(user.run(&["service", "status"]).expect(0).stdout.contains("runs"));
+    user.calls();
+    let gone = user.json(&["service", "uninstall"]);
+    assert_eq!((&gone["status"], &gone["stopped"]), (&"uninstalled".into(), &77.into()));
+    assert_eq!(
+        orders(&user.calls()),
+        ["disable --now brain-daemon.socket brain-daemon.service", "daemon-reload"]
+    );
+    assert!(!user.unit("service").exists() && !user.unit("socket").exists());
+}

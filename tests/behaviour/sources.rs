@@ -1,0 +1,467 @@
+//! `sources`: directories with slugs of their own, that never meet.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use brain_daemon::brain::{Brain, Silent};
+use brain_daemon::caller::{Caller, Scope};
+use brain_daemon::clock::SystemClock;
+use brain_daemon::config::Config;
+use brain_daemon::home::Home;
+use brain_daemon::store::Visibility;
+use brain_protocol::{
+    BrokenLinks, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceDefault, SourceId,
+    SourceRemove,
+};
+use brain_tests::{PATIENCE, TestHome, run, slugs, texts};
+use serde_json::{Value, json};
+
+/// A directory beside the home.
+fn dir(home: &TestHome, name: &str) -> PathBuf {
+    let dir = home.outside().canonicalize().unwrap().join(name);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A home with the source `work` at `<outside>/work`.
+fn with_work() -> (TestHome, PathBuf) {
+    let home = TestHome::new();
+    let work = dir(&home, "work");
+    home.json(["sources", "add", "work", "--path", text(&work)]);
+    (home, work)
+}
+
+fn row(home: &TestHome, id: &str) -> Value {
+    let listed = home.json(["sources", "list"]);
+    let rows = listed["sources"].as_array().unwrap();
+    rows.iter().find(|row| row["source_id"] == id).cloned().unwrap_or(Value::Null)
+}
+
+fn put_in(home: &TestHome, source: &str, slug: &str, page: &str) -> Value {
+    home.json_with(["put", slug, "--source", source], page.as_bytes())
+}
+
+#[test]
+fn a_source_is_added_once_and_listed() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let work = dir(&home, "work");
+    let added = home.json(["sources", "add", "work", "--path", text(&work)]);
+    assert_eq!((&added["status"], &added["source"]["path"]), (&json!("added"), &json!(text(&work))));
+    assert_eq!(home.json(["sources", "add", "work", "--path", text(&work)])["status"], "unchanged");
+    // Another way to say the same place.
+    let detour = home.outside().join("work/../work/.");
+    assert_eq!(home.json(["sources", "add", "work", "--path", text(&detour)])["status"], "unchanged");
+
+    let listed = home.json(["sources"]);
+    assert_eq!(texts(&listed["sources"], "source_id"), ["default", "work"]);
+    let default = &listed["sources"][0];
+    assert_eq!(
+        (&default["default"], &default["path"]),
+        (&json!(true), &json!(text(&home.path().join("pages"))))
+    );
+    let row = &listed["sources"][1];
+    assert_eq!(
+        (&row["default"], &row["git"], &row["pages"], &row["synced_at"], &row["problem"]),
+        (&json!(false), &json!(false), &json!(0), &Value::Null, &Value::Null)
+    );
+    assert!(row["added_at"].as_str().unwrap().ends_with('Z'), "{row}");
+    put_in(&home, "work", "a", "x\n");
+    fs::create_dir(home.outside().join(".git")).unwrap();
+    let row = self::row(&home, "work");
+    assert_eq!((&row["pages"], &row["git"]), (&json!(1), &json!(true)), "a work tree begins above");
+    assert_eq!(home.json(["status"])["sources"], 2);
+    assert_eq!(home.brain(["sources", "-q"]).expect(0).stdout, "default\nwork\n");
+}
+
+#[test]
+fn a_relative_path_is_relative_to_the_caller() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let work = dir(&home, "work");
+    let mut command = home.command("brain");
+    command.current_dir(&work).args(["--json", "sources", "add", "here", "--path", "."]);
+    let added = brain_tests::run(command, b"").expect(0).json();
+    assert_eq!(added["source"]["path"], text(&work));
+}
+
+#[test]
+fn what_cannot_be_a_source_is_refused_with_the_reason() {
+    let (home, work) = with_work();
+    let file = home.outside().join("file.md");
+    fs::write(&file, "x").unwrap();
+    let inside = dir(&home, "work/inside");
+    let link = home.outside().join("link");
+    symlink(&work, &link).unwrap();
+    let outside = home.outside().canonicalize().unwrap();
+    let pages = home.path().join("pages");
+    fs::create_dir_all(&pages).unwrap();
+    let own = home.path().canonicalize().unwrap();
+    let parent = own.parent().unwrap();
+    for (name, path, exit, code, said) in [
+        ("none", &outside.join("none"), 4, "not_found", "none"),
+        ("file", &file, 2, "usage", "is not a directory"),
+        ("sub", &inside, 1, "conflict", "is inside the directory of the source \"work\""),
+        ("above", &outside, 1, "conflict", "contains the directory of the source \"work\""),
+        ("twin", &work, 1, "conflict", "is the directory of the source \"work\""),
+        ("linked", &link, 1, "conflict", "is the directory of the source \"work\""),
+        ("pages", &pages, 1, "conflict", "is inside brain's own home"),
+        ("own", &own, 1, "conflict", "is inside brain's own home"),
+        ("roof", &parent.to_owned(), 1, "conflict", "contains brain's own home"),
+        ("default", &dir(&home, "else"), 1, "conflict", "brain's own home"),
+        ("work", &dir(&home, "else"), 1, "conflict", "\"work\" is"),
+    ] {
+        let error = home.fault(["sources", "add", name, "--path", text(path)], exit);
+        assert_eq!(error["code"], code, "{name}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(said), "{name}: {error}");
+        assert!(error["hint"].is_string(), "{name}: {error}");
+    }
+    // A name that begins like another directory's is no overlap.
+    home.json(["sources", "add", "work-2", "--path", text(&dir(&home, "work-2"))]);
+    assert_eq!(home.fault(["sources", "add", "Bad_Name", "--path", "."], 2)["code"], "invalid_source");
+    for args in [
+        &["sources", "add", "x"][..],
+        &["sources", "add"],
+        &["sources", "remove"],
+        &["sources", "list", "work"],
+        &["sources", "list", "--yes"],
+        &["sources", "default", "--path", "."],
+    ] {
+        assert_eq!(home.fault(args, 2)["code"], "usage", "{args:?}");
+    }
+    assert_eq!(texts(&home.json(["sources"])["sources"], "source_id"), ["default", "work", "work-2"]);
+}
+
+#[test]
+fn one_slug_in_two_sources_is_two_pages_for_every_command() {
+    let (home, work) = with_work();
+    let here = home.put(
+        "people/ann",
+        "---\ntitle: Ann at home\ntags: [home]\n---\nzebra [[notes/here]]\n\n- 2024-01-02 | at home\n",
+    );
+    let there = put_in(
+        &home,
+        "work",
+        "people/ann",
+        "---\ntitle: Ann at work\ntags: [office]\n---\nzebra [[notes/there]] [[Bob]]\n\n- 2024-01-02 | at work\n",
+    );
+    put_in(&home, "work", "people/bob", "[[people/ann]] [[default:people/ann]]\n");
+    assert_eq!(here["source_id"], "default");
+    assert_eq!(
+        (&there["source_id"], &there["path"]),
+        (&json!("work"), &json!(text(&work.join("people/ann.md"))))
+    );
+    assert!(fs::read_to_string(work.join("people/ann.md")).unwrap().contains("Ann at work"));
+    assert!(fs::read_to_string(home.page_file("people/ann")).unwrap().contains("Ann at home"));
+
+    let work_arg = ["--source", "work"];
+    let ask = |args: &[&str]| home.json(args.iter().copied().chain(work_arg));
+    assert_eq!(home.get("people/ann")["title"], "Ann at home");
+    assert_eq!(ask(&["get", "people/ann"])["title"], "Ann at work");
+    assert_eq!(texts(&home.json(["search", "zebra"])["hits"], "source_id").len(), 2);
+    assert_eq!(texts(&ask(&["search", "zebra"])["hits"], "title"), ["Ann at work"]);
+    assert_eq!(home.json(["search", "zebra source:work"])["hits"].as_array().unwrap().len(), 1);
+    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 3, "all sources");
+    assert_eq!(slugs(&ask(&["list", "--sort", "slug"])["pages"]), ["people/ann", "people/bob"]);
+    assert_eq!(texts(&home.json(["tags"])["tags"], "tag"), ["home", "office"]);
+    assert_eq!(texts(&ask(&["tags"])["tags"], "tag"), ["office"]);
+    assert_eq!(ask(&["tags", "people/ann", "--add", "lead"])["tags"], json!(["office", "lead"]));
+    assert_eq!(home.json(["tags", "people/ann"])["tags"], json!(["home"]));
+    assert_eq!(texts(&ask(&["links", "people/ann"])["links"], "target"), ["notes/there", "Bob"]);
+    assert_eq!(
+        ask(&["links", "people/ann"])["links"][1]["slug"],
+        "people/bob",
+        "a name is met in its own source"
+    );
+    assert_eq!(texts(&home.json(["links", "people/ann"])["links"], "target"), ["notes/here"]);
+    let back = home.json(["backlinks", "people/ann"]);
+    assert_eq!(texts(&back["links"], "source_id"), ["work"], "only the link that names the source: {back}");
+    assert_eq!(slugs(&ask(&["backlinks", "people/ann"])["links"]), ["people/bob"]);
+    let graph = ask(&["graph", "people/ann"]);
+    assert_eq!(texts(&graph["nodes"], "source_id"), ["work", "work"], "{graph}");
+    assert_eq!(texts(&ask(&["timeline"])["entries"], "text"), ["at work"]);
+    assert_eq!(texts(&ask(&["timeline", "people/ann"])["entries"], "text"), ["at work"]);
+    assert_eq!(ask(&["link", "people/ann", "people/bob"])["live"], true);
+    assert_eq!(home.json(["link", "people/ann", "people/bob"])["live"], false);
+    assert_eq!(ask(&["history", "people/ann"])["versions"].as_array().unwrap().len(), 3);
+    assert_eq!(home.json(["history", "people/ann"])["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(ask(&["revert", "people/ann", "1"])["source_id"], "work");
+    assert_eq!(ask(&["get", "people/ann"])["tags"], json!(["office"]));
+
+    let deleted = ask(&["delete", "people/ann"]);
+    assert_eq!(deleted["source_id"], "work");
+    assert!(work.join(".trash/people/ann.md").exists() && !work.join("people/ann.md").exists());
+    assert!(home.page_file("people/ann").exists());
+    assert_eq!(home.get("people/ann")["title"], "Ann at home");
+    let gone = home.fault(["get", "people/ann", "--source", "work"], 4);
+    assert!(gone["hint"].as_str().unwrap().contains("brain restore people/ann --source work"), "{gone}");
+    assert_eq!(
+        home.fault(["restore", "people/ann"], 1)["code"],
+        "already_active",
+        "that of the default source"
+    );
+    assert_eq!(ask(&["restore", "people/ann"])["path"], text(&work.join("people/ann.md")));
+    assert_eq!(ask(&["get", "people/ann"])["title"], "Ann at work");
+}
+
+#[test]
+fn the_same_thought_is_a_page_of_its_own_in_each_source() {
+    let (home, work) = with_work();
+    let here = home.json(["capture", "one thought"]);
+    let there = home.json(["capture", "one thought", "--source", "work"]);
+    assert_eq!(here["slug"], there["slug"]);
+    assert_eq!((&there["status"], &there["source_id"]), (&json!("created"), &json!("work")));
+    let file = work.join(format!("{}.md", there["slug"].as_str().unwrap()));
+    assert!(fs::read_to_string(file).unwrap().trim_end().ends_with("one thought"));
+    assert_eq!(home.json(["capture", "one thought", "--source", "work"])["duplicate"], true);
+    let said = home.brain(["delete", there["slug"].as_str().unwrap(), "--source", "work"]).expect(0).stdout;
+    assert!(said.contains("--source work"), "the way back names the source: {said}");
+}
+
+#[test]
+fn the_chosen_source_is_meant_when_none_is_named() {
+    let (home, work) = with_work();
+    assert_eq!(home.json(["sources", "default"])["source"]["source_id"], "default");
+    let chosen = home.json(["sources", "default", "work"]);
+    assert_eq!((&chosen["status"], &chosen["source"]["default"]), (&json!("default"), &json!(true)));
+    assert_eq!(home.json(["sources", "default", "work"])["status"], "unchanged");
+    assert_eq!(home.json(["sources", "default"])["source"]["source_id"], "work");
+    assert_eq!(
+        (&row(&home, "default")["default"], &row(&home, "work")["default"]),
+        (&json!(false), &json!(true))
+    );
+
+    let captured = home.json(["capture", "thought"]);
+    assert_eq!(captured["source_id"], "work");
+    home.put("a", "at work\n");
+    assert!(work.join("a.md").exists() && !home.page_file("a").exists());
+    assert_eq!(home.get("a")["source_id"], "work");
+    put_in(&home, "default", "a", "at home\n");
+    assert_eq!(home.json(["search", "home"])["hits"][0]["source_id"], "default", "search looks everywhere");
+    home.json(["delete", "a"]);
+    assert_eq!(home.json(["get", "a", "--source", "default"])["body"], "at home\n");
+    home.json(["restore", "a"]);
+    let vault = dir(&home, "vault");
+    fs::write(vault.join("b.md"), "imported\n").unwrap();
+    home.json(["import", text(&vault)]);
+    assert_eq!(home.get("b")["source_id"], "work");
+    assert_eq!(home.fault(["sources", "default", "nowhere"], 4)["code"], "unknown_source");
+
+    let removed = home.json(["sources", "remove", "work", "--yes"]);
+    assert!(removed["warnings"][0].as_str().unwrap().contains("\"default\" again"), "{removed}");
+    assert_eq!(home.json(["sources", "default"])["source"]["source_id"], "default");
+    assert_eq!(home.get("a")["body"], "at home\n");
+}
+
+#[test]
+fn removing_a_source_asks_first_hides_its_pages_and_touches_no_file() {
+    let (home, work) = with_work();
+    put_in(&home, "work", "a", "---\ntags: [t]\n---\nwalrus [[default:home]]\n");
+    put_in(&home, "work", "deep/b", "walrus\n");
+    home.put("home", "[[work:a]]\n");
+    let before = fs::read(work.join("a.md")).unwrap();
+
+    let asked = home.fault(["sources", "remove", "work"], 5);
+    assert_eq!(asked["code"], "confirmation_needed");
+    assert!(asked["message"].as_str().unwrap().contains("2 pages"), "{asked}");
+    assert!(asked["hint"].as_str().unwrap().contains("brain sources remove work --yes"), "{asked}");
+    assert_eq!(home.search("walrus").len(), 2, "nothing happened");
+
+    let removed = home.json(["sources", "remove", "work", "--yes"]);
+    assert_eq!((&removed["status"], &removed["source"]["pages"]), (&json!("removed"), &json!(2)));
+    assert_eq!(fs::read(work.join("a.md")).unwrap(), before);
+    assert!(work.join("deep/b.md").exists() && !work.join(".trash").exists());
+    assert!(home.search("walrus").is_empty());
+    assert_eq!(slugs(&home.json(["list"])["pages"]), ["home"]);
+    assert_eq!(home.json(["list", "--deleted"])["pages"], json!([]));
+    assert_eq!(home.json(["tags"])["tags"], json!([]));
+    assert_eq!(home.json(["links", "home"])["links"][0]["status"], "missing");
+    assert_eq!(home.json(["backlinks", "home"])["links"], json!([]));
+    for args in [&["get", "a"][..], &["restore", "a"], &["delete", "a"], &["list"], &["capture", "x"]] {
+        let args: Vec<&str> = args.iter().copied().chain(["--source", "work"]).collect();
+        let error = home.fault(&args, 4);
+        assert_eq!(error["code"], "unknown_source", "{args:?}");
+        assert!(error["hint"].as_str().unwrap().contains("brain sources add work --path"), "{error}");
+    }
+    assert_eq!(home.fault(["sources", "remove", "work", "--yes"], 4)["code"], "unknown_source");
+    assert_eq!(home.json(["doctor"])["health_score"].as_u64().map(|score| score >= 75), Some(true));
+    assert_eq!(home.json(["status"])["outbox"], 0);
+
+    // Its pages are kept: with the source they can be restored one by one, history and all.
+    home.json(["sources", "add", "work", "--path", text(&work)]);
+    assert_eq!(slugs(&home.json(["list", "--deleted"])["pages"]).len(), 2);
+    assert_eq!(home.json(["restore", "a", "--source", "work"])["status"], "restored");
+    assert_eq!(home.search("walrus"), ["a"]);
+    assert_eq!(home.json(["links", "home"])["links"][0]["status"], "live");
+    assert_eq!(fs::read(work.join("a.md")).unwrap(), before);
+}
+
+#[test]
+fn a_source_that_comes_back_has_its_pages_after_a_sync() {
+    let (home, work) = with_work();
+    put_in(&home, "work", "a", "first\n");
+    put_in(&home, "work", "a", "walrus\n");
+    fs::write(work.join("Own File.md"), "walrus of my own\n").unwrap();
+    home.json(["sync", "--source", "work"]);
+    assert_eq!(row(&home, "work")["pages"], 2);
+    home.json(["sources", "remove", "work", "--yes"]);
+    let elsewhere = dir(&home, "elsewhere").join("moved");
+    fs::rename(&work, &elsewhere).unwrap();
+    home.json(["sources", "add", "work", "--path", text(&elsewhere)]);
+    let synced = home.json(["sync", "--source", "work"]);
+    assert_eq!(synced["sources"][0]["restored"], 2, "{synced}");
+    let mut found = home.search("walrus");
+    found.sort();
+    assert_eq!(found, ["a", "own-file"]);
+    assert!(home.json(["history", "a", "--source", "work"])["versions"].as_array().unwrap().len() >= 2);
+}
+
+#[test]
+fn the_default_source_stays() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for args in [&["sources", "remove", "default"][..], &["sources", "remove", "default", "--yes"]] {
+        assert_eq!(home.fault(args, 3)["code"], "protected", "{args:?}");
+    }
+}
+
+#[test]
+fn what_was_to_be_done_to_files_goes_with_the_source() {
+    let (home, work) = with_work();
+    put_in(&home, "work", "a", "ours\n");
+    fs::write(work.join("a.md"), "theirs\n").unwrap();
+    assert_eq!(put_in(&home, "work", "a", "ours again\n")["written"], false);
+    assert_ne!(home.json(["status"])["degraded"], json!([]));
+    let asked = home.fault(["sources", "remove", "work"], 5);
+    assert!(asked["message"].as_str().unwrap().contains("the files of 1 page were not written"), "{asked}");
+    home.json(["sources", "remove", "work", "--yes"]);
+    let status = home.json(["status"]);
+    assert_eq!((&status["outbox"], &status["degraded"]), (&json!(0), &json!([])), "{status}");
+    assert_eq!(fs::read_to_string(work.join("a.md")).unwrap(), "theirs\n");
+}
+
+#[test]
+fn a_directory_that_is_gone_is_said_and_not_made_anew() {
+    let (home, work) = with_work();
+    put_in(&home, "work", "a", "one\n");
+    let away = home.outside().join("unmounted");
+    fs::rename(&work, &away).unwrap();
+    let kept = put_in(&home, "work", "b", "two\n");
+    assert_eq!(kept["written"], false);
+    assert!(kept["warnings"][0].as_str().unwrap().contains("is not there"), "{kept}");
+    assert!(!work.exists());
+    assert!(row(&home, "work")["problem"].as_str().unwrap().contains("is not there"));
+    let doctor = home.brain(["doctor", "--json"]).expect(1).json();
+    let check = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "sources").unwrap().clone();
+    assert_eq!((&check["status"], &check["hint"]), (&json!("fail"), &json!("brain sources list")), "{check}");
+    assert!(check["message"].as_str().unwrap().contains("work"), "{check}");
+    fs::rename(&away, &work).unwrap();
+    home.json(["doctor", "--fix"]);
+    assert!(fs::read_to_string(work.join("b.md")).unwrap().ends_with("two\n"));
+    assert_eq!(row(&home, "work")["problem"], Value::Null);
+}
+
+#[test]
+fn a_source_is_not_imported_into_itself() {
+    let (home, work) = with_work();
+    fs::write(work.join("Big Idea.md"), "x\n").unwrap();
+    for path in [&work, &home.outside()] {
+        let error = home.fault(["import", text(path), "--source", "work"], 2);
+        assert!(error["hint"].as_str().unwrap().contains("brain sync --source work"), "{error}");
+    }
+    assert!(!work.join("big-idea.md").exists());
+    home.json(["import", text(&work)]);
+    assert!(home.page_file("big-idea").exists(), "into another source it may be copied");
+}
+
+#[test]
+fn sources_survive_a_kill() {
+    let home = TestHome::new();
+    let work = dir(&home, "work");
+    let daemon = home.daemon();
+    home.json(["sources", "add", "work", "--path", text(&work)]);
+    home.json(["sources", "default", "work"]);
+    home.put("a", "walrus\n");
+    daemon.kill();
+    let daemon = home.daemon();
+    assert_eq!(home.get("a")["source_id"], "work");
+    home.json(["sources", "remove", "work", "--yes"]);
+    daemon.kill();
+    let _daemon = home.daemon();
+    assert!(home.search("walrus").is_empty());
+    assert_eq!(texts(&home.json(["sources"])["sources"], "source_id"), ["default"]);
+    assert!(work.join("a.md").exists());
+}
+
+#[test]
+fn a_removal_that_is_cut_short_goes_on_and_touches_no_file() {
+    let home = TestHome::new();
+    let work = dir(&home, "work");
+    let vault = dir(&home, "vault");
+    for n in 0..1200 {
+        fs::write(vault.join(format!("note-{n}.md")), format!("walrus {n}\n")).unwrap();
+    }
+    let daemon = home.daemon();
+    home.json(["sources", "add", "work", "--path", text(&work)]);
+    home.json(["import", text(&vault), "--source", "work"]);
+    let mut command = home.command("brain");
+    command.args(["sources", "remove", "work", "--yes", "--no-start"]);
+    let removing = std::thread::spawn(move || run(command, b""));
+    // In the middle of it, as soon as the first batch is hidden.
+    let patience = Instant::now() + PATIENCE;
+    while home.json(["status"])["deleted"] == 0 && Instant::now() < patience {}
+    daemon.kill();
+    let first = removing.join().unwrap();
+    let _daemon = home.daemon();
+    let second = home.brain(["sources", "remove", "work", "--yes"]);
+    assert!(second.code == 0 || (first.code == 0 && second.code == 4), "{first:?} {second:?}");
+    assert_eq!(home.json(["status"])["pages"], 0);
+    assert!(home.search("walrus").is_empty());
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 1200);
+}
+
+/// A caller with a grant for some sources only, as the network's doors will have them.
+#[test]
+fn a_caller_with_a_grant_for_one_source_sees_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path().join("home"));
+    let config = Config::load(&home.config(), |_| None).unwrap();
+    let brain = Arc::new(Brain::open(home, config, Arc::new(SystemClock), 7).unwrap());
+    let work = SourceId::parse("work").unwrap();
+    let ask = |caller: &Caller, request: Request| brain.answer(caller, request, &Silent);
+    let owner = Caller::local(0);
+    let path = dir.path().canonicalize().unwrap().join("work");
+    fs::create_dir(&path).unwrap();
+    let add = SourceAdd { id: work.clone(), path: path.display().to_string() };
+    ask(&owner, Request::SourceAdd(add)).unwrap();
+    for source in [SourceId::default(), work.clone()] {
+        let slug = Slug::parse("a").unwrap();
+        let page = PageRef { source: Some(source), slug };
+        let put = Put { page, content: b"[[nowhere]]".to_vec(), origin: Origin::Stdin, allow_empty: false };
+        ask(&owner, Request::Put(put)).unwrap();
+    }
+    let guest = Caller::granted("guest", Scope::Write, Visibility::Only(vec![work.clone()]));
+    let Reply::Sources(listed) = ask(&guest, Request::SourceList).unwrap() else { panic!() };
+    assert_eq!(listed.sources.iter().map(|s| s.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
+    let broken = |source| ask(&guest, Request::BrokenLinks(BrokenLinks { source, limit: 100 }));
+    let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };
+    assert_eq!(links.links.iter().map(|l| l.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
+    assert_eq!(broken(Some(SourceId::default())).unwrap_err().code, FaultCode::UnknownSource);
+    // Without a name the source that is meant is not theirs, and nothing is written elsewhere.
+    let page = PageRef { source: None, slug: Slug::parse("b").unwrap() };
+    let put = Put { page, content: b"x".to_vec(), origin: Origin::Stdin, allow_empty: false };
+    assert_eq!(ask(&guest, Request::Put(put)).unwrap_err().code, FaultCode::UnknownSource);
+    for request in [
+        Request::SourceDefault(SourceDefault { id: Some(work.clone()) }),
+        Request::SourceRemove(SourceRemove { id: work, yes: true }),
+    ] {
+        assert_eq!(ask(&guest, request).unwrap_err().code, FaultCode::Forbidden);
+    }
+}

@@ -1,0 +1,330 @@
+//! `sync`: what happens to pages when their files come, change, move and go; and that the files themselves are left alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brain_tests::{Daemon, TestHome, slugs, texts};
+use serde_json::{Value, json};
+
+/// A home with a daemon and a source `notes`, empty.
+pub(crate) fn source() -> (TestHome, Daemon, PathBuf) {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    fs::create_dir_all(&notes).unwrap();
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    (home, daemon, notes)
+}
+
+pub(crate) fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
+    let place = dir.join(name);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(place, content).unwrap();
+}
+
+/// `brain sync --source notes` with these flags: what it says of the source, however it ended.
+pub(crate) fn sync_with(home: &TestHome, flags: &[&str], code: i32) -> Value {
+    let args = ["sync", "--json", "--source", "notes"].iter().chain(flags);
+    let reply = home.brain(args).expect(code).json();
+    assert_eq!(reply["sources"].as_array().unwrap().len(), 1, "{reply}");
+    reply["sources"][0].clone()
+}
+
+pub(crate) fn sync(home: &TestHome) -> Value {
+    sync_with(home, &[], 0)
+}
+
+/// The counts that are not 0, without those of files and of unchanged ones.
+pub(crate) fn changes(report: &Value) -> BTreeMap<String, u64> {
+    ["added", "updated", "restored", "renamed", "removed", "held_back", "failed_total"]
+        .into_iter()
+        .map(|name| (name.to_owned(), report[name].as_u64().unwrap()))
+        .filter(|(_, n)| *n > 0)
+        .collect()
+}
+
+#[track_caller]
+pub(crate) fn assert_changes(report: &Value, expected: &[(&str, u64)]) {
+    let expected = expected.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+    assert_eq!(changes(report), expected, "{report}");
+}
+
+pub(crate) fn get(home: &TestHome, slug: &str) -> Value {
+    home.json(["get", slug, "--source", "notes"])
+}
+
+pub(crate) fn listed(home: &TestHome) -> Vec<String> {
+    slugs(&home.json(["list", "--source", "notes", "--sort", "slug", "--limit", "1000"])["pages"])
+}
+
+pub(crate) fn versions(home: &TestHome, slug: &str) -> usize {
+    home.json(["history", slug, "--source", "notes"])["versions"].as_array().unwrap().len()
+}
+
+pub(crate) fn reasons(report: &Value) -> BTreeMap<String, String> {
+    texts(&report["failed"], "path").into_iter().zip(texts(&report["failed"], "reason")).collect()
+}
+
+/// Everything below a directory, with its bytes.
+pub(crate) fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (mut found, mut left) = (BTreeMap::new(), vec![dir.to_owned()]);
+    while let Some(place) = left.pop() {
+        for entry in fs::read_dir(&place).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                left.push(path);
+                continue;
+            }
+            found.insert(path.strip_prefix(dir).unwrap().display().to_string(), fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn files_that_come_change_move_and_go() {
+    let (home, _daemon, notes) = source();
+    write(
+        &notes,
+        "harbour.md",
+        "---\ntitle: Harbour\ntags: [sea]\n---\nThe word is quartz. See [[deep/ann]].\n",
+    );
+    write(&notes, "deep/Ann.md", "# Ann\n\nAnn knows the [harbour](../harbour.md).\n");
+    write(&notes, "old.md", "Nobody needs basalt.\n");
+    write(&notes, "picture.png", "no page");
+    let report = sync(&home);
+    assert_changes(&report, &[("added", 3)]);
+    assert_eq!(
+        (&report["status"], &report["files"], &report["pull"]["status"]),
+        (&json!("done"), &json!(3), &json!("skipped"))
+    );
+    assert_eq!(listed(&home), ["deep/ann", "harbour", "old"]);
+    let page = get(&home, "harbour");
+    assert_eq!(
+        (&page["title"], &page["tags"], &page["source_kind"]),
+        (&json!("Harbour"), &json!(["sea"]), &json!("sync"))
+    );
+    let uri = format!("file://{}", notes.join("harbour.md").display());
+    assert_eq!((&page["source_uri"], &page["source_path"]), (&json!(uri), &json!("harbour.md")));
+    assert_eq!(home.search("quartz"), ["harbour"]);
+
+    // Nothing has changed, and nothing is counted as if it had.
+    let before = bytes_below(&notes);
+    let again = sync(&home);
+    assert_changes(&again, &[]);
+    assert_eq!(again["unchanged"], 3);
+    assert_changes(&sync_with(&home, &["--full"], 0), &[]);
+    assert_eq!(bytes_below(&notes), before, "no file was touched");
+
+    write(&notes, "harbour.md", "---\ntitle: Harbour\n---\nThe word is gneiss.\n");
+    fs::remove_file(notes.join("old.md")).unwrap();
+    fs::create_dir_all(notes.join("people")).unwrap();
+    fs::rename(notes.join("deep/Ann.md"), notes.join("people/Ann Lee.md")).unwrap();
+    write(&notes, "new.markdown", "Fresh schist.\n");
+    let report = sync(&home);
+    assert_changes(&report, &[("added", 1), ("updated", 1), ("removed", 1), ("renamed", 1)]);
+    assert_eq!(listed(&home), ["harbour", "new", "people/ann-lee"]);
+    assert_eq!((home.search("quartz").len(), home.search("basalt").len()), (0, 0));
+    assert_eq!((home.search("gneiss"), home.search("schist")), (vec!["harbour".into()], vec!["new".into()]));
+    assert_eq!(versions(&home, "harbour"), 2);
+    assert_eq!(home.fault(["get", "old", "--source", "notes"], 4)["code"], "not_found");
+    // A file that is there again brings its page back, with its versions.
+    write(&notes, "old.md", "Nobody needs basalt.\n");
+    assert_changes(&sync(&home), &[("restored", 1)]);
+    assert_eq!((home.search("basalt"), versions(&home, "old")), (vec!["old".to_owned()], 1));
+    fs::remove_file(notes.join("old.md")).unwrap();
+    assert_changes(&sync(&home), &[("removed", 1)]);
+    write(&notes, "old.md", "Somebody needs basalt.\n");
+    assert_changes(&sync(&home), &[("restored", 1)]);
+    assert_eq!((versions(&home, "old"), &get(&home, "old")["body"]), (2, &json!("Somebody needs basalt.\n")));
+}
+
+#[test]
+fn a_renamed_page_keeps_its_history_and_its_links_lead_where_they_should() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "a/plan.md", "First.\n");
+    write(&notes, "a/sibling.md", "I am near.\n");
+    sync(&home);
+    write(&notes, "a/plan.md", "Second. See [near](sibling.md).\n");
+    sync(&home);
+    let before = get(&home, "a/plan");
+    fs::create_dir_all(notes.join("b")).unwrap();
+    fs::rename(notes.join("a/plan.md"), notes.join("b/Plan.md")).unwrap();
+    write(&notes, "b/sibling.md", "I am far.\n");
+    let report = sync(&home);
+    assert_changes(&report, &[("renamed", 1), ("added", 1)]);
+    let after = get(&home, "b/plan");
+    assert_eq!(after["created_at"], before["created_at"]);
+    assert_eq!(after["source_uri"], json!(format!("file://{}", notes.join("b/Plan.md").display())));
+    assert_eq!(versions(&home, "b/plan"), 2);
+    let links = home.json(["links", "b/plan", "--source", "notes"]);
+    assert_eq!(slugs(&links["links"]), ["b/sibling"], "the link is read from its new place: {links}");
+    assert_eq!(home.search("Second"), ["b/plan"]);
+    assert_eq!(home.fault(["get", "a/plan", "--source", "notes"], 4)["code"], "not_found");
+
+    // Only the case, and the ending: one page all the time.
+    fs::rename(notes.join("b/Plan.md"), notes.join("b/plan.mdx")).unwrap();
+    assert_changes(&sync(&home), &[("renamed", 1)]);
+    assert_eq!((versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]), (2, &json!("b/plan.mdx")));
+    // Another name and another text at once, but the same slug: the page goes on with it.
+    fs::remove_file(notes.join("b/plan.mdx")).unwrap();
+    write(&notes, "b/PLAN.md", "Third.\n");
+    assert_changes(&sync(&home), &[("updated", 1)]);
+    assert_eq!((versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]), (3, &json!("b/PLAN.md")));
+    // A whole directory.
+    fs::rename(notes.join("b"), notes.join("c")).unwrap();
+    assert_changes(&sync(&home), &[("renamed", 2)]);
+    assert_eq!(listed(&home), ["a/sibling", "c/plan", "c/sibling"]);
+    // Two of the same text: nobody can tell which became which, so they are new ones.
+    write(&notes, "d/one.md", "Twin.\n");
+    write(&notes, "d/two.md", "Twin.\n");
+    sync(&home);
+    fs::rename(notes.join("d/one.md"), notes.join("d/three.md")).unwrap();
+    fs::rename(notes.join("d/two.md"), notes.join("d/four.md")).unwrap();
+    assert_changes(&sync(&home), &[("added", 2), ("removed", 2)]);
+    // But moved with their names they are clear.
+    fs::rename(notes.join("d"), notes.join("e")).unwrap();
+    assert_changes(&sync(&home), &[("renamed", 2)]);
+}
+
+#[test]
+fn odd_names_become_slugs_and_keep_their_files() {
+    let (home, _daemon, notes) = source();
+    for (name, slug) in [
+        ("Meeting Notes (May).md", "meeting-notes-may"),
+        ("日本語 メモ.md", "日本語-メモ"),
+        ("UPPER/Case.MD", "upper/case"),
+        ("page.mdx", "page"),
+        ("Ünïcode/ÉTÉ.markdown", "ünïcode/été"),
+        ("cafe\u{301}.md", "café"),
+        (" spaced .md", "spaced"),
+    ] {
+        write(&notes, name, format!("The file {name} became {slug}.\n"));
+    }
+    let before = bytes_below(&notes);
+    let report = sync(&home);
+    assert_changes(&report, &[("added", 7)]);
+    assert_eq!(get(&home, "日本語-メモ")["source_path"], "日本語 メモ.md");
+    assert_eq!(get(&home, "café")["source_path"], "cafe\u{301}.md");
+    assert_eq!(get(&home, "upper/case")["source_path"], "UPPER/Case.MD");
+    // A page that is changed here is written to its own file, not to a second one.
+    home.json_with(["put", "upper/case", "--source", "notes"], b"Changed here.\n");
+    assert_eq!(bytes_below(&notes).keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    assert!(fs::read_to_string(notes.join("UPPER/Case.MD")).unwrap().ends_with("Changed here.\n"));
+    let after = bytes_below(&notes);
+    let report = sync(&home);
+    assert_changes(&report, &[]);
+    assert_eq!((&report["unchanged"], bytes_below(&notes) == after), (&json!(7), true));
+    assert_eq!(versions(&home, "upper/case"), 2);
+}
+
+#[test]
+fn a_file_of_another_system_keeps_every_byte() {
+    let (home, _daemon, notes) = source();
+    let text =
+        "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one with feldspar.\r\n";
+    write(&notes, "win.md", text);
+    let same = |when: &str| {
+        assert_eq!(fs::read(notes.join("win.md")).unwrap(), text.as_bytes(), "{when}");
+    };
+    assert_changes(&sync(&home), &[("added", 1)]);
+    same("after a sync");
+    let page = get(&home, "win");
+    assert_eq!(
+        (&page["title"], &page["body"]),
+        (&json!("Windows"), &json!("A line.\r\nAnother one with feldspar.\r\n"))
+    );
+    assert_changes(&sync_with(&home, &["--full"], 0), &[]);
+    same("after a second one");
+    home.json(["delete", "win", "--source", "notes"]);
+    assert!(!notes.join("win.md").exists());
+    assert_eq!(fs::read(notes.join(".trash/win.md")).unwrap(), text.as_bytes());
+    assert_changes(&sync(&home), &[]);
+    assert_eq!(listed(&home), Vec::<String>::new());
+    home.json(["restore", "win", "--source", "notes"]);
+    same("after delete and restore");
+    assert!(!notes.join(".trash/win.md").exists());
+    assert_changes(&sync(&home), &[]);
+    assert_eq!((home.search("feldspar"), versions(&home, "win")), (vec!["win".to_owned()], 1));
+    // Moved, and taken back by hand.
+    fs::rename(notes.join("win.md"), notes.join("moved.md")).unwrap();
+    assert_changes(&sync(&home), &[("renamed", 1)]);
+    assert_eq!(fs::read(notes.join("moved.md")).unwrap(), text.as_bytes());
+}
+
+#[test]
+fn what_the_daemon_did_itself_is_no_change() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "mine.md", "Text of mine.\n");
+    sync(&home);
+    // Stored here, into the source: its file says what it says.
+    home.json_with(["put", "here", "--source", "notes"], b"Put here.\n");
+    home.json_with(["put", "mine", "--source", "notes"], b"Put over mine.\n");
+    home.json(["tags", "mine", "--add", "new", "--source", "notes"]);
+    let report = sync(&home);
+    assert_changes(&report, &[]);
+    assert_eq!(
+        (&report["files"], &report["unchanged"], &report["conflicts"]),
+        (&json!(2), &json!(2), &json!([]))
+    );
+    assert_eq!(versions(&home, "mine"), 3);
+    // Deleted here: it stays deleted, at once and after its file could have come back.
+    home.json(["delete", "here", "--source", "notes"]);
+    home.json(["delete", "mine", "--source", "notes"]);
+    for _ in 0..2 {
+        assert_changes(&sync_with(&home, &["--full"], 0), &[]);
+        assert_eq!(listed(&home), Vec::<String>::new());
+    }
+    // Taken from the trash by hand: it is there again.
+    fs::rename(notes.join(".trash/here.md"), notes.join("here.md")).unwrap();
+    assert_changes(&sync(&home), &[("restored", 1)]);
+    assert_eq!(listed(&home), ["here"]);
+}
+
+#[test]
+fn the_home_s_own_pages_are_a_source_too() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    assert_eq!(home.json(["sync"])["status"], "done", "a home without pages");
+    home.put("people/ann", "---\ntitle: Ann\n---\nAnn likes marl.\n");
+    home.put("people/bob", "Bob.\n");
+    let page = fs::read_to_string(home.page_file("people/ann")).unwrap();
+    fs::write(home.page_file("people/ann"), page.replace("marl", "loess")).unwrap();
+    fs::remove_file(home.page_file("people/bob")).unwrap();
+    write(&home.path().join("pages"), "people/Cy Ng.md", "Written by hand.\n");
+    let reply = home.json(["sync"]);
+    assert_changes(&reply["sources"][0], &[("updated", 1), ("removed", 1), ("added", 1)]);
+    assert_eq!(reply["sources"][0]["conflicts"], json!([]), "nobody else changed it");
+    assert_eq!((home.search("loess"), home.search("marl").len()), (vec!["people/ann".to_owned()], 0));
+    assert_eq!(slugs(&home.json(["list", "--sort", "slug"])["pages"]), ["people/ann", "people/cy-ng"]);
+    assert!(
+        !home.page_file("people/bob").exists(),
+        "a page that went with its file does not come back as one"
+    );
+    let again = home.json(["sync", "--all"]);
+    assert_changes(&again["sources"][0], &[]);
+    assert_eq!(home.json(["doctor"])["status"], "healthy");
+}
+
+#[test]
+fn links_and_hidden_directories_are_left_out() {
+    let (home, _daemon, notes) = source();
+    let outside = home.outside().join("secret");
+    write(&outside, "secret.md", "Not for brain.\n");
+    write(&notes, "real.md", "Real.\n");
+    for hidden in [".obsidian/x.md", ".git/x.md", ".trash/x.md", "deep/.hidden/x.md"] {
+        write(&notes, hidden, "hidden\n");
+    }
+    std::os::unix::fs::symlink(&outside, notes.join("linked")).unwrap();
+    std::os::unix::fs::symlink(outside.join("secret.md"), notes.join("link.md")).unwrap();
+    std::os::unix::fs::symlink(notes.join("real.md"), notes.join("inner.md")).unwrap();
+    std::os::unix::fs::symlink(&notes, notes.join("round")).unwrap();
+    let report = sync_with(&home, &["--no-pull"], 0);
+    assert_changes(&report, &[("added", 1)]);
+    assert_eq!(listed(&home), ["real"]);
+    // A file that became a link is gone.
+    fs::rename(notes.join("real.md"), outside.join("real.md")).unwrap();
+    std::os::unix::fs::symlink(outside.join("real.md"), notes.join("real.md")).unwrap();
+    assert_changes(&sync_with(&home, &["--no-pull"], 0), &[("removed", 1)]);
+}

@@ -1,0 +1,535 @@
+//! `sync` when something is wrong: directories that are gone or closed, files that change meanwhile, other writers, and a
+//! daemon that is killed.
+//!
+//! `BRAIN_CRASH_ROUNDS` and `BRAIN_CRASH_SEED` work as in the tests of crashes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{
+    Get, List, Origin, PageRef, Put, Reply, Request, Slug, Sort, SourceId, Sync, SyncedSource,
+};
+use brain_tests::{Client, PATIENCE, TestHome, program, skip};
+use serde_json::json;
+
+use crate::crash::{Dice, Run, settle};
+use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
+
+/// A run of the default number of rounds ends after this, however slow the machine is.
+const ENOUGH: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_directory_that_is_gone_removes_nothing() {
+    let (home, _daemon, notes) = source();
+    for n in 0..5 {
+        write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
+    }
+    sync(&home);
+    let away = home.outside().join("away");
+    fs::rename(&notes, &away).unwrap();
+    let said = |what: &str| {
+        for flags in [&["--yes"][..], &["--dry-run"]] {
+            let report = sync_with(&home, flags, 1);
+            assert_changes(&report, &[]);
+            assert_eq!((&report["status"], listed(&home).len()), (&json!("failed"), 5));
+            let problem = report["problem"].as_str().unwrap();
+            assert!(problem.contains(notes.to_str().unwrap()) && problem.contains(what), "{problem}");
+        }
+        let plain = home.brain(["sync", "--source", "notes"]).expect(1);
+        assert!(plain.stderr.contains(what), "{plain:?}");
+    };
+    said("No such file");
+    fs::write(&notes, "a file where the directory was").unwrap();
+    said("ot a directory");
+    fs::remove_file(&notes).unwrap();
+    fs::rename(&away, &notes).unwrap();
+    assert_changes(&sync(&home), &[]);
+    // All of them go on with the others.
+    fs::rename(&notes, &away).unwrap();
+    home.put("here", "In the home.\n");
+    let all = home.brain(["sync", "--all", "--json"]).expect(1).json();
+    let states: Vec<&str> =
+        all["sources"].as_array().unwrap().iter().map(|source| source["status"].as_str().unwrap()).collect();
+    assert_eq!((states, &all["status"]), (vec!["done", "failed"], &json!("failed")));
+}
+
+#[test]
+fn a_disk_that_is_not_mounted_looks_like_many_removals() {
+    let (home, _daemon, notes) = source();
+    for n in 0..30 {
+        write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
+    }
+    sync(&home);
+    let away = home.outside().join("away");
+    fs::rename(&notes, &away).unwrap();
+    fs::create_dir(&notes).unwrap();
+    let report = sync_with(&home, &[], 5);
+    assert_changes(&report, &[("held_back", 30)]);
+    assert_eq!(listed(&home).len(), 30);
+    fs::remove_dir(&notes).unwrap();
+    fs::rename(&away, &notes).unwrap();
+    let report = sync(&home);
+    assert_changes(&report, &[]);
+    assert_eq!(report["unchanged"], 30);
+}
+
+/// The daemon without root's power to read everything, where we are root.
+struct Plain(Child);
+
+impl Plain {
+    fn start(home: &TestHome) -> Option<Self> {
+        let mut command = home.command("brain-daemon");
+        if rustix::process::geteuid().is_root() {
+            let mut plain = Command::new("setpriv");
+            plain.args(["--bounding-set=-dac_override,-dac_read_search"]).arg(program("brain-daemon"));
+            plain.env_clear().env("BRAIN_HOME", home.path());
+            plain.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            command = plain;
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+        let mut plain = Self(child);
+        let patience = Instant::now() + PATIENCE;
+        while home.connect().is_none() {
+            if plain.0.try_wait().unwrap().is_some() {
+                return None;
+            }
+            assert!(Instant::now() < patience, "the daemon does not answer");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Some(plain)
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_reported_and_not_removed() {
+    let home = TestHome::new();
+    let Some(_daemon) = Plain::start(&home) else {
+        return skip("a daemon that may not read everything takes setpriv, or another user than root");
+    };
+    let notes = home.outside().join("notes");
+    write(&notes, "open.md", "Open.\n");
+    write(&notes, "closed/in.md", "Inside.\n");
+    write(&notes, "closed/deep/er.md", "Deeper.\n");
+    write(&notes, "alone.md", "Alone.\n");
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    assert_changes(&sync(&home), &[("added", 4)]);
+    let mode = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(&notes.join("closed"), 0o000);
+    mode(&notes.join("alone.md"), 0o000);
+    fs::remove_file(notes.join("open.md")).unwrap();
+    for _ in 0..2 {
+        let report = sync_with(&home, &["--full"], 1);
+        assert_eq!((&report["failed_total"], &report["status"]), (&json!(2), &json!("partial")), "{report}");
+        let failed = report["failed"].to_string();
+        assert!(failed.contains("\"closed\"") && failed.contains("alone.md"), "{failed}");
+        assert!(failed.contains("ermission denied"), "{failed}");
+        assert_eq!(listed(&home), ["alone", "closed/deep/er", "closed/in"]);
+    }
+    mode(&notes, 0o000);
+    let report = sync_with(&home, &[], 1);
+    mode(&notes, 0o755);
+    assert_eq!((&report["status"], listed(&home).len()), (&json!("failed"), 3), "{report}");
+    mode(&notes.join("closed"), 0o755);
+    mode(&notes.join("alone.md"), 0o644);
+    assert_changes(&sync(&home), &[]);
+    fs::remove_dir_all(notes.join("closed")).unwrap();
+    assert_changes(&sync(&home), &[("removed", 2)]);
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_and_a_directory_in_that_of_a_file() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "dir.md/inner.md", "Inner.\n");
+    write(&notes, "file.md", "File.\n");
+    assert_changes(&sync(&home), &[("added", 2)]);
+    fs::remove_dir_all(notes.join("dir.md")).unwrap();
+    write(&notes, "dir.md", "A file now.\n");
+    fs::remove_file(notes.join("file.md")).unwrap();
+    write(&notes, "file.md/inner.md", "A directory now.\n");
+    assert_changes(&sync(&home), &[("added", 2), ("removed", 2)]);
+    assert_eq!(listed(&home), ["dir", "file.md/inner"]);
+}
+
+#[test]
+fn a_name_that_is_no_text_is_reported_and_the_rest_goes_on() {
+    use std::os::unix::ffi::OsStrExt;
+    let (home, _daemon, notes) = source();
+    write(&notes, "good.md", "Good.\n");
+    let odd = notes.join(std::ffi::OsStr::from_bytes(b"caf\xe9.md"));
+    if fs::write(&odd, "odd\n").is_err() {
+        return skip("this file system takes only names in UTF-8");
+    }
+    let report = sync_with(&home, &[], 1);
+    assert_changes(&report, &[("added", 1), ("failed_total", 1)]);
+    assert!(report["failed"].to_string().contains("not UTF-8"), "{report}");
+}
+
+#[test]
+fn a_full_disk_ends_a_sync_that_goes_on_later() {
+    let mut home = TestHome::new();
+    if !home.mount(&home.path(), "size=64m") {
+        return;
+    }
+    let _daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    for n in 0..40 {
+        write(&notes, &format!("n{n}.md"), format!("Number {n}. {}\n", "Water and money. ".repeat(100)));
+    }
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    let ballast = home.path().join("ballast");
+    let free = rustix::fs::statvfs(home.path()).map(|s| s.f_bavail * s.f_frsize).unwrap();
+    fs::write(&ballast, vec![0_u8; (free - 1_000_000) as usize]).unwrap();
+    assert_eq!(home.fault(["sync", "--source", "notes"], 1)["code"], "disk_full");
+    assert_eq!(listed(&home), Vec::<String>::new());
+    fs::remove_file(&ballast).unwrap();
+    assert_changes(&sync(&home), &[("added", 40)]);
+}
+
+#[test]
+fn two_syncs_at_once_take_turns() {
+    let (home, _daemon, notes) = source();
+    for n in 0..400 {
+        write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
+    }
+    let reports: Vec<_> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| sync(&home))).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let added: u64 = reports.iter().map(|report| report["added"].as_u64().unwrap()).sum();
+    let unchanged: u64 = reports.iter().map(|report| report["unchanged"].as_u64().unwrap()).sum();
+    assert_eq!((added, unchanged), (400, 1200), "{reports:?}");
+}
+
+#[test]
+fn writers_and_a_sync_lose_nothing_of_each_other() {
+    const PAGES: usize = 12;
+    let (home, _daemon, notes) = source();
+    for n in 0..PAGES {
+        write(&notes, &format!("p{n}.md"), "Begin.\n");
+    }
+    // So that there is time between the reading and the storing of the others.
+    for n in 0..300 {
+        write(&notes, &format!("z/{n}.md"), format!("Number {n}. {}\n", "Water and money. ".repeat(200)));
+    }
+    sync(&home);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let syncs = scope.spawn(|| {
+            let mut runs = 0;
+            let mut client = home.connect().unwrap();
+            while !done.load(Ordering::Relaxed) {
+                let report = ask_sync(&mut client, true).expect("the daemon answers");
+                assert_eq!(
+                    (report.status.as_str(), report.removed, report.added),
+                    ("done", 0, 0),
+                    "{report:?}"
+                );
+                assert!(report.conflicts.is_empty(), "nobody edits a file: {report:?}");
+                runs += 1;
+            }
+            runs
+        });
+        let writers: Vec<_> = (0..2)
+            .map(|writer| {
+                let home = &home;
+                scope.spawn(move || {
+                    let mut client = home.connect().unwrap();
+                    for round in 0..40 {
+                        for n in (0..PAGES).filter(|n| n % 2 == writer) {
+                            put(&mut client, &format!("p{n}"), &format!("Round {round}.\n"));
+                        }
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(syncs.join().unwrap() > 1);
+    });
+    for n in 0..PAGES {
+        let page = get(&home, &format!("p{n}"));
+        assert_eq!(page["body"], "Round 39.\n", "p{n}");
+        let history = home.json(["history", &format!("p{n}"), "--source", "notes"]);
+        assert_eq!(
+            history["versions"].as_array().unwrap().len(),
+            41,
+            "each put is one version, and no sync is one"
+        );
+        assert!(fs::read_to_string(notes.join(format!("p{n}.md"))).unwrap().ends_with("Round 39.\n"));
+    }
+    assert_changes(&sync(&home), &[]);
+}
+
+#[test]
+fn a_page_that_is_stored_while_its_file_is_missed_stays() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "hot.md", "Begin.\n");
+    for n in 0..300 {
+        write(&notes, &format!("z/{n}.md"), format!("Number {n}. {}\n", "Water and money. ".repeat(200)));
+    }
+    sync(&home);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = home.connect().unwrap();
+            while !done.load(Ordering::Relaxed) {
+                ask_sync(&mut client, true).expect("the daemon answers");
+            }
+        });
+        let mut client = home.connect().unwrap();
+        for round in 0..60 {
+            // The sync may see that, and give the page up: then the put brings it back.
+            let _ = fs::remove_file(notes.join("hot.md"));
+            std::thread::sleep(Duration::from_millis(round % 30));
+            let text = format!("Round {round}.\n");
+            put(&mut client, "hot", &text);
+            // Time for a sync that began before.
+            std::thread::sleep(Duration::from_millis(30));
+            let page = PageRef { source: Some(notes_id()), slug: Slug::parse("hot").unwrap() };
+            match client.ask(&Request::Get(Get { page, version: None })) {
+                Ok(Reply::Page(page)) => assert_eq!(page.body, text),
+                other => panic!("round {round}: {other:?}"),
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_page_given_up_does_not_write_its_file_again_after_a_crash() {
+    let (home, daemon, notes) = source();
+    home.json_with(["put", "here", "--source", "notes"], b"Put here.\n");
+    fs::remove_file(notes.join("here.md")).unwrap();
+    assert_changes(&sync(&home), &[("removed", 1)]);
+    daemon.kill();
+    let _daemon = home.daemon();
+    assert!(!notes.join("here.md").exists(), "its author removed it");
+    assert_changes(&sync(&home), &[]);
+    assert_eq!(listed(&home), Vec::<String>::new());
+}
+
+#[test]
+fn a_page_whose_file_could_not_be_written_is_not_given_up() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "block", "a file where the directory of a page would be");
+    let put = home.json_with(["put", "block/page", "--source", "notes"], b"Stored, not written.\n");
+    assert_eq!(put["written"], false, "{put}");
+    for _ in 0..2 {
+        assert_changes(&sync_with(&home, &["--yes"], 0), &[]);
+        assert_eq!(listed(&home), ["block/page"]);
+    }
+    fs::remove_file(notes.join("block")).unwrap();
+    home.json(["doctor", "--fix"]);
+    assert_eq!(fs::read_to_string(notes.join("block/page.md")).unwrap(), get(&home, "block/page")["content"]);
+    assert_changes(&sync(&home), &[]);
+}
+
+fn notes_id() -> SourceId {
+    SourceId::parse("notes").unwrap()
+}
+
+fn put(client: &mut Client, slug: &str, text: &str) {
+    let page = PageRef { source: Some(notes_id()), slug: Slug::parse(slug).unwrap() };
+    let request = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false };
+    match client.ask(&Request::Put(request)) {
+        Ok(Reply::Written(written)) => assert!(written.written, "{written:?}"),
+        other => panic!("{slug}: {other:?}"),
+    }
+}
+
+/// A sync of `notes`; `None` when the daemon went away.
+fn ask_sync(client: &mut Client, full: bool) -> Option<SyncedSource> {
+    let request = Sync { source: Some(notes_id()), full, yes: true, ..Sync::default() };
+    match client.try_ask(&Request::Sync(request))? {
+        Ok(Reply::Sync(mut reply)) => reply.sources.pop(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_sync_that_is_killed_ends_where_an_undisturbed_one_does() {
+    let run = Run::new(4);
+    let (mut vault, mut dice) = (Vault::new(if run.is_default { 400 } else { 2000 }), run.dice());
+    let (home, twin) = (TestHome::new(), TestHome::new());
+    let mut calm = twin.daemon();
+    for home in [&home, &twin] {
+        // The same directory for both.
+        let _daemon = (home.path() != twin.path()).then(|| home.daemon());
+        home.json(["sources", "add", "notes", "--path", vault.dir.to_str().unwrap()]);
+    }
+    let mut usual = Duration::from_millis(300);
+    let (mut kills, mut cut_short, mut rounds) = (0, 0, 0);
+    while kills < run.rounds.max(1) {
+        if run.is_default && run.began.elapsed() > ENOUGH {
+            break;
+        }
+        vault.change(&mut dice);
+        rounds += 1;
+        for _ in 0..=dice.below(4) {
+            let daemon = home.daemon();
+            let moment = Duration::from_micros(dice.below(usual.as_micros() as u64));
+            std::thread::scope(|scope| {
+                let sync = scope.spawn(|| ask_sync(&mut home.connect()?, false));
+                std::thread::sleep(moment);
+                daemon.kill();
+                cut_short += usize::from(sync.join().expect("the sync found no fault").is_none());
+            });
+            kills += 1;
+        }
+        let daemon = home.daemon();
+        settle(&home);
+        ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        let began = Instant::now();
+        let report = ask_sync(&mut twin.connect().unwrap(), false).expect("the daemon answers");
+        usual = began.elapsed().max(Duration::from_millis(50));
+        assert_eq!((report.failed_total, report.held_back), (0, 0), "{report:?}");
+        assert_eq!(state(&home, false), state(&twin, false), "round {rounds}: the pages");
+        assert_eq!(state(&home, true), state(&twin, true), "round {rounds}: the deleted ones");
+        let again = ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        assert_eq!(again.unchanged, again.files, "{again:?}");
+        assert_eq!(vault.bytes(), vault.expected(), "no file was touched");
+        // Half of the rounds go on from a daemon that was killed at rest.
+        match dice.one_in(2) {
+            true => daemon.kill(),
+            false => _ = daemon.terminate(),
+        }
+    }
+    assert!(calm.is_running());
+    run.tell(&format!(
+        "syncs of {} files: {kills} kills, {cut_short} cut short, {rounds} rounds, {:.0?}",
+        vault.files.len(),
+        run.began.elapsed()
+    ));
+}
+
+/// Slugs with their text and their history.
+fn state(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
+    let mut client = home.connect().expect("the daemon answers");
+    let (mut out, mut after) = (BTreeMap::new(), None);
+    loop {
+        let list = List {
+            source: Some(notes_id()),
+            deleted,
+            sort: if deleted { Sort::Updated } else { Sort::Slug },
+            limit: 1000,
+            after,
+            ..List::default()
+        };
+        let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
+        for row in pages.pages {
+            let page = PageRef { source: Some(notes_id()), slug: row.slug.clone() };
+            let text = match deleted {
+                true => String::new(),
+                false => match client.ask(&Request::Get(Get { page: page.clone(), version: None })) {
+                    Ok(Reply::Page(page)) => page.content,
+                    other => panic!("{}: {other:?}", row.slug),
+                },
+            };
+            let history = match deleted {
+                true => Vec::new(),
+                false => match client.ask(&Request::History(page)) {
+                    Ok(Reply::History(history)) => {
+                        history.versions.into_iter().map(|version| version.content_hash).collect()
+                    }
+                    other => panic!("{}: {other:?}", row.slug),
+                },
+            };
+            out.insert(row.slug.to_string(), (text, history));
+        }
+        after = pages.next;
+        if after.is_none() {
+            return out;
+        }
+    }
+}
+
+/// A directory of notes that somebody works in.
+struct Vault {
+    _keep: tempfile::TempDir,
+    dir: PathBuf,
+    size: usize,
+    files: BTreeMap<String, String>,
+    number: usize,
+}
+
+impl Vault {
+    fn new(size: usize) -> Self {
+        let keep = tempfile::Builder::new().prefix("vault").tempdir().unwrap();
+        let dir = keep.path().join("notes");
+        fs::create_dir_all(&dir).unwrap();
+        Self { _keep: keep, dir, size, files: BTreeMap::new(), number: 0 }
+    }
+
+    /// A day's work: files come, change, go, and get other names.
+    fn change(&mut self, dice: &mut Dice) {
+        for path in self.files.keys().cloned().collect::<Vec<_>>() {
+            match dice.below(10) {
+                0 => self.write(&path, dice),
+                1 => self.remove(&path),
+                2 => {
+                    let to = self.name(dice);
+                    let text = self.files[&path].clone();
+                    self.remove(&path);
+                    self.put(&to, text);
+                }
+                _ => {}
+            }
+        }
+        while self.files.len() < self.size {
+            let path = self.name(dice);
+            self.write(&path, dice);
+        }
+    }
+
+    fn name(&mut self, dice: &mut Dice) -> String {
+        self.number += 1;
+        format!("Group {}/Note {}.md", dice.below(9), self.number)
+    }
+
+    fn write(&mut self, path: &str, dice: &mut Dice) {
+        self.number += 1;
+        // Some say the same, so that no rename can be told for sure.
+        let text = match dice.one_in(10) {
+            true => format!("Template {}.\n", dice.below(5)),
+            false => format!(
+                "---\ntitle: Note {}\n---\nThe text {}. {}\n",
+                self.number,
+                self.number,
+                "Water. ".repeat(40)
+            ),
+        };
+        self.put(path, text);
+    }
+
+    fn put(&mut self, path: &str, text: String) {
+        write(&self.dir, path, &text);
+        self.files.insert(path.to_owned(), text);
+    }
+
+    fn remove(&mut self, path: &str) {
+        fs::remove_file(self.dir.join(path)).unwrap();
+        self.files.remove(path);
+    }
+
+    fn bytes(&self) -> usize {
+        self.files.keys().map(|path| fs::read(self.dir.join(path)).unwrap().len()).sum()
+    }
+
+    fn expected(&self) -> usize {
+        self.files.values().map(String::len).sum()
+    }
+}

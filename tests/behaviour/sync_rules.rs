@@ -1,0 +1,232 @@
+//! `sync` by its rules: what is refused and reported, what wins, what waits for a word, and what a dry run says.
+
+use std::fs;
+
+use brain_tests::{TestHome, texts};
+use serde_json::{Value, json};
+
+use crate::sync::{
+    assert_changes, bytes_below, changes, get, listed, reasons, source, sync, sync_with, versions, write,
+};
+
+#[test]
+fn bad_files_are_reported_until_they_are_mended() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "good.md", "Good.\n");
+    write(&notes, "yaml.md", "Fine at first.\n");
+    sync(&home);
+    write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2\n---\nx\n");
+    write(&notes, "nul.md", b"a\0b");
+    write(&notes, "latin1.md", b"caf\xe9");
+    write(&notes, "large.md", vec![b'x'; 5_000_001]);
+    write(&notes, "😀.md", "no slug\n");
+    write(&notes, "late.md", "The rest goes on.\n");
+    write(&notes, "good.md", "");
+    let expected = |report: &Value| {
+        let reasons = reasons(report);
+        for (path, part) in [
+            ("yaml.md", "line "),
+            ("yaml.md", "column "),
+            ("nul.md", "NUL byte at byte 1"),
+            ("latin1.md", "invalid UTF-8 at byte 3"),
+            ("large.md", "5000001"),
+            ("😀.md", "slug"),
+            ("good.md", "empty"),
+        ] {
+            assert!(
+                reasons.get(path).is_some_and(|reason| reason.contains(part)),
+                "{path}: {part} in {reasons:?}"
+            );
+        }
+        assert_eq!((reasons.len(), &report["status"]), (6, &json!("partial")));
+    };
+    let first = sync_with(&home, &[], 1);
+    expected(&first);
+    assert_eq!(first["added"], 1);
+    // The pages that were there stay as they were.
+    assert_eq!(
+        (&get(&home, "yaml")["body"], &get(&home, "good")["body"]),
+        (&json!("Fine at first.\n"), &json!("Good.\n"))
+    );
+    expected(&sync_with(&home, &[], 1));
+    expected(&sync_with(&home, &["--full"], 1));
+    // What the author has in a file that could not be taken in is not ours to overwrite.
+    let put = home.json_with(["put", "yaml", "--source", "notes"], b"From here.\n");
+    assert_eq!(put["written"], false);
+    assert!(fs::read_to_string(notes.join("yaml.md")).unwrap().contains("broken"));
+    let plain = home.brain(["sync", "--source", "notes"]).expect(1);
+    assert!(plain.stderr.contains("yaml.md") && plain.stderr.contains("column"), "{plain:?}");
+    let listed_source = home.json(["sources", "list"]);
+    let problem =
+        listed_source["sources"].as_array().unwrap().iter().find(|s| s["source_id"] == "notes").unwrap();
+    assert!(problem["problem"].as_str().unwrap().contains("6 files"), "{problem}");
+
+    write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2]\n---\nMended.\n");
+    write(&notes, "good.md", "Good again.\n");
+    for gone in ["nul.md", "latin1.md", "large.md", "😀.md"] {
+        fs::remove_file(notes.join(gone)).unwrap();
+    }
+    let mended = sync(&home);
+    assert_changes(&mended, &[("updated", 2)]);
+    assert_eq!(texts(&mended["conflicts"], "slug"), ["yaml"], "it was put meanwhile");
+    assert_eq!(get(&home, "yaml")["body"], "Mended.\n");
+    assert_eq!(
+        home.json(["doctor"])["status"],
+        "healthy",
+        "the file that stood in the way is the page's now"
+    );
+}
+
+#[test]
+fn files_that_meet_on_one_slug_are_all_reported_and_an_owner_stays() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "Plan.md", "One.\n");
+    write(&notes, "plan.md", "Two.\n");
+    write(&notes, "owner.md", "I was first.\n");
+    let report = sync_with(&home, &[], 1);
+    assert_changes(&report, &[("added", 1), ("failed_total", 2)]);
+    let reasons_of = reasons(&report);
+    assert!(
+        reasons_of["Plan.md"].contains("plan.md") && reasons_of["plan.md"].contains("Plan.md"),
+        "{report}"
+    );
+    write(&notes, "Owner.markdown", "I came later.\n");
+    let report = sync_with(&home, &[], 1);
+    assert_changes(&report, &[("failed_total", 3)]);
+    assert!(reasons(&report)["Owner.markdown"].contains("owner.md"), "{report}");
+    assert_eq!(
+        (listed(&home), &get(&home, "owner")["body"]),
+        (vec!["owner".to_owned()], &json!("I was first.\n"))
+    );
+    // One of each gives way: the others are taken.
+    fs::remove_file(notes.join("Plan.md")).unwrap();
+    fs::remove_file(notes.join("owner.md")).unwrap();
+    let report = sync(&home);
+    assert_changes(&report, &[("added", 1), ("updated", 1)]);
+    assert_eq!(get(&home, "owner")["body"], "I came later.\n");
+    assert_eq!(versions(&home, "owner"), 2);
+}
+
+#[test]
+fn a_page_changed_on_both_sides_takes_the_file_and_keeps_the_other_as_a_version() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "plan.md", "Agreed.\n");
+    sync(&home);
+    home.json_with(["put", "plan", "--source", "notes"], b"Changed here.\n");
+    write(&notes, "plan.md", "Changed on disk.\n");
+    let report = sync(&home);
+    assert_changes(&report, &[("updated", 1)]);
+    assert_eq!(report["conflicts"], json!([{"slug": "plan", "path": "plan.md", "kept_version": 2}]));
+    assert_eq!(get(&home, "plan")["body"], "Changed on disk.\n");
+    let kept = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
+    assert_eq!(kept["body"], "Changed here.\n");
+    assert_eq!(sync(&home)["conflicts"], json!([]));
+    assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Changed on disk.\n");
+
+    // The file that a put found in its way: the sync takes it in, and nothing is left to be written.
+    write(&notes, "plan.md", "Again on disk.\n");
+    let put = home.json_with(["put", "plan", "--source", "notes"], b"Again here.\n");
+    assert_eq!(put["written"], false, "{put}");
+    assert_ne!(home.json(["doctor"])["status"], "healthy");
+    let plain = home.brain(["sync", "--source", "notes"]).expect(0);
+    assert!(plain.stderr.contains("version 4") && plain.stderr.contains("plan.md"), "{plain:?}");
+    assert_eq!(get(&home, "plan")["body"], "Again on disk.\n");
+    assert_eq!(home.json(["get", "plan", "--source", "notes", "--version", "4"])["body"], "Again here.\n");
+    assert_eq!(home.json(["doctor"])["status"], "healthy");
+    assert_eq!(home.json(["status"])["outbox"], 0);
+    assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Again on disk.\n");
+}
+
+#[test]
+fn a_dry_run_says_all_of_it_and_writes_nothing() {
+    let (home, _daemon, notes) = source();
+    for n in 0..5 {
+        write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
+    }
+    let dry = sync_with(&home, &["--dry-run"], 0);
+    assert_changes(&dry, &[("added", 5)]);
+    assert_eq!(listed(&home), Vec::<String>::new());
+    sync(&home);
+    write(&notes, "n0.md", "Changed.\n");
+    fs::remove_file(notes.join("n1.md")).unwrap();
+    fs::rename(notes.join("n2.md"), notes.join("renamed.md")).unwrap();
+    // Takes the slug that the renamed one leaves.
+    write(&notes, "N2.md", "Another one.\n");
+    write(&notes, "bad.md", b"a\0b");
+    let state = || {
+        let store = home.json(["list", "--source", "notes", "--limit", "100"]);
+        (store, home.json(["sources", "list"]), bytes_below(&notes))
+    };
+    let before = state();
+    let dry = sync_with(&home, &["--dry-run", "--full"], 1);
+    assert_eq!(state(), before);
+    let real = sync_with(&home, &[], 1);
+    assert_changes(
+        &real,
+        &[("updated", 1), ("removed", 1), ("renamed", 1), ("added", 1), ("failed_total", 1)],
+    );
+    assert_eq!(changes(&dry), changes(&real), "a dry run says what would happen");
+    assert_eq!(dry["failed"], real["failed"]);
+    let plain = home.brain(["sync", "--source", "notes", "--dry-run"]).expect(1);
+    assert!(plain.stdout.contains("nothing is written"), "{plain:?}");
+}
+
+#[test]
+fn many_removals_wait_for_a_word() {
+    let (home, _daemon, notes) = source();
+    for n in 0..60 {
+        write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
+    }
+    sync(&home);
+    // 20 are never many.
+    let gone = |range: std::ops::Range<usize>| {
+        range.for_each(|n| fs::remove_file(notes.join(format!("n{n}.md"))).unwrap());
+    };
+    gone(0..25);
+    write(&notes, "n30.md", "Changed.\n");
+    let held = sync_with(&home, &[], 5);
+    assert_changes(&held, &[("held_back", 25), ("updated", 1)]);
+    assert_eq!((&held["status"], listed(&home).len()), (&json!("held_back"), 60));
+    let plain = home.brain(["sync", "--source", "notes"]).expect(5);
+    assert!(plain.stderr.contains("brain sync --source notes --yes"), "{plain:?}");
+    assert_changes(&sync_with(&home, &["--dry-run"], 5), &[("held_back", 25)]);
+    // One that comes back under another name is no removal, and one that comes back as it was is none either.
+    write(&notes, "back.md", "Number 3.\n");
+    write(&notes, "n4.md", "Number 4.\n");
+    assert_changes(&sync_with(&home, &[], 5), &[("held_back", 23), ("renamed", 1)]);
+    assert_changes(&sync_with(&home, &["--yes"], 0), &[("removed", 23)]);
+    assert_eq!(listed(&home).len(), 37);
+    gone(40..60);
+    assert_changes(&sync(&home), &[("removed", 20)]);
+    // Soft: every one of them can come back.
+    assert_eq!(home.json(["restore", "n50", "--source", "notes"])["status"], "restored");
+    assert_eq!(fs::read_to_string(notes.join("n50.md")).unwrap(), "Number 50.\n");
+    assert_changes(&sync(&home), &[]);
+}
+
+#[test]
+fn one_source_all_sources_or_the_one_that_is_meant() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "a.md", "In notes.\n");
+    home.put("b", "In the home.\n");
+    assert_eq!(home.fault(["sync", "--all", "--source", "notes"], 2)["code"], "usage");
+    let unknown = home.fault(["sync", "--source", "nowhere"], 4);
+    assert!(unknown["hint"].as_str().unwrap().contains("brain sources add"), "{unknown}");
+    assert_eq!(texts(&home.json(["sync"])["sources"], "source_id"), ["default"]);
+    let all = home.json(["sync", "--all", "--no-embed", "--no-pull"]);
+    assert_eq!(
+        (texts(&all["sources"], "source_id"), &all["status"]),
+        (vec!["default".into(), "notes".into()], &json!("done"))
+    );
+    home.json(["sources", "default", "notes"]);
+    assert_eq!(texts(&home.json(["sync"])["sources"], "source_id"), ["notes"]);
+    let row = |home: &TestHome| home.json(["sources", "list"])["sources"][1].clone();
+    assert!(row(&home)["synced_at"].is_string());
+    let quiet = home.brain(["sync", "--all", "-q"]).expect(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    // Removed and registered anew: the pages come back with the files.
+    home.json(["sources", "remove", "notes", "--yes"]);
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    assert_changes(&sync(&home), &[("restored", 1)]);
+    assert_eq!(listed(&home), ["a"]);
+}

@@ -1,0 +1,231 @@
+//! Stores of every schema that there was: the real program opens them, keeps a copy of the old one, and nothing is lost,
+//! even when it is killed while it migrates.
+//!
+//! A new schema gets its golden store from the last program that had the one before: `capture`, `put` twice, `delete`,
+//! `brain stop`, and `brain.redb` is copied to `tests/fixtures/v<number>.redb` before the number moves.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use brain_tests::{PATIENCE, TestHome, slugs};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+
+const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
+const FILES: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("files");
+
+/// Puts the golden store of a schema into the home, in place of whatever store is there.
+fn golden(home: &TestHome, schema: u64) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    replace(home, &fixtures.join(format!("v{schema}.redb")));
+}
+
+fn replace(home: &TestHome, store: &Path) {
+    let _ = fs::remove_dir_all(home.path());
+    fs::create_dir_all(home.path()).unwrap();
+    fs::copy(store, home.path().join("brain.redb")).unwrap();
+}
+
+fn schema_of(store: &Path) -> u64 {
+    let db = Database::open(store).unwrap();
+    let meta = db.begin_read().unwrap().open_table(META).unwrap();
+    meta.get("schema").unwrap().unwrap().value()
+}
+
+/// Everything that the golden store of schema 80 has.
+fn has_all_of_80(home: &TestHome) {
+    let mut all = slugs(&home.json(["list"])["pages"]);
+    all.sort();
+    assert_eq!(all, ["old/one", "old/two"]);
+    let one = home.get("old/one");
+    assert_eq!((&one["body"], &one["version"], &one["title"]), (&"One\n".into(), &1.into(), &"One".into()));
+    let two = home.get("old/two");
+    assert_eq!(two["content"], "---\ntags: [old]\n---\n\nTwo, übung\n");
+    assert_eq!((&two["version"], &two["source_path"]), (&2.into(), &"old/2.md".into()));
+    for column in ["source_kind", "source_uri", "ingested_via", "ingested_at"] {
+        assert!(two[column].is_null(), "schema 80 had no {column}: {two}");
+    }
+    let before = home.json(["get", "old/two", "--version", "1"]);
+    assert_eq!((&before["body"], &before["title"]), (&"before\n".into(), &"Two, before".into()));
+    assert_eq!(home.json(["history", "old/two"])["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(home.json(["tags"])["tags"][0]["pages"], 2);
+    let mut found = home.search("tag:old");
+    found.sort();
+    assert_eq!(found, ["old/one", "old/two"]);
+}
+
+/// Everything that the golden store of schema 81 has.
+fn has_all_of_81(home: &TestHome) {
+    let mut all = slugs(&home.json(["list"])["pages"]);
+    all.sort();
+    assert_eq!(all, ["companies/acme", "inbox/2026-11-21-92755830", "places/harbour"]);
+    let lines = "See [[companies/acme]].\n\n- 2026-01-02 | Opened [Source: paper]\n";
+    let harbour = home.get("places/harbour");
+    assert_eq!(harbour["body"], format!("# Harbour\n\nSecond words. {lines}"));
+    let raw = harbour["frontmatter"].as_str().unwrap();
+    assert!(raw.starts_with("title: Harbour\ntags: [port, Übung]\naliases: [The Port]\n"), "{raw}");
+    assert_eq!((&harbour["version"], &harbour["source_kind"]), (&2.into(), &"put_page".into()));
+    let first = home.json(["get", "places/harbour", "--version", "1"]);
+    assert_eq!(first["body"], format!("# Harbour\n\nFirst words. {lines}"));
+    assert_eq!(home.json(["history", "places/harbour"])["versions"].as_array().unwrap().len(), 2);
+    let thought = home.get("inbox/2026-11-21-92755830");
+    assert_eq!(
+        (&thought["body"], &thought["source_kind"]),
+        (&"a thought kept".into(), &"capture-cli".into())
+    );
+    assert_eq!(home.json(["backlinks", "companies/acme"])["links"][0]["slug"], "places/harbour");
+    assert_eq!(home.json(["timeline"])["entries"][0]["date"], "2026-01-02");
+    assert_eq!(home.search("second words"), ["places/harbour"]);
+}
+
+type Has = fn(&TestHome);
+const GOLDEN: &[(u64, Has)] = &[(80, has_all_of_80), (81, has_all_of_81)];
+
+#[test]
+fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
+    for &(schema, has_all) in GOLDEN {
+        let home = TestHome::new();
+        golden(&home, schema);
+        let daemon = home.daemon();
+        has_all(&home);
+        let now = home.json(["status"])["schema"].as_u64().unwrap();
+        assert!(now >= 82);
+        // It is a store like any other: it is written to, checked, backed up and restored.
+        assert_eq!(home.put("new/page", "written since\n")["status"], "created");
+        let doctor = home.json(["doctor"]);
+        assert!(doctor["checks"].as_array().unwrap().iter().all(|c| c["status"] == "ok"), "{doctor}");
+        let file = home.outside().join("after.redb");
+        assert_eq!(home.json(["backup", file.to_str().unwrap()])["schema"], now);
+        let kept = home.path().join(format!("brain.redb.v{schema}"));
+        let verified = home.json(["backup", "verify", kept.to_str().unwrap()]);
+        assert_eq!((&verified["schema"], &verified["status"]), (&schema.into(), &"sound".into()));
+        assert!(verified["warnings"][0].as_str().unwrap().contains(&schema.to_string()), "{verified}");
+        assert!(daemon.terminate().0.success());
+        // A second start migrates nothing and needs no copy.
+        let before = fs::metadata(&kept).unwrap().modified().unwrap();
+        let _daemon = home.daemon();
+        has_all_but_new(&home, has_all);
+        assert_eq!(fs::metadata(&kept).unwrap().modified().unwrap(), before);
+        // The kept copy is the way back.
+        let back = TestHome::new();
+        let mut command = back.command("brain-daemon");
+        command.arg("--restore").arg(&kept);
+        brain_tests::run(command, b"").expect(0);
+        let _back = back.daemon();
+        has_all(&back);
+    }
+}
+
+fn has_all_but_new(home: &TestHome, has_all: Has) {
+    assert_eq!(home.get("new/page")["body"], "written since\n");
+    home.json(["delete", "new/page"]);
+    has_all(home);
+}
+
+/// Starts the daemon and kills it after `moment`.
+fn kill_after(home: &TestHome, moment: Duration) {
+    let mut command = home.command("brain-daemon");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(moment);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_migration_of_a_golden_store_that_is_killed_again_and_again_loses_nothing() {
+    for &(schema, has_all) in GOLDEN {
+        let home = TestHome::new();
+        for round in 0_u64..12 {
+            golden(&home, schema);
+            // Each start is killed twice: the second finds what the first left.
+            kill_after(&home, Duration::from_micros(500 + 1300 * round));
+            kill_after(&home, Duration::from_micros(400 + 700 * (round * 7 % 12)));
+            let daemon = home.daemon();
+            has_all(&home);
+            let kept = home.path().join(format!("brain.redb.v{schema}"));
+            assert!(daemon.terminate().0.success());
+            assert_eq!(schema_of(&kept), schema, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
+    const PAGES: usize = 600;
+    let maker = TestHome::new();
+    let vault = maker.outside().join("vault");
+    fs::create_dir_all(&vault).unwrap();
+    let body =
+        |n: usize| format!("Page {n}. {}\n", "Words about pumps, tides and money. ".repeat(300 + n % 7));
+    for n in 0..PAGES {
+        fs::write(vault.join(format!("p{n}.md")), body(n)).unwrap();
+    }
+    let daemon = maker.daemon();
+    maker.json(["import", vault.to_str().unwrap()]);
+    assert!(daemon.terminate().0.success());
+    let old = maker.outside().join("v81.redb");
+    fs::copy(maker.path().join("brain.redb"), &old).unwrap();
+    make_81(&old);
+    assert_eq!(schema_of(&old), 81);
+
+    let home = TestHome::new();
+    replace(&home, &old);
+    let began = Instant::now();
+    let daemon = home.daemon();
+    let usual = began.elapsed();
+    drop(daemon);
+    let (mut in_the_copy, mut after) = (0, 0);
+    for round in 0_u32..20 {
+        replace(&home, &old);
+        kill_after(&home, usual * (round + 1) / 14);
+        let kept = home.path().join("brain.redb.v81");
+        match kept.exists() {
+            true => after += 1,
+            false => in_the_copy += 1,
+        }
+        let daemon = home.daemon();
+        wait_until_settled(&home);
+        let status = home.json(["status"]);
+        assert_eq!((&status["pages"], status["schema"].as_u64() >= Some(82)), (&PAGES.into(), true));
+        for n in [0, 1, PAGES / 2, PAGES - 1, round as usize * 29] {
+            assert_eq!(home.get(&format!("p{n}"))["body"], body(n), "round {round}");
+        }
+        if round % 5 == 4 {
+            let file = home.outside().join(format!("{round}.redb"));
+            assert_eq!(home.json(["backup", file.to_str().unwrap()])["pages"], PAGES);
+            assert_eq!(home.json(["backup", "verify", kept.to_str().unwrap()])["pages"], PAGES);
+        }
+        drop(daemon);
+        assert!(!home.path().join("brain.redb.v81.tmp").exists());
+    }
+    assert!(after > 0, "{in_the_copy} were killed before the copy was whole, {after} after it");
+}
+
+fn wait_until_settled(home: &TestHome) {
+    let patience = Instant::now() + PATIENCE;
+    while home.json(["status"])["degraded"] != serde_json::json!([]) {
+        assert!(Instant::now() < patience, "{}", home.json(["status"]));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync, and no table of files.
+fn make_81(store: &Path) {
+    let db = Database::open(store).unwrap();
+    let txn = db.begin_write().unwrap();
+    {
+        let mut sources = txn.open_table(SOURCES).unwrap();
+        let new = sources.get("default").unwrap().unwrap().value().to_vec();
+        // Format 2 is format 1 with a `false` and an absent mark behind it.
+        let (old, added) = new.split_at(new.len() - 2);
+        assert_eq!((old[0], added), (2, &[0, 0][..]));
+        let mut old = old.to_vec();
+        old[0] = 1;
+        sources.insert("default", old.as_slice()).unwrap();
+        txn.open_table(META).unwrap().insert("schema", 81).unwrap();
+    }
+    txn.delete_table(FILES).unwrap();
+    txn.commit().unwrap();
+}

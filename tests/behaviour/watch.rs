@@ -1,0 +1,166 @@
+//! The watcher: what other programs save is in search, whatever their way of saving.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use brain_tests::{Daemon, PATIENCE, TestHome};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A home whose daemon watches, with a source `notes`.
+fn watching() -> (TestHome, Daemon, std::path::PathBuf) {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
+    let daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    fs::create_dir_all(&notes).unwrap();
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    (home, daemon, notes)
+}
+
+/// Waits until `query` finds just these.
+fn wait_for(home: &TestHome, query: &str, slugs: &[&str]) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let mut found = home.search(query);
+        found.sort();
+        if found == slugs {
+            return;
+        }
+        assert!(Instant::now() < until, "{query} finds {found:?}, not {slugs:?}\n{}", home.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn save_beside_and_rename(place: &Path, text: &str) {
+    let temporary = place.with_extension("md.swp~");
+    fs::write(&temporary, text).unwrap();
+    fs::rename(&temporary, place).unwrap();
+}
+
+#[test]
+fn every_way_of_saving_is_noticed() {
+    let (home, _daemon, notes) = watching();
+    let place = notes.join("Harbour Plan.md");
+    // A new file, in two steps.
+    fs::write(&place, "").unwrap();
+    fs::write(&place, "# Harbour\n\nThe word is quartz.\n").unwrap();
+    wait_for(&home, "quartz", &["harbour-plan"]);
+    // In place.
+    fs::write(&place, "# Harbour\n\nThe word is basalt.\n").unwrap();
+    wait_for(&home, "basalt", &["harbour-plan"]);
+    wait_for(&home, "quartz", &[]);
+    // A temporary file that is renamed.
+    save_beside_and_rename(&place, "# Harbour\n\nThe word is gneiss.\n");
+    wait_for(&home, "gneiss", &["harbour-plan"]);
+    // The old one kept as a backup, a new one in its place.
+    fs::rename(&place, notes.join("Harbour Plan.md~")).unwrap();
+    fs::write(&place, "# Harbour\n\nThe word is schist.\n").unwrap();
+    wait_for(&home, "schist", &["harbour-plan"]);
+    // Removed and written anew.
+    fs::remove_file(&place).unwrap();
+    fs::write(&place, "# Harbour\n\nThe word is marl.\n").unwrap();
+    wait_for(&home, "marl", &["harbour-plan"]);
+    // Appended to.
+    let mut file = fs::File::options().append(true).open(&place).unwrap();
+    std::io::Write::write_all(&mut file, b"And loess.\n").unwrap();
+    wait_for(&home, "loess", &["harbour-plan"]);
+    // Gone.
+    fs::remove_file(&place).unwrap();
+    wait_for(&home, "loess", &[]);
+    assert_eq!(home.fault(["get", "harbour-plan", "--source", "notes"], 4)["code"], "not_found");
+}
+
+#[test]
+fn directories_that_come_move_and_go_are_noticed() {
+    let (home, _daemon, notes) = watching();
+    let made = home.outside().join("made");
+    fs::create_dir_all(made.join("deep/er")).unwrap();
+    fs::write(made.join("deep/er/one.md"), "olivine\n").unwrap();
+    fs::rename(&made, notes.join("moved")).unwrap();
+    wait_for(&home, "olivine", &["moved/deep/er/one"]);
+    fs::write(notes.join("moved/deep/er/two.md"), "olivine too\n").unwrap();
+    wait_for(&home, "olivine", &["moved/deep/er/one", "moved/deep/er/two"]);
+    fs::rename(notes.join("moved"), notes.join("kept")).unwrap();
+    wait_for(&home, "olivine", &["kept/deep/er/one", "kept/deep/er/two"]);
+    fs::write(notes.join("kept/deep/three.md"), "olivine three\n").unwrap();
+    wait_for(&home, "olivine", &["kept/deep/er/one", "kept/deep/er/two", "kept/deep/three"]);
+    fs::remove_dir_all(notes.join("kept/deep/er")).unwrap();
+    wait_for(&home, "olivine", &["kept/deep/three"]);
+    // What is hidden is not ours to look at.
+    fs::create_dir_all(notes.join(".obsidian")).unwrap();
+    fs::write(notes.join(".obsidian/four.md"), "olivine four\n").unwrap();
+    fs::write(notes.join("five.md"), "dunite\n").unwrap();
+    wait_for(&home, "dunite", &["five"]);
+    assert_eq!(home.search("olivine"), ["kept/deep/three"]);
+}
+
+#[test]
+fn the_daemons_own_writes_cause_no_loop() {
+    let (home, _daemon, notes) = watching();
+    home.put("own/page", "peridotite one\n");
+    let put = ["put", "there", "--source", "notes"];
+    home.json_with(put, b"peridotite two\n");
+    fs::write(notes.join("theirs.md"), "---\ntitle: Theirs\n---\nperidotite three\r\n").unwrap();
+    wait_for(&home, "peridotite", &["own/page", "theirs", "there"]);
+    let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+    let files = [home.page_file("own/page"), notes.join("there.md"), notes.join("theirs.md")];
+    let before: Vec<_> = files.iter().map(|file| modified(file)).collect();
+    // Long enough for several rounds of a loop.
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(files.iter().map(|file| modified(file)).collect::<Vec<_>>(), before);
+    for (slug, source) in [("own/page", "default"), ("there", "notes"), ("theirs", "notes")] {
+        let history = home.json(["history", slug, "--source", source]);
+        assert_eq!(history["versions"].as_array().unwrap().len(), 1, "{history}");
+    }
+    assert_eq!(fs::read(&files[2]).unwrap(), b"---\ntitle: Theirs\n---\nperidotite three\r\n");
+}
+
+#[test]
+fn a_full_queue_of_the_kernel_leads_to_a_look_at_everything() {
+    let (home, daemon, notes) = watching();
+    fs::write(notes.join("first.md"), "kimberlite\n").unwrap();
+    wait_for(&home, "kimberlite", &["first"]);
+    let limit: usize =
+        fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
+    let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    // Each pair of renames is four events that cannot be merged.
+    let names = [notes.join("to.txt"), notes.join("fro.txt")];
+    fs::write(&names[0], "").unwrap();
+    for _ in 0..limit / 4 + 1000 {
+        fs::rename(&names[0], &names[1]).unwrap();
+        fs::rename(&names[1], &names[0]).unwrap();
+    }
+    fs::write(notes.join("late.md"), "kimberlite, late\n").unwrap();
+    fs::remove_file(notes.join("first.md")).unwrap();
+    kill_process(pid, Signal::CONT).unwrap();
+    wait_for(&home, "kimberlite", &["late"]);
+}
+
+#[test]
+fn what_happened_while_nobody_watched_is_noticed_at_the_start() {
+    let (home, daemon, notes) = watching();
+    fs::write(notes.join("kept.md"), "obsidian\n").unwrap();
+    wait_for(&home, "obsidian", &["kept"]);
+    assert!(daemon.terminate().0.success());
+    fs::rename(notes.join("kept.md"), notes.join("renamed.md")).unwrap();
+    fs::write(notes.join("new.md"), "obsidian as well\n").unwrap();
+    let _daemon = home.daemon();
+    wait_for(&home, "obsidian", &["new", "renamed"]);
+}
+
+#[test]
+fn without_being_asked_nobody_watches() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    fs::create_dir_all(&notes).unwrap();
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    fs::write(notes.join("a.md"), "andesite\n").unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(home.search("andesite"), Vec::<String>::new());
+    home.json(["sync", "--source", "notes"]);
+    assert_eq!(home.search("andesite"), ["a"]);
+}

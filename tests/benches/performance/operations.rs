@@ -1,0 +1,110 @@
+//! Sources and operations: the doctor, a sync that finds nothing new, what an editor saves.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use brain_tests::{PATIENCE, TestHome};
+
+use crate::floors::Echo;
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, Filled, brain, search, whole};
+
+/// Files of the source that is synchronised.
+const FILES: usize = 5000;
+
+impl Bench {
+    /// Times `doctor` and `sync` as whole processes, and how long a saved file takes to be found.
+    pub(crate) fn operations(&mut self, few: &Filled) {
+        let files = FILES.min(self.scale.few);
+        let notes = self.notes.write(&self.dir.path().join("source"), 0..files).unwrap();
+        let home = TestHome::new();
+        std::fs::create_dir_all(home.path()).unwrap();
+        std::fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
+        let _daemon = home.daemon();
+        home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+        let began = Instant::now();
+        home.brain(["sync", "--source", "notes"]).expect(0);
+        let first = began.elapsed();
+        // Files that were read in the moment they were written are read once more.
+        std::thread::sleep(Duration::from_secs(3));
+        home.brain(["sync", "--source", "notes"]).expect(0);
+
+        let mut echo = Echo::new();
+        let [mut doctor, mut again, mut walk, mut hop, mut saved] =
+            std::array::from_fn(|_| Samples::default());
+        for n in 0..self.scale.processes.div_ceil(10) {
+            self.nothing.time(whole(&mut Command::new(brain_tests::program("brain-nothing"))));
+            doctor.time(brain(&few.home, ["doctor"]));
+            again.time(brain(&home, ["sync", "--source", "notes"]));
+            hop.time(echo.round_trip());
+            walk.time(look_at(&notes, files));
+            saved.time(save_and_find(&home, &notes, n));
+        }
+        let nothing = self.nothing.median();
+        let least = |parts: &[(&str, f64)]| {
+            let sum = nothing + parts.iter().map(|(_, part)| part).sum::<f64>();
+            let names: Vec<String> =
+                parts.iter().map(|(name, part)| format!(" + {name} {}", short(*part))).collect();
+            Some((
+                Some(sum),
+                format!("{} ms: an empty process {}{}", short(sum), short(nothing), names.concat()),
+            ))
+        };
+        self.table.add(Row {
+            place: 80,
+            what: "`brain doctor` on 10,000 pages, whole process".into(),
+            goal: Goal::Below(200.0, "ms"),
+            value: doctor.median(),
+            measured: doctor.text("ms"),
+            floor: least(&[("a round trip", hop.median())]),
+        });
+        self.table.add(Row {
+            place: 81,
+            what: "`brain sync` of 5,000 files, nothing changed, whole process".into(),
+            goal: Goal::Below(150.0, "ms"),
+            value: again.median(),
+            measured: format!("{} (the first one {} ms)", again.text("ms"), first.as_millis()),
+            floor: least(&[
+                ("a round trip", hop.median()),
+                ("walking the directory and looking at each file", walk.median()),
+            ]),
+        });
+        self.table.add(Row {
+            place: 82,
+            what: "a file is saved beside 5,000 others, until it is found (`sources.watch`)".into(),
+            goal: Goal::Below(2000.0, "ms"),
+            value: saved.at(1.0),
+            measured: format!("{}, {} at the most", saved.text("ms"), short(saved.at(1.0))),
+            floor: Some((None, "150 ms: the quiet that the watcher waits for".into())),
+        });
+    }
+}
+
+/// What the least sync has to do: walk, and ask for each file's size and times.
+fn look_at(dir: &Path, files: usize) -> Duration {
+    fn walk(dir: &Path) -> usize {
+        let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+        entries
+            .map(|e| {
+                let meta = e.metadata().unwrap();
+                if meta.is_dir() { walk(&e.path()) } else { usize::from(meta.modified().is_ok()) }
+            })
+            .sum()
+    }
+    let began = Instant::now();
+    assert!(walk(dir) >= files);
+    began.elapsed()
+}
+
+fn save_and_find(home: &TestHome, dir: &Path, n: usize) -> Duration {
+    let word = format!("zqsaved{n}zq");
+    let mut client = home.connect().unwrap();
+    let began = Instant::now();
+    std::fs::write(dir.join(format!("saved-{}.md", n % 3)), format!("# Saved\n\n{word}\n")).unwrap();
+    while search(&mut client, &word).is_empty() {
+        assert!(began.elapsed() < PATIENCE, "{word} is not found");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    began.elapsed()
+}
