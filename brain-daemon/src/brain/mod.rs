@@ -30,8 +30,8 @@ mod sync;
 mod timeline;
 mod watched;
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
