@@ -20,14 +20,12 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// The home that the environment names: `BRAIN_HOME`, else the first directory of `STATE_DIRECTORY` (for commands
-    /// in a unit of systemd's), else `~/.brain`. The daemon has the same rule.
+    /// The home that the environment names: `BRAIN_HOME`, else `~/.brain`. The daemon has the same rule.
     ///
     /// # Errors
-    /// When none of them nor `HOME` is set.
+    /// When neither it nor `HOME` is set.
     pub(crate) fn find() -> Result<Self, Fault> {
-        let state = || env::split_paths(&named("STATE_DIRECTORY")?).find(|dir| dir.is_absolute());
-        let dir = match named("BRAIN_HOME").or_else(state) {
+        let dir = match named("BRAIN_HOME") {
             Some(dir) => dir,
             None => named("HOME").map(|home| home.join(".brain")).ok_or_else(|| {
                 Fault::new(FaultCode::InvalidConfig, "neither BRAIN_HOME nor HOME is set")

@@ -11,14 +11,11 @@ pub struct Home {
 }
 
 impl Home {
-    /// `BRAIN_HOME`, else the first directory of `STATE_DIRECTORY` (systemd sets it for a unit with `StateDirectory=`,
-    /// which may have no `HOME`), else `~/.brain`. `None` when none is set. The client has the same rule.
+    /// `BRAIN_HOME`, else `~/.brain`. `None` when neither it nor `HOME` is set. The client has the same rule.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let state = || std::env::split_paths(&set("STATE_DIRECTORY")?).find(|dir| dir.is_absolute());
-        let root =
-            set("BRAIN_HOME").or_else(state).or_else(|| set("HOME").map(|home| home.join(".brain")))?;
+        let root = set("BRAIN_HOME").or_else(|| set("HOME").map(|home| home.join(".brain")))?;
         Some(Self::at(std::path::absolute(&root).unwrap_or(root)))
     }
 

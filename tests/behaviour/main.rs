@@ -27,6 +27,7 @@ mod service_install;
 mod socket;
 mod sources;
 mod sync;
+mod sync_crash;
 mod sync_faults;
 mod sync_git;
 mod sync_rules;

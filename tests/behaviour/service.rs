@@ -248,6 +248,12 @@ fn a_group_comes_in_where_only_the_group_can_open_the_socket() {
         assert!(run.expect(3).stderr.contains("does not serve user"));
     }
     fs::set_permissions(&other.socket, fs::Permissions::from_mode(0o660)).unwrap();
+    // Whoever owns the file opens it without being a member.
+    let own = rustix::process::geteuid().as_raw();
+    std::os::unix::fs::chown(&other.socket, Some(Other::UID), None).unwrap();
+    let refused = other.brain(&["search", "heron"], "").expect(3);
+    assert!(refused.stderr.contains("does not serve user"), "{refused:?}");
+    std::os::unix::fs::chown(&other.socket, Some(own), None).unwrap();
     other.member(&["search", "heron"]).expect(0);
     drop(daemon);
 
@@ -349,34 +355,6 @@ fn a_daemon_that_a_command_starts_says_nothing_to_the_commands_manager() {
     home.env.push(("WATCHDOG_USEC".into(), "100000".into()));
     home.json(["capture", "from inside a unit"]);
     assert_eq!(manager.hear("", Duration::from_millis(300)), None);
-}
-
-#[test]
-fn without_a_home_the_state_directory_is_the_brain() {
-    let place = TestHome::new();
-    let state = place.outside().join("state");
-    fs::create_dir(&state).unwrap();
-    let command = |name: &str| {
-        let mut command = Command::new(program(name));
-        command.env_clear().env("STATE_DIRECTORY", format!("{}:/elsewhere", state.display()));
-        command
-    };
-    let mut shown = command("brain-daemon");
-    shown.args(["config", "path"]);
-    assert_eq!(run(shown, b"").expect(0).stdout.trim(), state.join("config.toml").to_str().unwrap());
-    // The client has the same rule: its daemon is there.
-    let mut captured = command("brain");
-    captured.args(["capture", "kept by the unit"]);
-    run(captured, b"").expect(0);
-    assert!(state.join("brain.redb").exists());
-    let mut stopped = command("brain");
-    stopped.arg("stop");
-    run(stopped, b"").expect(0);
-    // BRAIN_HOME is stronger.
-    let mut shown = place.command("brain-daemon");
-    shown.env("STATE_DIRECTORY", &state).args(["config", "path"]);
-    let path = run(shown, b"").expect(0).stdout;
-    assert_eq!(path.trim(), place.path().join("config.toml").to_str().unwrap());
 }
 
 #[test]

@@ -218,6 +218,27 @@ fn a_start_that_fails_is_told_in_systemds_words() {
 }
 
 #[test]
+fn an_uninstall_that_the_manager_refuses_has_a_way_out() {
+    let user = User::new("case \"$*\" in *disable*) echo 'Unit file does not exist.' >&2; exit 1;; esac");
+    user.run(&["service", "install"]).expect(0);
+    fs::remove_file(user.unit("socket")).unwrap();
+    let failed = user.run(&["service", "uninstall"]).expect(1);
+    assert!(failed.stderr.contains("brain service uninstall --no-start"), "{failed:?}");
+    user.run(&["service", "uninstall", "--no-start"]).expect(0);
+    assert!(!user.unit("service").exists());
+}
+
+#[test]
+fn without_a_home_nothing_is_written_where_one_happens_to_be() {
+    let user = User::new("");
+    let mut command = user.command(&["service", "install", "--no-start"]);
+    command.env("HOME", "").env_remove("XDG_CONFIG_HOME").current_dir(user.place("here"));
+    let refused = run(command, b"").expect(1);
+    assert!(refused.stderr.contains("nor HOME is set"), "{refused:?}");
+    assert!(!user.place("here").join(".config").exists());
+}
+
+#[test]
 fn status_tells_what_the_manager_knows_and_uninstall_removes_what_was_written() {
     let states = "case \"$*\" in
         *show*service*) printf 'ActiveState=active\\nUnitFileState=enabled\\nMainPID=77\\nStatusText=serving 3 pages\\n';;

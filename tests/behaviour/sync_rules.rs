@@ -1,7 +1,14 @@
 //! `sync` by its rules: what is refused and reported, what wins, what waits for a word, and what a dry run says.
 
 use std::fs;
+use std::sync::Arc;
 
+use brain_daemon::brain::{Brain, Progress, Silent};
+use brain_daemon::caller::Caller;
+use brain_daemon::clock::SystemClock;
+use brain_daemon::config::Config;
+use brain_daemon::home::Home;
+use brain_protocol::{FaultCode, Reply, Request, SourceAdd, SourceId, Sync};
 use brain_tests::{TestHome, texts};
 use serde_json::{Value, json};
 
@@ -202,6 +209,43 @@ fn many_removals_wait_for_a_word() {
     assert_eq!(home.json(["restore", "n50", "--source", "notes"])["status"], "restored");
     assert_eq!(fs::read_to_string(notes.join("n50.md")).unwrap(), "Number 50.\n");
     assert_changes(&sync(&home), &[]);
+}
+
+/// Goes away when this many files are through.
+struct LeavesAt(u64);
+
+impl Progress for LeavesAt {
+    fn at(&self, done: u64, _: u64) -> bool {
+        done < self.0
+    }
+}
+
+#[test]
+fn a_sync_that_nobody_waits_for_stops_among_renames_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (notes, home) = (dir.path().join("notes"), Home::at(dir.path().join("home")));
+    for n in 0..1100 {
+        write(&notes, &format!("old/n{n}.md"), format!("Number {n}.\n"));
+    }
+    let config = Config::load(&home.config(), |_| None).unwrap();
+    let brain = Arc::new(Brain::open(home, config, Arc::new(SystemClock), 7).unwrap());
+    let ask = |request, progress: &dyn Progress| brain.answer(&Caller::local(0), request, progress);
+    let id = SourceId::parse("notes").unwrap();
+    let path = notes.to_str().unwrap().to_owned();
+    ask(Request::SourceAdd(SourceAdd { id: id.clone(), path }), &Silent).unwrap();
+    let sync = |progress: &dyn Progress| {
+        let source = Some(id.clone());
+        let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, false, true);
+        match ask(Request::Sync(Sync { source, all, pull, embed, dry_run, full, yes }), progress) {
+            Ok(Reply::Sync(reply)) => Ok((reply.sources[0].renamed, reply.sources[0].removed)),
+            Ok(other) => panic!("{other:?}"),
+            Err(fault) => Err(fault.code),
+        }
+    };
+    assert_eq!(sync(&Silent), Ok((0, 0)));
+    fs::rename(notes.join("old"), notes.join("new")).unwrap();
+    assert_eq!(sync(&LeavesAt(500)), Err(FaultCode::Cancelled));
+    assert_eq!(sync(&Silent), Ok((600, 0)), "500 were renamed before");
 }
 
 #[test]

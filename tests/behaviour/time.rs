@@ -11,7 +11,7 @@ use brain_daemon::config::Config;
 use brain_daemon::home::Home;
 use brain_protocol::{
     Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug,
-    SourceAdd, SourceId, SourceRemove, WriteStatus, Written,
+    SourceAdd, SourceId, SourceRemove, Sync, WriteStatus, Written,
 };
 
 const HOUR: i64 = 60 * 60 * 1000;
@@ -280,6 +280,70 @@ fn the_purge_touches_no_file_of_a_source_that_was_removed_and_came_back() {
     lab.clock.turn(73 * HOUR);
     assert_eq!(lab.purge(), 1);
     assert_eq!(fs::read(dir.join("a.md")).unwrap(), text);
+}
+
+/// Obsidian has a `.trash` in the vault, too.
+#[test]
+fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
+    let lab = Lab::new("2026-01-10T12:00:00Z");
+    let dir = lab.dir.path().join("vault");
+    let names = ["by-hand.md", "by-brain.md", "kept.md"];
+    fs::create_dir_all(dir.join(".trash")).unwrap();
+    for name in names {
+        fs::write(dir.join(name), "mine\n").unwrap();
+    }
+    let id = SourceId::parse("vault").unwrap();
+    let path = dir.to_str().unwrap().to_owned();
+    lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    let sync = || {
+        let source = Some(id.clone());
+        let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, false, false);
+        let sync = Sync { source, all, pull, embed, dry_run, full, yes };
+        let Reply::Sync(reply) = lab.ask(Request::Sync(sync)).unwrap() else { panic!() };
+        reply.sources[0].clone()
+    };
+    assert_eq!(sync().added, 3);
+    lab.ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") })).unwrap();
+    fs::rename(dir.join("by-hand.md"), dir.join(".trash/by-hand.md")).unwrap();
+    assert_eq!(sync().removed, 1);
+    lab.clock.turn(73 * HOUR);
+    assert_eq!(lab.purge(), 2);
+    assert!(!dir.join(".trash/by-brain.md").exists(), "what brain sent there goes");
+    assert_eq!(fs::read(dir.join(".trash/by-hand.md")).unwrap(), b"mine\n");
+    // Nor is it taken for the former version of a page that is written anew.
+    fs::copy(dir.join("kept.md"), dir.join(".trash/kept.md")).unwrap();
+    let kept = PageRef { source: Some(id.clone()), ..page("kept") };
+    let put = Put { page: kept, content: "other\n".into(), origin: Origin::Stdin, allow_empty: false };
+    lab.ask(Request::Put(put)).unwrap();
+    assert!(fs::read_to_string(dir.join("kept.md")).unwrap().ends_with("other\n"));
+    assert_eq!(fs::read(dir.join(".trash/kept.md")).unwrap(), b"mine\n");
+}
+
+/// The watcher takes in a large removal in small parts.
+#[test]
+fn many_removals_in_small_parts_wait_for_a_word_too() {
+    let lab = Lab::new("2026-01-10T12:00:00Z");
+    let dir = lab.dir.path().join("notes");
+    fs::create_dir_all(&dir).unwrap();
+    let place = |n: usize| dir.join(format!("n{n}.md"));
+    for n in 0..60 {
+        fs::write(place(n), format!("note {n}\n")).unwrap();
+    }
+    let id = SourceId::parse("notes").unwrap();
+    let path = dir.to_str().unwrap().to_owned();
+    lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    let brain = lab.brain.as_ref().unwrap();
+    assert_eq!(brain.sync_paths(&id, std::slice::from_ref(&dir)).unwrap().added, 60);
+    let remove = |numbers: std::ops::Range<usize>| {
+        let places: Vec<_> = numbers.map(place).collect();
+        places.iter().for_each(|place| fs::remove_file(place).unwrap());
+        let report = brain.sync_paths(&id, &places).unwrap();
+        (report.removed, report.held_back)
+    };
+    assert_eq!(remove(0..15), (15, 0));
+    assert_eq!(remove(15..30), (0, 15));
+    lab.clock.turn(11 * 60 * 1000);
+    assert_eq!(remove(30..35), (5, 0), "much later is another matter");
 }
 
 #[test]

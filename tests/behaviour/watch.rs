@@ -1,6 +1,7 @@
 //! The watcher: what other programs save is in search, whatever their way of saving.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -97,6 +98,32 @@ fn directories_that_come_move_and_go_are_noticed() {
 }
 
 #[test]
+fn a_directory_that_comes_where_another_one_went_is_watched() {
+    let (home, daemon, notes) = watching();
+    let place = notes.join("a/deep");
+    let make = |word: &str| {
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join("page.md"), format!("{word}\n")).unwrap();
+    };
+    make("tuff");
+    wait_for(&home, "tuff", &["a/deep/page"]);
+    let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
+    let moved_away = || fs::rename(notes.join("a"), notes.join("b")).unwrap();
+    let removed = || fs::remove_dir_all(notes.join("a")).unwrap();
+    for (word, goes) in [("chert", &removed as &dyn Fn()), ("jasper", &moved_away)] {
+        // As a switch of branches: both have happened before the daemon can look.
+        kill_process(pid, Signal::STOP).unwrap();
+        goes();
+        make(word);
+        kill_process(pid, Signal::CONT).unwrap();
+        wait_for(&home, word, &["a/deep/page"]);
+        let later = format!("{word}later");
+        fs::write(place.join(format!("{later}.md")), format!("{later}\n")).unwrap();
+        wait_for(&home, &later, &[&format!("a/deep/{later}")]);
+    }
+}
+
+#[test]
 fn the_daemons_own_writes_cause_no_loop() {
     let (home, _daemon, notes) = watching();
     home.put("own/page", "peridotite one\n");
@@ -115,6 +142,48 @@ fn the_daemons_own_writes_cause_no_loop() {
         assert_eq!(history["versions"].as_array().unwrap().len(), 1, "{history}");
     }
     assert_eq!(fs::read(&files[2]).unwrap(), b"---\ntitle: Theirs\n---\nperidotite three\r\n");
+}
+
+#[test]
+fn a_directory_of_pages_that_lies_elsewhere_is_watched() {
+    let home = TestHome::new();
+    let elsewhere = home.outside().join("elsewhere");
+    fs::create_dir_all(home.path()).unwrap();
+    fs::create_dir_all(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, home.path().join("pages")).unwrap();
+    fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
+    let _daemon = home.daemon();
+    fs::write(elsewhere.join("one.md"), "diorite\n").unwrap();
+    wait_for(&home, "diorite", &["one"]);
+    fs::write(elsewhere.join("two.md"), "gabbro\n").unwrap();
+    wait_for(&home, "gabbro", &["two"]);
+}
+
+#[test]
+fn a_directory_that_may_not_be_read_keeps_nobody_from_watching_the_others() {
+    if rustix::process::geteuid().is_root() {
+        return brain_tests::skip("root may read everything");
+    }
+    let (home, _daemon, notes) = watching();
+    for name in ["a", "lost+found", "z"] {
+        fs::create_dir(notes.join(name)).unwrap();
+    }
+    fs::write(notes.join("z/one.md"), "dolerite\n").unwrap();
+    wait_for(&home, "dolerite", &["z/one"]);
+    let closed = notes.join("lost+found");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    // Adding another source makes the watcher begin anew.
+    let other = home.outside().join("other");
+    fs::create_dir(&other).unwrap();
+    home.json(["sources", "add", "other", "--path", other.to_str().unwrap()]);
+    for (name, word) in [("a", "breccia"), ("z", "phyllite")] {
+        fs::write(notes.join(name).join("page.md"), format!("{word}\n")).unwrap();
+        wait_for(&home, word, &[&format!("{name}/page")]);
+    }
+    // It is watched as soon as it may be.
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(closed.join("found.md"), "gypsum\n").unwrap();
+    wait_for(&home, "gypsum", &["lost+found/found"]);
 }
 
 #[test]

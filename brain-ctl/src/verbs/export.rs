@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Exit, ExportReply, Fault, FaultCode, Reply, Request};
 use clap::Args;
 
+use super::import::failure_lines;
 use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, bytes, clean, count},
+    output::{Outcome, Show, Text, bytes, count},
 };
 
 /// Arguments of `export`.
@@ -54,9 +55,6 @@ pub(super) fn full(path: &Path) -> Result<String, Fault> {
     })
 }
 
-/// Failures shown one by one; the rest are counted.
-const SHOWN: usize = 20;
-
 impl Show for ExportReply {
     fn text(&self, t: &mut Text) {
         t.line(&format!("wrote {} ({}) to {}", count(self.files, "page"), bytes(self.bytes), self.path));
@@ -72,13 +70,6 @@ impl Show for ExportReply {
     }
 
     fn failures(&self) -> Vec<String> {
-        let named = self.failed.iter().take(SHOWN);
-        let mut lines: Vec<String> =
-            named.map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason))).collect();
-        let more = self.failed_total.saturating_sub(lines.len() as u64);
-        if more > 0 {
-            lines.push(format!("and {} more; all with --json", count(more, "failure")));
-        }
-        lines
+        failure_lines(&self.failed, self.failed_total)
     }
 }

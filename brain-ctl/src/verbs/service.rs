@@ -171,7 +171,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     let (socket_text, service_text) = (unit::socket(&paths)?, unit::service(&paths)?);
     let before = files.ours(force, "look at it; to replace it: brain service install --force")?;
     if !context.no_start {
-        manager::require()?;
+        manager::require("write the files only: brain service install --no-start")?;
     }
     let socket_moved = look(&files.socket)? != Found::Ours(socket_text.clone());
     write(&files.socket, &socket_text)?;
@@ -214,10 +214,15 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
     }
     changed.status = "uninstalled";
     if !context.no_start {
-        manager::require()?;
+        let files_only = "remove the files only: brain service uninstall --no-start";
+        manager::require(files_only)?;
         let [socket_unit, service_unit] = manager::UNITS;
         changed.stopped = manager::state(service_unit)?.pid;
-        manager::order(&["disable", "--now", socket_unit, service_unit])?;
+        // It refuses, for example, when one of the two files is gone already.
+        manager::order(&["disable", "--now", socket_unit, service_unit]).map_err(|fault| {
+            let why = fault.hint.clone().unwrap_or_default();
+            fault.hint(format!("{why}; or {files_only}"))
+        })?;
     }
     for path in files.both() {
         match fs::remove_file(path) {
@@ -345,7 +350,7 @@ fn tell(context: &Context, files: &Files) -> Result<Outcome, Fault> {
             told.program = program.map(|program| program.trim_matches('"').to_owned());
         }
     }
-    manager::require()?;
+    manager::require("ask the daemon itself: brain status")?;
     let [socket, service] = manager::UNITS;
     let (socket, service) = (manager::state(socket)?, manager::state(service)?);
     told.status = match (service.active.as_str(), socket.active.as_str()) {

@@ -71,7 +71,7 @@ fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<
     };
     let mut none = true;
     for name in &names {
-        none = take(reader.named(source, name)?);
+        none = take(reader.named(source, name, MAX_CANDIDATES)?);
     }
     for name in names.iter().filter(|_| none) {
         take(reader.named_longer(source, name, MAX_CANDIDATES)?);

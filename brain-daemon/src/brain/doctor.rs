@@ -4,8 +4,9 @@
 //! Every hint is a command that exists.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, SourceId};
@@ -71,15 +72,23 @@ impl Brain {
             .map(|&(name, look)| {
                 let (answer, finding) = sync_channel(1);
                 let brain = Arc::clone(self);
-                std::thread::spawn(move || answer.send(look(&brain)));
-                (name, finding)
+                let thread = std::thread::Builder::new().name("doctor".into());
+                let started = thread.spawn(move || _ = answer.send(look(&brain)));
+                (name, started.map(|_| finding))
             })
             .collect();
         looking
             .into_iter()
-            .map(|(name, finding)| {
+            .map(|(name, started)| {
                 let left = until.saturating_duration_since(Instant::now());
-                check(name, finding.recv_timeout(left).ok(), deadline)
+                let found = match started {
+                    Ok(finding) => finding.recv_timeout(left).map_err(|e| match e {
+                        RecvTimeoutError::Timeout => format!("no answer within {deadline:?}"),
+                        RecvTimeoutError::Disconnected => "a defect in brain ended this check".into(),
+                    }),
+                    Err(error) => Err(format!("no thread for this check: {error}")),
+                };
+                check(name, found)
             })
             .collect()
     }
@@ -99,13 +108,21 @@ impl Brain {
     }
 }
 
-fn check(name: &str, finding: Option<Result<Finding, Fault>>, deadline: Duration) -> Check {
+/// A check's finding; or why there is none.
+fn check(name: &str, finding: Result<Result<Finding, Fault>, String>) -> Check {
     let (status, message, hint) = match finding {
-        Some(Ok(finding)) => finding,
-        Some(Err(fault)) => (CheckStatus::Fail, fault.message, fault.hint),
-        None => (CheckStatus::Fail, format!("no answer within {deadline:?}"), Some("brain status".into())),
+        Ok(Ok(finding)) => finding,
+        Ok(Err(fault)) => (CheckStatus::Fail, fault.message, fault.hint),
+        Err(why) => (CheckStatus::Fail, why, Some("brain status".into())),
     };
     Check { name: name.into(), status, message, hint }
+}
+
+/// A path as it is typed into a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 fn ok(message: impl Into<String>) -> Result<Finding, Fault> {
@@ -149,7 +166,7 @@ fn socket(brain: &Brain) -> Result<Finding, Fault> {
     if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {
         return fail(
             format!("{} has mode {mode:04o}: others can open it", path.display()),
-            format!("chmod 600 {}", path.display()),
+            format!("chmod 600 {}", quoted(&path)),
         );
     }
     ok(format!("{}, mode {mode:04o}", path.display()))
@@ -203,7 +220,7 @@ fn index(brain: &Brain) -> Result<Finding, Fault> {
     if docs != pages {
         return warn(
             format!("the index has {docs} pages, the store {pages}"),
-            format!("brain stop && rm -r {}", brain.home.index().display()),
+            format!("brain stop && rm -r {}", quoted(&brain.home.index())),
         );
     }
     let rebuilt =
@@ -268,7 +285,7 @@ fn disk(brain: &Brain) -> Result<Finding, Fault> {
     })?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let message = format!("{} MB free for {}", free / 1_000_000, brain.home.root().display());
-    let hint = format!("df -h {}", brain.home.root().display());
+    let hint = format!("df -h {}", quoted(brain.home.root()));
     if free < brain.config.store_min_free_mb() * 1_000_000 {
         fail(format!("{message}: writes are refused"), hint)
     } else if free < LOW_ROOM {
@@ -314,7 +331,7 @@ fn clock(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use crate::clock::SystemClock;
@@ -332,10 +349,13 @@ mod tests {
             ok("never")
         };
         let deadline = Duration::from_millis(200);
-        let checks = brain.examine(&[("slow", hangs), ("slower", hangs), ("clock", clock)], deadline);
+        let breaks: Look = |_| panic!("a defect");
+        let looks = [("slow", hangs), ("slower", hangs), ("broken", breaks), ("clock", clock)];
+        let checks = brain.examine(&looks, deadline);
         let states: Vec<_> = checks.iter().map(|c| (c.name.as_str(), c.status)).collect();
         let (fail, ok) = (CheckStatus::Fail, CheckStatus::Ok);
-        assert_eq!(states, [("slow", fail), ("slower", fail), ("clock", ok)]);
+        assert_eq!(states, [("slow", fail), ("slower", fail), ("broken", fail), ("clock", ok)]);
+        assert!(checks[2].message.contains("a defect in brain"), "{:?}", checks[2]);
         assert!(checks[0].message.contains("no answer within 200ms"), "{:?}", checks[0]);
         assert_eq!(checks[0].hint.as_deref(), Some("brain status"));
     }

@@ -81,6 +81,8 @@ pub struct Brain {
     stopping: AtomicBool,
     /// Held by the sync that is at work.
     syncing: Mutex<()>,
+    /// What the watcher has removed lately: source, when, how many pages.
+    removals: Mutex<Vec<(SourceId, i64, usize)>>,
 }
 
 impl Brain {
@@ -108,6 +110,7 @@ impl Brain {
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             syncing: Mutex::default(),
+            removals: Mutex::default(),
             home,
             config,
             clock,

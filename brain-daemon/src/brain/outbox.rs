@@ -12,7 +12,7 @@ use brain_protocol::{Fault, SourceId};
 use super::{Brain, preferred};
 use crate::files::{Outcome, Tree};
 use crate::page;
-use crate::store::{Content, FileState, PageRecord, Reader, StoreError, Visibility};
+use crate::store::{Content, FileRecord, FileState, PageRecord, Reader, StoreError, Visibility};
 
 const STRIPES: usize = 64;
 
@@ -139,17 +139,23 @@ impl Brain {
             FileState::Present => {
                 let content = reader.content(id).map_err(|e| other(&e))?;
                 let source = SourceId::parse(row.source.as_str()).map_err(|e| other(&e))?;
-                let synced = reader.file(&source, &row.path).map_err(|e| other(&e))?.is_some();
+                let known = reader.file(&source, &row.path).map_err(|e| other(&e))?;
+                // In a source's own `.trash` other programs keep things, too; a new page has nothing there.
+                let trashed = source.as_str() == SourceId::DEFAULT
+                    || known.as_ref().is_some_and(FileRecord::is_trashed);
+                let (synced, trashed) = (known.is_some(), trashed && !row.ours.is_empty());
                 drop(reader);
                 // Its author's own bytes (CRLF, a byte order mark) are better than ours.
                 match synced && tree.keep(&row.path, |bytes| says(bytes, &content)).map_err(|e| other(&e))? {
                     true => Ok(Outcome::Done),
-                    false => tree.put(
-                        &row.path,
-                        &page::file_text(&content.frontmatter, &content.body),
-                        &row.ours,
-                        id,
-                    ),
+                    false => {
+                        let text = page::file_text(&content.frontmatter, &content.body);
+                        let put = tree.put(&row.path, &text, &row.ours, id);
+                        if matches!(put, Ok(Outcome::Done)) && trashed {
+                            tree.untrash(&row.path, &text, &row.ours).map_err(|e| other(&e))?;
+                        }
+                        put
+                    }
                 }
             }
             FileState::Trashed => tree.trash(&row.path, &row.ours, strict),

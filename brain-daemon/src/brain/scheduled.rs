@@ -11,7 +11,7 @@ use brain_protocol::{Fault, FaultCode};
 
 use super::{Brain, Silent};
 use crate::clock::{parse_instant, rfc3339};
-use crate::store::{StoreError, store_id};
+use crate::store::{StoreError, store_id, sweep_unfinished};
 
 /// After a failure the next attempt comes this much later, in milliseconds, or at the next time that is due.
 const RETRY_MS: i64 = 10 * 60 * 1000;
@@ -79,6 +79,8 @@ impl Brain {
                 self.schedule.past().good = Some(at);
                 return Ok(None);
             }
+            // What a kill left of an earlier one has another name.
+            sweep_unfinished(&dir, |name| made_at(name).is_some());
             let target = dir.join(file_name(now));
             self.back_up_to(&target, &Silent)?;
             self.thin_out(&dir, &target);

@@ -73,8 +73,11 @@ struct Ended {
 
 impl Git<'_> {
     fn pull(&self) -> Result<Pulled, String> {
-        if self.answer(&["rev-parse", "--is-inside-work-tree"])?.as_deref() != Some("true") {
-            return Ok(Pulled::Skipped("not a git work tree".into()));
+        match self.answer(&["rev-parse", "--is-inside-work-tree"]) {
+            Ok(Some(yes)) if yes == "true" => {}
+            // A directory that is called .git, and is none.
+            Err(why) if why.contains("not a git repository") => return Ok(Pulled::Skipped(why)),
+            other => return other.map(|_| Pulled::Skipped("not a git work tree".into())),
         }
         // Somebody keeps their whole home directory in git, and brain's own pages are not in it.
         if !self.dir.join(".git").exists()

@@ -80,16 +80,23 @@ impl Tree {
                 return Err(error);
             }
         }
-        // A copy in the trash is what a restore came from; a crash may have left it beside the file. A new page has none.
-        let trashed = if ours.is_empty() { Vec::new() } else { self.trash_places(path) };
-        for trashed in trashed {
+        Ok(Outcome::Done)
+    }
+
+    /// After a restore: removes the copy in the trash that it came from. A crash may have left it beside the file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn untrash(&self, path: &str, text: &str, ours: &[[u8; 32]]) -> io::Result<()> {
+        let wanted = digest(text.as_bytes());
+        for trashed in self.trash_places(path) {
             if let Seen::File(found) = look(&trashed)?
                 && (ours.contains(&found) || found == wanted)
             {
                 fs::remove_file(&trashed)?;
             }
         }
-        Ok(Outcome::Done)
+        Ok(())
     }
 
     /// Whether the file at `path` is one that `same` accepts by its bytes. When there is none, such a one comes back from the
@@ -276,6 +283,7 @@ mod tests {
             fs::write(dir.path().join(place), "text").unwrap();
         }
         assert_eq!(tree.put("x.md", "text", &[digest(b"text")], 1).unwrap(), Outcome::Done);
+        tree.untrash("x.md", "text", &[digest(b"text")]).unwrap();
         assert!(tree.place("x.md").exists() && !dir.path().join(".trash/x.md").exists());
     }
 

@@ -18,7 +18,7 @@ const MAX_TAGS: usize = 1000;
 pub fn body_tags(body: &str) -> Vec<&str> {
     let (mut tags, mut seen) = (Vec::new(), HashSet::new());
     // No sign of a tag, no reason to read the page as markdown.
-    if !body.match_indices('#').any(|(at, _)| tag_at(body, at, 0).is_some()) {
+    if !body.match_indices('#').any(|(at, _)| tag_at(body, at, at).is_some()) {
         return tags;
     }
     let hidden = comments(body);
@@ -44,7 +44,7 @@ fn tag_at(text: &str, at: usize, start: usize) -> Option<&str> {
         None => true,
         Some(c) if c.is_whitespace() => true,
         // A quote, an emphasis or a piece of HTML ends there.
-        Some('>' | '*' | '_') => at == start || start == 0,
+        Some('>' | '*' | '_') => at == start,
         Some('=') => before.ends_with("=="),
         Some('~') => before.ends_with("~~"),
         Some(_) => false,
@@ -119,6 +119,8 @@ mod tests {
             "#/leading",
             "#-- #_",
             "#!shebang",
+            "a>#b 2*#c snake_#d",
+            "x\n\na>#b 2*#c snake_#d",
         ] {
             assert_eq!(body_tags(body), Vec::<&str>::new(), "{body}");
         }

@@ -5,8 +5,8 @@ use brain_protocol::{Slug, SourceId, WriteStatus};
 use redb::ReadableTable;
 
 use super::record::{
-    Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance, TimelineRecord,
-    VersionRecord, to_bytes,
+    Content, Derived, FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
+    TimelineRecord, VersionRecord, to_bytes,
 };
 use super::writer::ChangedPage;
 use super::{Draft, RECOVERY_MS, StoreError};
@@ -239,6 +239,7 @@ impl Draft<'_> {
             let record = super::draft::read::<PageRecord>(
                 self.pages.remove((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value),
             )?;
+            let known = self.sources.get(source.as_str())?.is_some();
             let content = self.content(id)?;
             self.contents.remove(id)?;
             self.derived.remove(id)?;
@@ -250,14 +251,22 @@ impl Draft<'_> {
                 self.seq += 1;
                 self.changes.insert(self.seq, id)?;
                 let ours = vec![page::file_hash(&content.frontmatter, &content.body)];
+                let file: Option<FileRecord> = super::draft::read(
+                    self.files
+                        .remove((source.as_str(), record.source_path.as_str()))?
+                        .as_ref()
+                        .map(redb::AccessGuard::value),
+                )?;
+                let sent = source == SourceId::DEFAULT
+                    || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
+                // Where the file did not get to the trash, it goes from its place; otherwise what stands there came later,
+                // or was never sent away, and is not ours.
+                let want = match self.outbox_row(id)? {
+                    Some(_) => Some(FileState::Purged),
+                    None => sent.then_some(FileState::TrashPurged),
+                };
                 // The files of a source that was removed are none of our business any more.
-                if self.sources.get(source.as_str())?.is_some() {
-                    // Where the file did not get to the trash, it goes from its place; otherwise what stands there came
-                    // later, or was never sent away, and is not ours.
-                    let want = match self.outbox_row(id)? {
-                        Some(_) => FileState::Purged,
-                        None => FileState::TrashPurged,
-                    };
+                if let Some(want) = want.filter(|_| known) {
                     self.ask_for_file(id, &source, &record.source_path, want, ours)?;
                 }
             }

@@ -45,10 +45,14 @@ impl Store {
         }
         sweep(target);
         let unfinished = Unfinished::new(target)?;
+        // Until it has its name: a sweep takes what nobody holds. Where there are no locks the maker's number has to do.
+        let _ = unfinished.file.try_lock();
         let from = self.snapshot()?;
         let room = || self.check_room_for(target);
         let rows = Copy { from: &from, place: target, heard, room: &room }.run(&unfinished, now)?;
         drop(from);
+        // redb gave the lock back; reading wants to share it.
+        let _ = unfinished.file.try_lock_shared();
         let sound = verify(&unfinished.path, &|done, _| heard(rows + done, 2 * rows))
             .map_err(|e| renamed(e, &unfinished.path, target))?;
         if sound.rows != rows {
@@ -252,30 +256,37 @@ impl Drop for Unfinished {
 
 /// Removes what copies to `target` left that were killed: ours by name, and in nobody's hands.
 pub(super) fn sweep(target: &Path) {
-    let (Some(dir), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str())) else {
-        return;
-    };
-    let begins = format!(".{name}.");
+    if let (Some(dir), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str())) {
+        sweep_unfinished(dir, |of| of == name);
+    }
+}
+
+/// Removes from `dir` what killed copies left whose file was to have a name that `is_ours` accepts.
+pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let found = entry.file_name();
-        let Some(rest) = found.to_str().and_then(|f| f.strip_prefix(&begins)?.strip_suffix(UNFINISHED))
-        else {
+        let Some(maker) = entry.file_name().to_str().and_then(|found| maker(found, &is_ours)) else {
             continue;
         };
-        let number =
-            |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i32>().ok())?;
-        let maker = rest.split_once('-').and_then(|(pid, n)| number(n).and(number(pid)));
-        let lives = |pid| {
-            rustix::process::Pid::from_raw(pid)
-                .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
-        };
-        // Whoever writes one holds its lock.
-        if maker.is_some_and(|pid| !lives(pid))
-            && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
-        {
-            let _ = fs::remove_file(entry.path());
+        // In a container every daemon has the same number: the lock tells whether it is this one that writes.
+        let away = maker == std::process::id().cast_signed()
+            || rustix::process::Pid::from_raw(maker)
+                .is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH));
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if away && is_file && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            match fs::remove_file(entry.path()) {
+                Ok(()) => tracing::info!(file = %entry.path().display(), "unfinished copy removed"),
+                Err(error) => tracing::warn!(%error, file = %entry.path().display(), "unfinished copy stays"),
+            }
         }
     }
+}
+
+/// The number of the process that made the unfinished copy `found`, if that is one of a file that `is_ours` accepts.
+fn maker(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
+    let (name, numbers) = found.strip_prefix('.')?.strip_suffix(UNFINISHED)?.rsplit_once('.')?;
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i32>().ok())?;
+    let (pid, n) = numbers.split_once('-')?;
+    is_ours(name).then(|| number(n).and(number(pid)))?
 }
 
 /// Whether two places are on one disk.

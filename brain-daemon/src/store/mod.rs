@@ -22,6 +22,9 @@ mod read;
 mod record;
 mod restore;
 mod sources;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod sources_tests;
 mod tables;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -30,6 +33,7 @@ mod verify;
 mod writer;
 
 pub use apply::{Applied, FilePlan, NewPage};
+pub use backup::sweep_unfinished;
 pub use draft::Draft;
 pub use error::StoreError;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};

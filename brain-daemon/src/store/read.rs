@@ -367,7 +367,8 @@ impl Reader {
             }
         }
         for name in link.names() {
-            let mut answering = self.named(own_source, &name)?;
+            // Two are enough to know that it is not one.
+            let mut answering = self.named(own_source, &name, 2)?;
             match (answering.pop(), answering.is_empty()) {
                 (Some(one), true) => return Ok(Resolution::Page(Box::new(one))),
                 (Some(_), false) => return Ok(Resolution::Ambiguous),
@@ -377,14 +378,18 @@ impl Reader {
         Ok(Resolution::Missing)
     }
 
-    /// The active pages of a source that have this normalised name as file name or alias.
+    /// Up to `limit` active pages of a source that have this normalised name as file name or alias.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn named(&self, source: &SourceId, name: &str) -> Result<Vec<Found>, StoreError> {
+    pub fn named(&self, source: &SourceId, name: &str, limit: usize) -> Result<Vec<Found>, StoreError> {
         let mut out = Vec::new();
-        for id in self.ids_under(t::NAMES, source.as_str(), name)? {
-            out.extend(self.by_id(id)?);
+        let source = source.as_str();
+        for row in self.table(t::NAMES)?.range((source, name, 0)..=(source, name, u64::MAX))? {
+            if out.len() == limit {
+                break;
+            }
+            out.extend(self.by_id(row?.0.value().2)?);
         }
         Ok(out)
     }

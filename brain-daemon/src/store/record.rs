@@ -169,6 +169,22 @@ pub struct FileRecord {
     pub problem: Option<String>,
 }
 
+impl FileRecord {
+    /// No file's `ctime_ns`: brain itself has sent the file to the trash.
+    const IN_TRASH: i64 = -1;
+
+    /// The same for a file that brain sends to the trash.
+    pub(super) fn trashed(self) -> Self {
+        Self { mtime_ns: 0, ctime_ns: Self::IN_TRASH, ..self }
+    }
+
+    /// Whether brain has sent the file to the trash. Otherwise what lies there is its author's.
+    #[must_use]
+    pub fn is_trashed(&self) -> bool {
+        (self.mtime_ns, self.ctime_ns) == (0, Self::IN_TRASH)
+    }
+}
+
 /// A page whose file may not yet be as the store says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxRow {

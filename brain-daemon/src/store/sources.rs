@@ -8,6 +8,7 @@ use super::draft::read;
 use super::record::{FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, to_bytes};
 use super::writer::ChangedPage;
 use super::{Draft, StoreError};
+use crate::page::file_hash;
 
 impl Draft<'_> {
     /// The source, if it is registered.
@@ -240,7 +241,27 @@ impl Draft<'_> {
         record: PageRecord,
         now: i64,
     ) -> Result<PageRecord, StoreError> {
-        self.hide(source, slug, record, now, Some(FileState::Trashed))
+        let record = self.hide(source, slug, record, now, Some(FileState::Trashed))?;
+        if source.as_str() != SourceId::DEFAULT {
+            self.note_trashed(source, &record)?;
+        }
+        Ok(record)
+    }
+
+    /// Notes that the page's file goes to the trash: there the purge may remove it. Other programs have a `.trash` in the
+    /// directories of sources, too.
+    fn note_trashed(&mut self, source: &SourceId, record: &PageRecord) -> Result<(), StoreError> {
+        let known = self.file(source, &record.source_path)?.filter(|file| file.page == Some(record.id));
+        let file = match known {
+            Some(file) => file,
+            None => {
+                let content = self.content(record.id)?;
+                let digest = file_hash(&content.frontmatter, &content.body);
+                let (page, seq) = (Some(record.id), record.seq);
+                FileRecord { size: 0, mtime_ns: 0, ctime_ns: 0, digest, page, seq, problem: None }
+            }
+        };
+        self.put_file(source, &record.source_path, &file.trashed())
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use brain_protocol::SourceId;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -23,13 +24,23 @@ const QUIET: Duration = Duration::from_millis(150);
 const LONGEST: Duration = Duration::from_millis(800);
 /// With more places than this the whole source is looked through.
 const MANY: usize = 2000;
-/// A source that cannot be watched is looked through this often, and tried again.
+/// After a failure the sources are looked through, and what could not be watched is tried again, after this time.
 const RESCAN: Duration = Duration::from_secs(60);
 
 type Heard = notify::Result<Event>;
 
 /// Watches the sources until `stop` is cancelled.
+///
+/// On a thread of its own: it asks for directories, which on a disk of the network may not answer.
 pub async fn watch(brain: Arc<Brain>, stop: CancellationToken) {
+    let runtime = Handle::current();
+    let watching = tokio::task::spawn_blocking(move || runtime.block_on(listen(brain, stop)));
+    if watching.await.is_err() {
+        tracing::error!("the watcher ended in a defect");
+    }
+}
+
+async fn listen(brain: Arc<Brain>, stop: CancellationToken) {
     let mut changed = brain.sources_changed();
     loop {
         changed.mark_unchanged();
@@ -49,8 +60,12 @@ pub async fn watch(brain: Arc<Brain>, stop: CancellationToken) {
                     watch.tell(&brain);
                     let brain = Arc::clone(&brain);
                     let round = tokio::task::spawn_blocking(move || sync(&brain, work));
-                    if round.await.is_err() {
-                        tracing::error!("a round of the watcher ended in a defect");
+                    let all = round.await.unwrap_or_else(|error| {
+                        tracing::error!(%error, "a round of the watcher ended in a defect");
+                        false
+                    });
+                    if !all {
+                        watch.rescan_at.get_or_insert(Instant::now() + RESCAN);
                     }
                 }
                 () = sleep_until(watch.rescan_at.unwrap_or_else(Instant::now)), if watch.rescan_at.is_some() => break,
@@ -59,8 +74,9 @@ pub async fn watch(brain: Arc<Brain>, stop: CancellationToken) {
     }
 }
 
-/// Lets the brain look at the places where something happened.
-fn sync(brain: &Brain, work: Vec<(SourceId, Vec<PathBuf>)>) {
+/// Lets the brain look at the places where something happened; whether it could.
+fn sync(brain: &Brain, work: Vec<(SourceId, Vec<PathBuf>)>) -> bool {
+    let mut all = true;
     for (source, paths) in work {
         match brain.sync_paths(&source, &paths) {
             Ok(report) if report.status == "done" => {
@@ -73,9 +89,13 @@ fn sync(brain: &Brain, work: Vec<(SourceId, Vec<PathBuf>)>) {
                 tracing::warn!(%source, status = report.status, problem = report.problem, failed = report.failed_total,
                     held_back = report.held_back, first, "watched changes were not all taken in");
             }
-            Err(fault) => tracing::warn!(%source, %fault, "watched changes were not taken in"),
+            Err(fault) => {
+                tracing::warn!(%source, %fault, "watched changes were not taken in; trying again");
+                all = false;
+            }
         }
     }
+    all
 }
 
 /// A source's directory and what has happened in it.
@@ -95,6 +115,11 @@ struct Watch {
     first: Option<Instant>,
     last: Instant,
     rescan_at: Option<Instant>,
+}
+
+/// Whether a directory may not be read. It hides nothing that a sync would see, and when its mode changes it is looked at anew.
+fn is_forbidden(error: &notify::Error) -> bool {
+    matches!(&error.kind, notify::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 impl Watch {
@@ -131,8 +156,10 @@ impl Watch {
     fn add(&mut self, number: usize, dir: &Path) {
         let hidden =
             |e: &walkdir::DirEntry| e.depth() > 0 && e.file_name().as_encoded_bytes().starts_with(b".");
-        let walk =
-            walkdir::WalkDir::new(dir).into_iter().filter_entry(|e| !hidden(e) && e.file_type().is_dir());
+        // Only the source's own directory may be reached by a link, as for a sync.
+        let root = |e: &walkdir::DirEntry| e.depth() == 0 && e.path().is_dir();
+        let is_dir = |e: &walkdir::DirEntry| e.file_type().is_dir() || root(e);
+        let walk = walkdir::WalkDir::new(dir).into_iter().filter_entry(|e| !hidden(e) && is_dir(e));
         for entry in walk {
             let entry = match entry {
                 Ok(entry) => entry,
@@ -144,6 +171,7 @@ impl Watch {
             match watcher.watch(entry.path(), RecursiveMode::NonRecursive) {
                 Ok(()) => _ = self.dirs.insert(entry.path().to_owned(), number),
                 Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => {}
+                Err(error) if entry.depth() > 0 && is_forbidden(&error) => {}
                 Err(error) => return self.fail(&format!("{}: {error}", entry.path().display())),
             }
         }
@@ -212,14 +240,15 @@ impl Watch {
         }
         let is_dir = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
         match (known, is_dir) {
-            (None, true) => self.add(number, &path),
+            // A known one may be another directory by now, which came where the first one went: nobody watches that yet.
+            (_, true) => self.add(number, &path),
             (Some(_), false) => {
                 self.dirs.retain(|dir, _| !dir.starts_with(&path));
                 if path == self.places[number].root {
                     self.fail(&format!("{} is gone", path.display()));
                 }
             }
-            (Some(_), true) | (None, false) => {}
+            (None, false) => {}
         }
         if known.is_some() || is_dir || is_markdown(&path) {
             self.touch(number, path);

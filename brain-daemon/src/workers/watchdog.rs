@@ -145,7 +145,9 @@ mod tests {
             });
             holding.recv().unwrap();
             // One answer may still be on its way.
-            sleep(Duration::from_millis(50)).await;
+            while pings(&count, Duration::from_millis(50)).await != 0 {
+                assert!(std::time::Instant::now() < patience, "it hangs");
+            }
             assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "it hangs");
             drop(release);
             holder.join().unwrap();
@@ -154,7 +156,9 @@ mod tests {
             assert!(std::time::Instant::now() < patience, "it answers again");
         }
         broken.store(1, Ordering::SeqCst);
-        sleep(Duration::from_millis(50)).await;
+        while pings(&count, Duration::from_millis(50)).await != 0 {
+            assert!(std::time::Instant::now() < patience, "every look is a defect");
+        }
         assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "every look is a defect");
         stop.cancel();
         worker.await.unwrap();

@@ -26,11 +26,11 @@ pub(super) struct State {
     pub(super) said: String,
 }
 
-/// Makes sure that there is a manager to talk to.
+/// Makes sure that there is a manager to talk to. `without` is what can be done when there is none.
 ///
 /// # Errors
 /// Why there is none, and how to get one.
-pub(super) fn require() -> Result<(), Fault> {
+pub(super) fn require(without: &str) -> Result<(), Fault> {
     let (done, _, said) = run(&["show-environment"])?;
     if done {
         return Ok(());
@@ -41,7 +41,8 @@ pub(super) fn require() -> Result<(), Fault> {
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         hint.push_str("; then: export XDG_RUNTIME_DIR=/run/user/$(id -u)");
     }
-    hint.push_str("; or write the files only: brain service install --no-start");
+    hint.push_str("; or ");
+    hint.push_str(without);
     Err(Fault::new(FaultCode::Unreachable, format!("no systemd manager answers for this user: {said}"))
         .hint(hint))
 }

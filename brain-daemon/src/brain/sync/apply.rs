@@ -27,12 +27,14 @@ impl Brain {
         }
     }
 
-    /// Lets pages follow their files; gives back those that may not.
+    /// Lets pages follow their files; gives back those that may not. `go_on` is asked before each batch, with the number of
+    /// moves that were looked at.
     pub(super) fn follow(
         &self,
         ground: &Ground,
         moves: Vec<Move>,
         dry_run: bool,
+        go_on: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<Vec<Move>, Fault> {
         if dry_run {
             let reader = self.store.read(Visibility::All)?;
@@ -46,7 +48,8 @@ impl Brain {
             })?);
         }
         let mut left = Vec::new();
-        for batch in moves.chunks(BATCH) {
+        for (n, batch) in moves.chunks(BATCH).enumerate() {
+            go_on((n * BATCH) as u64)?;
             let (ground, batch) = (ground.clone(), batch.to_vec());
             left.extend(self.store.write(move |draft| {
                 ground.check(draft)?;
@@ -99,10 +102,16 @@ impl Brain {
     }
 
     /// Soft-deletes pages whose files are gone; how many there were.
-    pub(super) fn give_up(&self, ground: &Ground, missing: &[Missing]) -> Result<u64, Fault> {
+    pub(super) fn give_up(
+        &self,
+        ground: &Ground,
+        missing: &[Missing],
+        go_on: &dyn Fn() -> Result<(), Fault>,
+    ) -> Result<u64, Fault> {
         let now = self.clock.now();
         let mut removed = 0;
         for batch in missing.chunks(BATCH) {
+            go_on()?;
             let (ground, batch) = (ground.clone(), batch.to_vec());
             removed += self.store.write(move |draft| {
                 ground.check(draft)?;

@@ -8,6 +8,9 @@ use super::read::ToRead;
 use crate::files::{Found, Stat};
 use crate::store::{FileRecord, PageRecord, Reader, StoreError};
 
+/// How many files that meet on one slug are named beside each of them.
+const MAX_OTHERS: usize = 5;
+
 /// What the store knows of the files of a source, or of a part of it.
 #[derive(Default)]
 pub(super) struct Known {
@@ -139,11 +142,15 @@ fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
 /// The slug for a file without a page, unless other such files would have it, too.
 fn new_slug(path: &str, by_slug: &HashMap<Slug, Vec<&str>>) -> Result<Slug, (Option<Slug>, String)> {
     let slug = Slug::from_path(path).map_err(|e| (None, e.to_string()))?;
-    let others: Vec<&str> =
-        by_slug.get(&slug).into_iter().flatten().copied().filter(|other| *other != path).collect();
+    let all = by_slug.get(&slug).map_or(&[][..], Vec::as_slice);
+    let others: Vec<&str> = all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
     if others.is_empty() {
         return Ok(slug);
     }
-    let reason = format!("it would have the slug \"{slug}\", and so would {}", others.join(", "));
+    let more = match all.len().saturating_sub(others.len() + 1) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let reason = format!("it would have the slug \"{slug}\", and so would {}{more}", others.join(", "));
     Err((Some(slug), reason))
 }

@@ -14,7 +14,7 @@ mod tally;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{MutexGuard, TryLockError};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
@@ -33,6 +33,8 @@ use tally::Tally;
 const MANY: usize = 20;
 /// more percent of a source than this, do not go without the user's word.
 const MANY_PERCENT: usize = 30;
+/// Removals that the watcher sees within this time count together, in milliseconds: it takes in a large removal in small parts.
+const TOGETHER_MS: i64 = 10 * 60 * 1000;
 /// How often somebody who waits for a turn looks again.
 const TURN: Duration = Duration::from_millis(50);
 
@@ -43,6 +45,8 @@ struct Wish<'a> {
     dry_run: bool,
     full: bool,
     yes: bool,
+    /// Nobody asked for it: the watcher noticed something.
+    watched: bool,
     /// Only files at or below these paths; everything when one is empty.
     scope: &'a [String],
 }
@@ -78,6 +82,7 @@ impl Brain {
             dry_run: request.dry_run,
             full: request.full,
             yes: request.yes,
+            watched: false,
             scope: &[String::new()],
         };
         let mut sources = Vec::with_capacity(chosen.len());
@@ -108,7 +113,8 @@ impl Brain {
             return Err(Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`"));
         };
         let scope = scope(&self.source_dir(&record), paths);
-        let wish = Wish { pull: false, dry_run: false, full: false, yes: false, scope: &scope };
+        let wish =
+            Wish { pull: false, dry_run: false, full: false, yes: false, watched: true, scope: &scope };
         self.sync_source(&id, &record, wish, &Silent)
     }
 
@@ -167,11 +173,12 @@ impl Brain {
         let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
         let mut missing = missing(&reader, &ground, &plan.missing)?;
         let since = record.synced.as_ref().map_or(0, |mark| mark.at);
-        let moves = renames::find(&reader, &ground, &known, &missing, &to_read, since)?;
+        let total = tally.out.files;
+        let goes_on = || progress.at(done, total) && !self.is_stopping();
+        let moves = renames::find(&reader, &ground, &known, &missing, &to_read, since, &goes_on)?;
         let pages = if missing.is_empty() { 0 } else { active_pages(&reader, id)? };
         drop(reader);
 
-        let total = tally.out.files;
         let go_on = |done: u64| {
             if progress.at(done, total) && !self.is_stopping() {
                 return Ok(());
@@ -182,16 +189,19 @@ impl Brain {
         };
         go_on(done)?;
         let all: Vec<(u64, String)> = moves.iter().map(|m| (m.record.id, m.path.clone())).collect();
-        let left = self.follow(&ground, moves, wish.dry_run)?;
-        let followed: HashSet<(u64, String)> =
-            all.into_iter().filter(|(page, _)| !left.iter().any(|still| still.record.id == *page)).collect();
-        tally.out.renamed = followed.len() as u64;
+        let left: HashSet<u64> = self
+            .follow(&ground, moves, wish.dry_run, &|moved| go_on(done + moved))?
+            .into_iter()
+            .map(|still| still.record.id)
+            .collect();
+        let (moved, taken): (HashSet<u64>, HashSet<String>) =
+            all.into_iter().filter(|(page, _)| !left.contains(page)).unzip();
+        tally.out.renamed = moved.len() as u64;
         done += tally.out.renamed;
-        for page in missing.extract_if(.., |page| followed.iter().any(|(moved, _)| *moved == page.record.id))
-        {
+        for page in missing.extract_if(.., |page| moved.contains(&page.record.id)) {
             ground.freed.extend(wish.dry_run.then_some(page.slug));
         }
-        for file in to_read.extract_if(.., |file| followed.iter().any(|(_, path)| *path == file.path)) {
+        for file in to_read.extract_if(.., |file| taken.contains(&file.path)) {
             claimed.remove(&file.slug);
         }
 
@@ -208,15 +218,21 @@ impl Brain {
             },
         )?;
 
-        // A page whose slug another file has now is that file's, or waits until it can be.
-        missing.retain(|page| !claimed.contains(&page.slug));
-        if missing.len() > MANY && missing.len() * 100 > pages * MANY_PERCENT && !wish.yes {
+        // A page whose slug another file has now is that file's, or waits until it can be. And what was away for a moment
+        // only, as when an editor saves, was never gone.
+        missing.retain(|page| !claimed.contains(&page.slug) && !ground.has_file(&page.record.source_path));
+        let lately = if wish.watched { self.removed_lately(id) } else { 0 };
+        let (gone, all) = (missing.len() + lately, pages + lately);
+        if !missing.is_empty() && gone > MANY && gone * 100 > all * MANY_PERCENT && !wish.yes {
             tally.out.held_back = missing.len() as u64;
         } else if wish.dry_run {
             tally.out.removed = missing.len() as u64;
         } else {
-            go_on(done)?;
-            tally.out.removed = self.give_up(&ground, &missing)?;
+            tally.out.removed = self.give_up(&ground, &missing, &|| go_on(done))?;
+            if wish.watched && tally.out.removed > 0 {
+                let removal = (id.clone(), self.clock.now(), tally.out.removed as usize);
+                self.removals.lock().unwrap_or_else(PoisonError::into_inner).push(removal);
+            }
         }
         progress.at(total, total);
         let stale = plan.stale;
@@ -230,6 +246,14 @@ impl Brain {
             self.forget_failures();
         }
         Ok(out)
+    }
+
+    /// How many pages of the source the watcher has removed lately.
+    fn removed_lately(&self, source: &SourceId) -> usize {
+        let since = self.clock.now() - TOGETHER_MS;
+        let mut removals = self.removals.lock().unwrap_or_else(PoisonError::into_inner);
+        removals.retain(|(_, at, _)| *at > since);
+        removals.iter().filter(|(of, _, _)| of == source).map(|(_, _, pages)| pages).sum()
     }
 
     fn pull(&self, root: &Path, wish: Wish<'_>, progress: &dyn Progress) -> Pull {

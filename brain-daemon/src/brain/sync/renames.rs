@@ -36,7 +36,7 @@ struct Named<'a> {
 }
 
 /// The renames among what is missing and what is new. `since` is when the last whole sync ended: what came after it may be
-/// a part of this one, which was cut short.
+/// a part of this one, which was cut short. When `goes_on` says no, nothing more is read: what is found then is of no use.
 pub(super) fn find(
     reader: &Reader,
     ground: &Ground,
@@ -44,6 +44,7 @@ pub(super) fn find(
     missing: &[Missing],
     to_read: &[ToRead],
     since: i64,
+    goes_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Move>, StoreError> {
     let new: Vec<&ToRead> = to_read.iter().filter(|file| !file.known).collect();
     if missing.is_empty() || new.is_empty() {
@@ -70,6 +71,9 @@ pub(super) fn find(
     }
     let new: Vec<&ToRead> = new.into_iter().filter(|file| sizes.contains(&file.size)).collect();
     let seen = on_all_cores(&new, |file| {
+        if !goes_on() {
+            return None;
+        }
         look(&ground.root.join(&file.path)).ok().flatten().map(|seen| (seen.stat, seen.racy, seen.digest()))
     });
     let found: Vec<_> = new.into_iter().zip(seen).filter_map(|(file, seen)| Some((file, seen?))).collect();
@@ -124,7 +128,8 @@ fn pairs(gone: &[Named<'_>], new: &[Named<'_>], earlier: &[Named<'_>]) -> Vec<(u
     for (i, file) in gone.iter().enumerate() {
         for digest in &file.digests {
             let (gone, _) = by_digest.entry(*digest).or_default();
-            if !gone.contains(&i) {
+            // A page may have the same digest twice.
+            if gone.last() != Some(&i) {
                 gone.push(i);
             }
         }
@@ -134,12 +139,17 @@ fn pairs(gone: &[Named<'_>], new: &[Named<'_>], earlier: &[Named<'_>]) -> Vec<(u
             by_digest.entry(*digest).or_default().1.push(i);
         }
     }
+    let mut rests: HashMap<Hash, HashSet<&str>> = HashMap::new();
+    for file in earlier {
+        for digest in &file.digests {
+            rests.entry(*digest).or_default().insert(name(file.path));
+        }
+    }
     let mut paired = Vec::new();
-    let mut used = HashSet::new();
+    let (mut used, mut met) = (HashSet::new(), HashSet::new());
     for (digest, (mut from, mut to)) in by_digest {
         from.retain(|i| !used.contains(i));
-        let rest: Vec<&str> =
-            earlier.iter().filter(|file| file.digests.contains(&digest)).map(|file| file.path).collect();
+        let rest = rests.remove(&digest).unwrap_or_default();
         // How often a name is on each side, and where.
         let mut names: HashMap<&str, [Vec<usize>; 2]> = HashMap::new();
         for &i in &from {
@@ -148,23 +158,24 @@ fn pairs(gone: &[Named<'_>], new: &[Named<'_>], earlier: &[Named<'_>]) -> Vec<(u
         for &i in &to {
             names.entry(name(new[i].path)).or_default()[1].push(i);
         }
-        let also = |wanted: &str| rest.iter().any(|path| name(path) == wanted);
         let mut found: Vec<(usize, usize)> = names
             .iter()
-            .filter(|(name, _)| !also(name))
+            .filter(|(name, _)| !rest.contains(**name))
             .filter_map(|(_, sides)| match sides {
                 [a, b] if a.len() == 1 && b.len() == 1 => Some((a[0], b[0])),
                 _ => None,
             })
             .collect();
-        from.retain(|i| !found.iter().any(|(a, _)| a == i));
-        to.retain(|i| !found.iter().any(|(_, b)| b == i));
+        used.extend(found.iter().map(|(from, _)| *from));
+        met.extend(found.iter().map(|(_, to)| *to));
+        from.retain(|i| !used.contains(i));
+        to.retain(|i| !met.contains(i));
         if let ([from], [to]) = (from.as_slice(), to.as_slice())
             && rest.is_empty()
         {
             found.push((*from, *to));
+            used.insert(*from);
         }
-        used.extend(found.iter().map(|(from, _)| *from));
         paired.extend(found);
     }
     paired.sort_unstable();

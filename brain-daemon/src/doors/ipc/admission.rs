@@ -86,6 +86,13 @@ impl Group {
         if meta.gid() != self.id {
             return Err(format!("{place} belongs to group {}", meta.gid()));
         }
+        // An owner opens it without being a member. Root and the daemon's own user come in anyway.
+        if ![0, rustix::process::geteuid().as_raw()].contains(&meta.uid()) {
+            return Err(format!(
+                "{place} belongs to user {}, who need not be a member (no SocketUser=)",
+                meta.uid()
+            ));
+        }
         if meta.mode() & 0o002 != 0 {
             return Err(format!("{place} has mode {:04o}: everybody can open it", meta.mode() & 0o777));
         }

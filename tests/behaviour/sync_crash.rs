@@ -1,0 +1,193 @@
+//! SIGKILL at random moments of a sync: the next one ends where an undisturbed one would have.
+//!
+//! `BRAIN_CRASH_ROUNDS` says how many times (4, of 400 files; any other number is of 2000 files), and `BRAIN_CRASH_SEED` repeats
+//! the choices of a run that failed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Get, List, PageRef, Reply, Request, Sort};
+use brain_tests::TestHome;
+
+use crate::crash::{Dice, Run, settle};
+use crate::sync::write;
+use crate::sync_faults::{ask_sync, notes_id};
+
+/// A run of the default number of rounds ends after this, however slow the machine is.
+const ENOUGH: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_sync_that_is_killed_ends_where_an_undisturbed_one_does() {
+    let run = Run::new(4);
+    let (mut vault, mut dice) = (Vault::new(if run.is_default { 400 } else { 2000 }), run.dice());
+    let (home, twin) = (TestHome::new(), TestHome::new());
+    let mut calm = twin.daemon();
+    for home in [&home, &twin] {
+        // The same directory for both.
+        let _daemon = (home.path() != twin.path()).then(|| home.daemon());
+        home.json(["sources", "add", "notes", "--path", vault.dir.to_str().unwrap()]);
+    }
+    let mut usual = Duration::from_millis(300);
+    let (mut kills, mut cut_short, mut rounds) = (0, 0, 0);
+    while kills < run.rounds.max(1) {
+        if run.is_default && run.began.elapsed() > ENOUGH {
+            break;
+        }
+        vault.change(&mut dice);
+        rounds += 1;
+        for _ in 0..=dice.below(4) {
+            let daemon = home.daemon();
+            let moment = Duration::from_micros(dice.below(usual.as_micros() as u64));
+            std::thread::scope(|scope| {
+                let sync = scope.spawn(|| ask_sync(&mut home.connect()?, false));
+                std::thread::sleep(moment);
+                daemon.kill();
+                cut_short += usize::from(sync.join().expect("the sync found no fault").is_none());
+            });
+            kills += 1;
+        }
+        let daemon = home.daemon();
+        settle(&home);
+        ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        let began = Instant::now();
+        let report = ask_sync(&mut twin.connect().unwrap(), false).expect("the daemon answers");
+        usual = began.elapsed().max(Duration::from_millis(50));
+        assert_eq!((report.failed_total, report.held_back), (0, 0), "{report:?}");
+        assert_eq!(state(&home, false), state(&twin, false), "round {rounds}: the pages");
+        assert_eq!(state(&home, true), state(&twin, true), "round {rounds}: the deleted ones");
+        let again = ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        assert_eq!(again.unchanged, again.files, "{again:?}");
+        assert_eq!(vault.bytes(), vault.expected(), "no file was touched");
+        // Half of the rounds go on from a daemon that was killed at rest.
+        match dice.one_in(2) {
+            true => daemon.kill(),
+            false => _ = daemon.terminate(),
+        }
+    }
+    assert!(calm.is_running());
+    run.tell(&format!(
+        "syncs of {} files: {kills} kills, {cut_short} cut short, {rounds} rounds, {:.0?}",
+        vault.files.len(),
+        run.began.elapsed()
+    ));
+}
+
+/// Slugs with their text and their history.
+fn state(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
+    let mut client = home.connect().expect("the daemon answers");
+    let (mut out, mut after) = (BTreeMap::new(), None);
+    loop {
+        let list = List {
+            source: Some(notes_id()),
+            deleted,
+            sort: if deleted { Sort::Updated } else { Sort::Slug },
+            limit: 1000,
+            after,
+            ..List::default()
+        };
+        let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
+        for row in pages.pages {
+            let page = PageRef { source: Some(notes_id()), slug: row.slug.clone() };
+            let text = match deleted {
+                true => String::new(),
+                false => match client.ask(&Request::Get(Get { page: page.clone(), version: None })) {
+                    Ok(Reply::Page(page)) => page.content,
+                    other => panic!("{}: {other:?}", row.slug),
+                },
+            };
+            let history = match deleted {
+                true => Vec::new(),
+                false => match client.ask(&Request::History(page)) {
+                    Ok(Reply::History(history)) => {
+                        history.versions.into_iter().map(|version| version.content_hash).collect()
+                    }
+                    other => panic!("{}: {other:?}", row.slug),
+                },
+            };
+            out.insert(row.slug.to_string(), (text, history));
+        }
+        after = pages.next;
+        if after.is_none() {
+            return out;
+        }
+    }
+}
+
+/// A directory of notes that somebody works in.
+struct Vault {
+    _keep: tempfile::TempDir,
+    dir: PathBuf,
+    size: usize,
+    files: BTreeMap<String, String>,
+    number: usize,
+}
+
+impl Vault {
+    fn new(size: usize) -> Self {
+        let keep = tempfile::Builder::new().prefix("vault").tempdir().unwrap();
+        let dir = keep.path().join("notes");
+        fs::create_dir_all(&dir).unwrap();
+        Self { _keep: keep, dir, size, files: BTreeMap::new(), number: 0 }
+    }
+
+    /// A day's work: files come, change, go, and get other names.
+    fn change(&mut self, dice: &mut Dice) {
+        for path in self.files.keys().cloned().collect::<Vec<_>>() {
+            match dice.below(10) {
+                0 => self.write(&path, dice),
+                1 => self.remove(&path),
+                2 => {
+                    let to = self.name(dice);
+                    let text = self.files[&path].clone();
+                    self.remove(&path);
+                    self.put(&to, text);
+                }
+                _ => {}
+            }
+        }
+        while self.files.len() < self.size {
+            let path = self.name(dice);
+            self.write(&path, dice);
+        }
+    }
+
+    fn name(&mut self, dice: &mut Dice) -> String {
+        self.number += 1;
+        format!("Group {}/Note {}.md", dice.below(9), self.number)
+    }
+
+    fn write(&mut self, path: &str, dice: &mut Dice) {
+        self.number += 1;
+        // Some say the same, so that no rename can be told for sure.
+        let text = match dice.one_in(10) {
+            true => format!("Template {}.\n", dice.below(5)),
+            false => format!(
+                "---\ntitle: Note {}\n---\nThe text {}. {}\n",
+                self.number,
+                self.number,
+                "Water. ".repeat(40)
+            ),
+        };
+        self.put(path, text);
+    }
+
+    fn put(&mut self, path: &str, text: String) {
+        write(&self.dir, path, &text);
+        self.files.insert(path.to_owned(), text);
+    }
+
+    fn remove(&mut self, path: &str) {
+        fs::remove_file(self.dir.join(path)).unwrap();
+        self.files.remove(path);
+    }
+
+    fn bytes(&self) -> usize {
+        self.files.keys().map(|path| fs::read(self.dir.join(path)).unwrap().len()).sum()
+    }
+
+    fn expected(&self) -> usize {
+        self.files.values().map(String::len).sum()
+    }
+}
