@@ -34,7 +34,7 @@ mod sync_rules;
 mod terminal;
 mod time;
 mod together;
-mod watch;
 mod upgrade;
+mod watch;
 mod wire;
 mod wire_replies;

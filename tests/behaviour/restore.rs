@@ -191,6 +191,46 @@ fn a_source_whose_directory_is_gone_does_not_keep_a_restored_brain_from_its_work
 }
 
 #[test]
+fn files_of_a_directory_in_use_are_its_authors() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    fs::create_dir_all(&notes).unwrap();
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    for name in ["kept", "renamed", "removed"] {
+        fs::write(notes.join(format!("{name}.md")), format!("walrus, {name}\n")).unwrap();
+    }
+    home.json(["sync", "--source", "notes"]);
+    let file = home.outside().join("a.redb");
+    home.json(["backup", file.to_str().unwrap()]);
+    home.json(["stop"]);
+    let names = || {
+        let mut names: Vec<String> = fs::read_dir(&notes)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    // Its author went on since.
+    fs::rename(notes.join("renamed.md"), notes.join("new name.md")).unwrap();
+    fs::remove_file(notes.join("removed.md")).unwrap();
+    let fresh = TestHome::new();
+    restore(&fresh, &file).expect(0);
+    assert_eq!(names(), ["kept.md", "new name.md"]);
+    let _daemon = fresh.daemon();
+    let synced = &fresh.json(["sync", "--source", "notes"])["sources"][0];
+    assert_eq!((&synced["renamed"], &synced["removed"]), (&1.into(), &1.into()), "{synced}");
+    // A new disk: everything comes back.
+    for name in names() {
+        fs::remove_file(notes.join(name)).unwrap();
+    }
+    let other = TestHome::new();
+    restore(&other, &file).expect(0);
+    assert_eq!(names(), ["kept.md", "removed.md", "renamed.md"]);
+}
+
+#[test]
 fn an_index_that_is_ahead_of_the_restored_store_is_built_anew() {
     let home = TestHome::new();
     let daemon = home.daemon();

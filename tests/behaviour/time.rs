@@ -306,6 +306,7 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
     lab.ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") })).unwrap();
     fs::rename(dir.join("by-hand.md"), dir.join(".trash/by-hand.md")).unwrap();
     assert_eq!(sync().removed, 1);
+    lab.brain.as_ref().unwrap().flush_outbox().unwrap();
     lab.clock.turn(73 * HOUR);
     assert_eq!(lab.purge(), 2);
     assert!(!dir.join(".trash/by-brain.md").exists(), "what brain sent there goes");
@@ -317,6 +318,56 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
     lab.ask(Request::Put(put)).unwrap();
     assert!(fs::read_to_string(dir.join("kept.md")).unwrap().ends_with("other\n"));
     assert_eq!(fs::read(dir.join(".trash/kept.md")).unwrap(), b"mine\n");
+}
+
+#[test]
+fn the_purge_waits_for_a_file_that_cannot_be_moved_to_the_trash() {
+    let lab = Lab::new("2026-01-10T12:00:00Z");
+    let dir = lab.dir.path().join("vault");
+    fs::create_dir(&dir).unwrap();
+    // More than one batch of the purge cannot be moved, and they are the first in turn.
+    let stuck: Vec<String> = (0..210).map(|n| format!("n{n}")).collect();
+    for slug in &stuck {
+        fs::write(dir.join(format!("{slug}.md")), format!("mine {slug}\n")).unwrap();
+    }
+    let id = SourceId::parse("vault").unwrap();
+    let path = dir.to_str().unwrap().to_owned();
+    lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    let sync = || {
+        let source = Some(id.clone());
+        let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, true, false);
+        let sync = Sync { source, all, pull, embed, dry_run, full, yes };
+        let Reply::Sync(reply) = lab.ask(Request::Sync(sync)).unwrap() else { panic!() };
+        reply.sources[0].added
+    };
+    let in_vault = |slug: &str| PageRef { source: Some(id.clone()), ..page(slug) };
+    assert_eq!(sync(), 210);
+    fs::write(dir.join(".trash"), "not a directory").unwrap();
+    for slug in &stuck {
+        let Reply::Deleted(reply) = lab.ask(Request::Delete(in_vault(slug))).unwrap() else { panic!() };
+        assert!(!reply.warnings.is_empty(), "its file stays");
+    }
+    lab.clock.turn(1);
+    lab.put("other", "x\n");
+    lab.delete("other");
+    lab.clock.turn(73 * HOUR);
+    assert_eq!(lab.purge(), 1, "those that wait are in nobody's way");
+    assert!(!lab.trash("other").exists());
+    assert_eq!(sync(), 0, "nothing comes back");
+    let get = Get { page: in_vault("n0"), version: None };
+    assert!(lab.ask(Request::Get(get)).is_err());
+    assert!(lab.ask(Request::Restore(in_vault("n0"))).is_err(), "its time is over all the same");
+    assert!(dir.join("n0.md").exists());
+
+    fs::remove_file(dir.join(".trash")).unwrap();
+    let brain = lab.brain.as_ref().unwrap();
+    assert_eq!(brain.replay_outbox(), 0);
+    brain.flush_outbox().unwrap();
+    assert_eq!(lab.purge(), 210);
+    brain.flush_outbox().unwrap();
+    assert!(stuck.iter().all(|slug| !dir.join(format!("{slug}.md")).exists()));
+    assert!(!dir.join(".trash/n0.md").exists());
+    assert_eq!((lab.deleted(), sync(), brain.replay_outbox()), (0, 0, 0), "nothing is left to do");
 }
 
 /// The watcher takes in a large removal in small parts.

@@ -233,3 +233,37 @@ fn without_being_asked_nobody_watches() {
     home.json(["sync", "--source", "notes"]);
     assert_eq!(home.search("andesite"), ["a"]);
 }
+
+#[test]
+fn what_the_watcher_could_not_do_is_seen_until_it_is_well() {
+    let (home, _daemon, notes) = watching();
+    let place = |n: usize| notes.join(format!("{n}.md"));
+    for n in 0..60 {
+        fs::write(place(n), format!("pumice {n}\n")).unwrap();
+    }
+    let until = Instant::now() + PATIENCE;
+    let wait = |what: &str, well: &dyn Fn() -> bool| {
+        while !well() {
+            assert!(Instant::now() < until, "{what}\n{}", home.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let state = || {
+        let doctor = home.brain(["doctor", "--json"]).json();
+        let checks = doctor["checks"].as_array().unwrap();
+        checks.iter().find(|c| c["name"] == "sources").unwrap()["status"].clone()
+    };
+    let pages =
+        || home.json(["list", "--source", "notes", "--limit", "100"])["pages"].as_array().unwrap().len();
+    wait("all are taken in", &|| pages() == 60);
+    let kept: Vec<Vec<u8>> = (0..40).map(|n| fs::read(place(n)).unwrap()).collect();
+    (0..40).for_each(|n| fs::remove_file(place(n)).unwrap());
+    wait("the doctor knows what is held back", &|| state() == "warn");
+    kept.iter().enumerate().for_each(|(n, text)| fs::write(place(n), text).unwrap());
+    wait("and that it is well again", &|| state() == "ok");
+    assert_eq!(pages(), 60);
+    fs::write(place(7), "---\ntitle: [x\n---\n").unwrap();
+    wait("a file that failed is seen", &|| state() == "warn");
+    fs::write(place(7), "pumice, mended\n").unwrap();
+    wait("and that it is mended", &|| state() == "ok");
+}

@@ -65,6 +65,8 @@ impl Brain {
     /// # Errors
     /// When the store fails; what was purged before stays purged.
     pub fn purge_due(&self) -> Result<usize, Fault> {
+        // A file that has got to the trash is not waiting for it any more.
+        self.flush_outbox()?;
         let now = self.clock.now();
         let mut total = 0;
         loop {

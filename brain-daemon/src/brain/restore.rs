@@ -1,14 +1,17 @@
 //! `brain-daemon --restore`: a home's store from a backup. No brain is open while it is made.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use brain_protocol::{BackupReply, Fault, FaultCode};
 
 use super::backup::{backup_fault, reply};
+use super::intake::SYNC;
 use super::{Brain, home_fault};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::files::markdown_files;
 use crate::home::Home;
 use crate::store::{self, PageRecord, SourceRecord, StoreOptions};
 
@@ -39,6 +42,7 @@ pub fn restore(
         fresh_id,
     };
     let mut absent = Vec::new();
+    let mut in_use: HashMap<String, bool> = HashMap::new();
     let mut wants_file = |source: &str, kept: &SourceRecord, page: &PageRecord| {
         let root = match &kept.path {
             None => return true,
@@ -50,8 +54,15 @@ pub fn restore(
             }
             return false;
         }
-        // A file that is there has its own life: the next sync reads it.
-        std::fs::symlink_metadata(root.join(&page.source_path)).is_err()
+        // A file that is there has its own life: the next sync reads it. And where its author goes on working, a file that sync
+        // once read may have been renamed or removed since, on purpose; an empty disk gets all of them back.
+        let theirs = page.provenance.source_kind.as_deref() == Some(SYNC.kind);
+        let mut goes_on = || {
+            *in_use
+                .entry(source.to_owned())
+                .or_insert_with(|| !markdown_files(root, "", None).files.is_empty())
+        };
+        std::fs::symlink_metadata(root.join(&page.source_path)).is_err() && !(theirs && goes_on())
     };
     let sound =
         store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true).map_err(|e| {

@@ -216,15 +216,24 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Purges up to `limit` pages whose recovery window has ended, with everything about them; their ids.
+    /// Purges up to `limit` pages whose recovery window has ended, with everything about them; their ids. A page of a
+    /// source whose file could not be moved to the trash yet waits for that, hidden: without its page, the file that still
+    /// stands there would come back as a new one.
     ///
     /// # Errors
     /// When the store fails.
     pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<u64>, StoreError> {
         self.frees_room = true;
         let mut due = Vec::new();
-        for row in self.deleted.range(..=(now - RECOVERY_MS, u64::MAX))?.take(limit) {
-            due.push(row?.0.value());
+        for row in self.deleted.range(..=(now - RECOVERY_MS, u64::MAX))? {
+            // Those that wait take nobody's place.
+            if due.len() == limit {
+                break;
+            }
+            let (at, id) = row?.0.value();
+            if !self.waits_for_trash(id)? {
+                due.push((at, id));
+            }
         }
         let mut erased = Vec::with_capacity(due.len());
         for (at, id) in due {
@@ -274,6 +283,16 @@ impl Draft<'_> {
             erased.push(id);
         }
         Ok(erased)
+    }
+
+    /// Whether the file of this deleted page still has to leave its place in the directory of a source.
+    fn waits_for_trash(&self, id: u64) -> Result<bool, StoreError> {
+        match self.outbox_row(id)? {
+            Some(row) if row.want == FileState::Trashed && row.source != SourceId::DEFAULT => {
+                Ok(self.sources.get(row.source.as_str())?.is_some())
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Forgets captures that are too old to be duplicates of anything.

@@ -17,7 +17,7 @@ use redb::{
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::verify::{Sound, verify};
+use super::verify::{Digest, Sound, verify_against};
 use super::{Store, StoreError, tables as t};
 
 /// Rows that share a commit of the copy, and about how many bytes: bounds the memory.
@@ -40,6 +40,17 @@ impl Store {
     /// `conflict` when something is at `target`; `cancelled` when `heard` says stop; what the disk says, with the place. No
     /// file is left then.
     pub fn back_up(&self, target: &Path, now: i64, heard: Heard<'_>) -> Result<Sound, StoreError> {
+        self.back_up_past(target, now, heard, &|_| ())
+    }
+
+    /// The same, and `between` sees the written copy before it is read back: where a disk may do harm.
+    pub(super) fn back_up_past(
+        &self,
+        target: &Path,
+        now: i64,
+        heard: Heard<'_>,
+        between: &dyn Fn(&Path),
+    ) -> Result<Sound, StoreError> {
         if fs::symlink_metadata(target).is_ok() {
             return Err(taken(target).into());
         }
@@ -49,11 +60,12 @@ impl Store {
         let _ = unfinished.file.try_lock();
         let from = self.snapshot()?;
         let room = || self.check_room_for(target);
-        let rows = Copy { from: &from, place: target, heard, room: &room }.run(&unfinished, now)?;
+        let (rows, digest) = Copy { from: &from, place: target, heard, room: &room }.run(&unfinished, now)?;
         drop(from);
+        between(&unfinished.path);
         // redb gave the lock back; reading wants to share it.
         let _ = unfinished.file.try_lock_shared();
-        let sound = verify(&unfinished.path, &|done, _| heard(rows + done, 2 * rows))
+        let sound = verify_against(&unfinished.path, &|done, _| heard(rows + done, 2 * rows), Some(digest))
             .map_err(|e| renamed(e, &unfinished.path, target))?;
         if sound.rows != rows {
             let message = format!("{}: {} rows of {rows} are in the copy", target.display(), sound.rows);
@@ -73,8 +85,8 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Copies every table and leaves the file flushed and closed; the number of rows.
-    fn run(&self, unfinished: &Unfinished, now: i64) -> Result<u64, StoreError> {
+    /// Copies every table and leaves the file flushed and closed; the number of rows, and their digest.
+    fn run(&self, unfinished: &Unfinished, now: i64) -> Result<(u64, [u8; 32]), StoreError> {
         let file = unfinished.file.try_clone().map_err(|e| self.io(&e))?;
         let mut to =
             Database::builder().set_cache_size(CACHE_BYTES).create_file(file).map_err(|e| self.there(e))?;
@@ -94,9 +106,9 @@ impl Copy<'_> {
                 return Err(Fault::new(FaultCode::Internal, message).hint("please report it").into());
             }
         }
-        let mut done = 0;
+        let (mut done, mut digest) = (0, Digest::default());
         macro_rules! copy {
-            ($($table:ident),*) => {$( self.table(&to, t::$table, &mut done, total)?; )*};
+            ($($table:ident),*) => {$( self.table(&to, t::$table, &mut done, total, &mut digest)?; )*};
         }
         t::every_table!(copy);
         let mut last = to.begin_write().map_err(|e| self.there(e))?;
@@ -113,7 +125,7 @@ impl Copy<'_> {
         to.compact().map_err(|e| self.there(e))?;
         drop(to);
         unfinished.file.sync_all().map_err(|e| self.io(&e))?;
-        Ok(total + u64::from(is_new))
+        Ok((total + u64::from(is_new), digest.end()))
     }
 
     fn table<K: Key + 'static, V: Value + 'static>(
@@ -122,6 +134,7 @@ impl Copy<'_> {
         definition: TableDefinition<'static, K, V>,
         done: &mut u64,
         total: u64,
+        digest: &mut Digest,
     ) -> Result<(), StoreError> {
         let table = self.from.open_table(definition)?;
         let mut rows = table.iter()?;
@@ -145,6 +158,7 @@ impl Copy<'_> {
                     };
                     let (key, value) = row?;
                     bytes += V::as_bytes(&value.value()).as_ref().len();
+                    digest.row(&definition, &key.value(), &value.value());
                     copy.insert(key.value(), value.value()).map_err(|e| self.there(e))?;
                     *done += 1;
                 }

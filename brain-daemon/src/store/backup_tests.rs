@@ -115,6 +115,40 @@ fn a_backup_has_every_row_of_every_table_to_the_byte() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside it");
 }
 
+/// What is sound in itself may still not be what was written.
+#[test]
+fn a_copy_with_other_rows_than_the_store_is_no_backup() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir.path().join("brain.redb"));
+    let target = dir.path().join("copy.redb");
+    let harm = |path: &Path| {
+        let db = Database::open(path).unwrap();
+        let txn = db.begin_write().unwrap();
+        {
+            // As many rows as before, and none that another table speaks of.
+            let mut tags = txn.open_table(t::TAGS).unwrap();
+            let (source, id) = {
+                let (key, _) = tags.pop_first().unwrap().unwrap();
+                let (source, _, id) = key.value();
+                (source.to_owned(), id)
+            };
+            tags.insert((source.as_str(), "zebra", id), ()).unwrap();
+        }
+        txn.commit().unwrap();
+        drop(db);
+        assert!(verify(path, HEARD).is_ok(), "it is sound in itself");
+    };
+    match store.back_up_past(&target, 1, HEARD, &harm) {
+        Err(StoreError::Refused(fault)) => {
+            assert_eq!(fault.code, FaultCode::StoreDamaged);
+            assert!(fault.message.contains("/copy.redb: "), "{fault:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the copy is removed");
+    store.back_up(&target, 1, HEARD).unwrap();
+}
+
 #[test]
 fn a_backup_that_is_given_up_or_has_no_place_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -6,11 +6,12 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use redb::{
     Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
-    TableDefinition, TableError,
+    TableDefinition, TableError, TableHandle,
 };
+use sha2::{Digest as _, Sha256};
 
 use super::backup::{Heard, gave_up};
 use super::overlay::Overlay;
@@ -48,6 +49,15 @@ pub struct Sound {
 /// [`StoreError::Damaged`] with what is wrong, [`StoreError::Newer`], [`StoreError::Locked`] when a daemon has it,
 /// `cancelled` when `heard` says stop, and what the disk says.
 pub fn verify(path: &Path, heard: Heard<'_>) -> Result<Sound, StoreError> {
+    verify_against(path, heard, None)
+}
+
+/// The same; and every row has to be the one that was written, when the digest of those is given.
+pub(super) fn verify_against(
+    path: &Path,
+    heard: Heard<'_>,
+    written: Option<[u8; 32]>,
+) -> Result<Sound, StoreError> {
     let place = path.display().to_string();
     let file = open(path)?;
     let bytes = file.metadata().map_err(|e| StoreError::from_io(&e, &place))?.len();
@@ -62,7 +72,17 @@ pub fn verify(path: &Path, heard: Heard<'_>) -> Result<Sound, StoreError> {
         }
         let txn = db.begin_read()?;
         let schema = migrate::check(&txn, path)?;
-        Look { txn: &txn, schema, path, heard }.whole(bytes)
+        let look = Look { txn: &txn, schema, path, heard };
+        let sound = look.whole(bytes)?;
+        match written {
+            Some(written) if look.digest(sound.rows)? != written => Err(Fault::new(
+                FaultCode::StoreDamaged,
+                format!("{place}: the copy does not have the rows that were written to it"),
+            )
+            .hint("the store itself is unchanged and nothing was kept; back up again, or to another disk")
+            .into()),
+            _ => Ok(sound),
+        }
     };
     // Damage may lead redb anywhere.
     match catch_unwind(AssertUnwindSafe(look)) {
@@ -111,6 +131,31 @@ fn of_redb(error: redb::DatabaseError, place: &str) -> StoreError {
         redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(place.to_owned()),
         redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, place),
         e => StoreError::Damaged(format!("{place}: {e}")),
+    }
+}
+
+/// A digest of rows in the order of their tables. A backup marks its numbers, so [`t::META`] has no part in it.
+#[derive(Default)]
+pub(super) struct Digest(Sha256);
+
+impl Digest {
+    pub(super) fn row<'k, 'v, K: redb::Key + 'static, V: redb::Value + 'static>(
+        &mut self,
+        table: &TableDefinition<'static, K, V>,
+        key: &K::SelfType<'k>,
+        value: &V::SelfType<'v>,
+    ) {
+        if table.name() == t::META.name() {
+            return;
+        }
+        for part in [table.name().as_bytes(), K::as_bytes(key).as_ref(), V::as_bytes(value).as_ref()] {
+            self.0.update((part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+    }
+
+    pub(super) fn end(self) -> [u8; 32] {
+        self.0.finalize().into()
     }
 }
 
@@ -172,6 +217,24 @@ impl Look<'_> {
         }
         (self.heard)(rows, rows);
         Ok(sound)
+    }
+
+    /// The digest of all `rows`.
+    fn digest(&self, rows: u64) -> Result<[u8; 32], StoreError> {
+        let mut digest = Digest::default();
+        macro_rules! gather {
+            ($($table:ident),*) => {$(
+                for (n, row) in self.must(t::$table)?.iter()?.enumerate() {
+                    if n % 256 == 0 && !(self.heard)(rows, rows) {
+                        return Err(gave_up(self.path).into());
+                    }
+                    let (key, value) = row?;
+                    digest.row(&t::$table, &key.value(), &value.value());
+                }
+            )*};
+        }
+        t::every_table!(gather);
+        Ok(digest.end())
     }
 
     /// Every page with its text, and that the tables agree on it.

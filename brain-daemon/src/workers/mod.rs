@@ -2,10 +2,10 @@
 
 mod backup;
 mod upkeep;
-mod watchdog;
 mod watch;
+mod watchdog;
 
 pub use backup::backup;
 pub use upkeep::upkeep;
-pub use watchdog::watchdog;
 pub use watch::watch;
+pub use watchdog::watchdog;

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use brain_protocol::{Fault, SourceId};
 
 use super::compare::Missing;
-use super::decide::{Ground, Verdict};
+use super::decide::{Ground, Looks, Verdict};
 use super::read::{ReadFile, Text};
 use super::renames::Move;
 use super::tally::Tally;
 use crate::brain::Brain;
 use crate::brain::batch::BATCH;
 use crate::store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncMark, Visibility};
+
+/// How often a file is looked at whose page changes meanwhile.
+const LOOKS: usize = 3;
 
 impl Brain {
     /// What decisions look at now.
@@ -24,6 +27,7 @@ impl Brain {
             done: self.store.done_rows(),
             failing: self.failing_ids(),
             freed: std::collections::HashSet::new(),
+            looks: Looks::default(),
         }
     }
 
@@ -39,6 +43,7 @@ impl Brain {
         if dry_run {
             let reader = self.store.read(Visibility::All)?;
             let mut ground = ground.clone();
+            ground.look(moves.iter().map(|one| one.path.clone()));
             return Ok(in_turn(moves, |one| {
                 let free = one.is_free(&reader, &ground)?;
                 if free {
@@ -50,7 +55,8 @@ impl Brain {
         let mut left = Vec::new();
         for (n, batch) in moves.chunks(BATCH).enumerate() {
             go_on((n * BATCH) as u64)?;
-            let (ground, batch) = (ground.clone(), batch.to_vec());
+            let (mut ground, batch) = (ground.clone(), batch.to_vec());
+            ground.look(batch.iter().map(|one| one.path.clone()));
             left.extend(self.store.write(move |draft| {
                 ground.check(draft)?;
                 in_turn(batch.clone(), |one| {
@@ -69,36 +75,57 @@ impl Brain {
     /// Stores a batch of files that were read, or says what that would do.
     pub(super) fn take_in(
         &self,
-        ground: Ground,
+        mut ground: Ground,
         files: Vec<ReadFile>,
         dry_run: bool,
         tally: &mut Tally,
     ) -> Result<(), Fault> {
-        if dry_run {
-            let reader = self.store.read(Visibility::All)?;
-            for file in &files {
-                tally.count(&file.path, &file.slug, &ground.decide(&reader, file)?);
+        let mut files: Vec<Arc<ReadFile>> = files.into_iter().map(Arc::new).collect();
+        for look in 1..=LOOKS {
+            // In this order: what is done to a file by then is seen by the look, and what comes later by the writer.
+            ground.done = self.store.done_rows();
+            let paths = ground.stand(&self.store.read(Visibility::All)?, files.iter().map(Arc::as_ref))?;
+            ground.look(paths);
+            let verdicts = match dry_run {
+                true => {
+                    let reader = self.store.read(Visibility::All)?;
+                    files.iter().map(|file| ground.decide(&reader, file)).collect::<Result<_, _>>()?
+                }
+                false => self.store_looked_at(ground.clone(), files.clone())?,
+            };
+            let mut again = Vec::new();
+            for (file, verdict) in files.into_iter().zip(&verdicts) {
+                // Its page may have changed, and not the file: nothing would bring anybody here again.
+                let same = look < LOOKS && ground.was(&file.path, file.stat);
+                match verdict {
+                    Verdict::Moving if same => again.push(file),
+                    _ => tally.count(&file.path, &file.slug, verdict),
+                }
             }
-            return Ok(());
+            files = again;
+            if files.is_empty() {
+                break;
+            }
         }
+        if !dry_run {
+            self.index.wait();
+        }
+        Ok(())
+    }
+
+    /// Decides about files that were looked at, and carries it out, in one transaction.
+    fn store_looked_at(&self, ground: Ground, batch: Vec<Arc<ReadFile>>) -> Result<Vec<Verdict>, StoreError> {
         let now = self.clock.now();
-        let files = Arc::new(files);
-        let batch = Arc::clone(&files);
-        let verdicts = self.store.write(move |draft| {
+        self.store.write(move |draft| {
             ground.check(draft)?;
             let mut verdicts = Vec::with_capacity(batch.len());
-            for file in batch.iter() {
+            for file in &batch {
                 let verdict = ground.decide(&*draft, file)?;
                 carry_out(draft, &ground.source, file, &verdict, now)?;
                 verdicts.push(verdict);
             }
             Ok(verdicts)
-        })?;
-        for (file, verdict) in files.iter().zip(&verdicts) {
-            tally.count(&file.path, &file.slug, verdict);
-        }
-        self.index.wait();
-        Ok(())
+        })
     }
 
     /// Soft-deletes pages whose files are gone; how many there were.

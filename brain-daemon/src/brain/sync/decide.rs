@@ -1,13 +1,14 @@
 //! What is to become of one file: the same rule for a dry run, which asks a snapshot, and for the writer, which asks the
 //! transaction it is in.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::PathBuf;
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 
 use super::read::{ReadFile, Text};
-use crate::files::stat_of;
+use crate::files::{Stat, stat_of};
 use crate::page::file_hash;
 use crate::store::{
     Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
@@ -60,7 +61,21 @@ pub(super) struct Ground {
     pub(super) failing: HashSet<u64>,
     /// For a dry run: slugs whose page would have another one by now.
     pub(super) freed: HashSet<Slug>,
+    /// What was there before the writer's turn: see [`Ground::look`].
+    pub(super) looks: Looks,
 }
+
+/// How things were when they were last looked at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Looks {
+    /// The page that the file at a path has, or would get.
+    standings: HashMap<String, Option<Standing>>,
+    files: HashMap<String, Result<Option<Stat>, io::ErrorKind>>,
+}
+
+/// A page's id, its last change, and the change that its file still waits for: equal ones mean that the daemon has neither
+/// changed the page in between nor done what was still to be done to its file.
+type Standing = (u64, u64, Option<u64>);
 
 /// What is to become of a file.
 #[derive(Debug)]
@@ -76,7 +91,7 @@ pub(super) enum Verdict {
     Ours,
     /// It is not there any more.
     Gone,
-    /// It changed since it was read.
+    /// It, or its page, changed since it was read.
     Moving,
     /// It is what its page is to be.
     Write {
@@ -122,7 +137,49 @@ impl Ground {
         stat_of(&self.root, path).map_or(true, |stat| stat.is_some())
     }
 
-    /// What is to become of the file.
+    /// Notes how the pages of these files stand, and which paths are to be looked at next, with [`Ground::look`].
+    pub(super) fn stand<'a>(
+        &mut self,
+        view: &impl View,
+        files: impl Iterator<Item = &'a ReadFile>,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut paths = Vec::new();
+        for file in files {
+            let page = self.page_of(view, file)?;
+            self.looks.standings.insert(file.path.clone(), self.standing(view, page.as_ref())?);
+            paths.extend(page.map(|page| page.source_path).filter(|path| *path != file.path));
+            paths.push(file.path.clone());
+        }
+        Ok(paths)
+    }
+
+    /// Looks at the files at these paths. Never in the writer: a disk that hangs would stop every write there.
+    pub(super) fn look(&mut self, paths: impl IntoIterator<Item = String>) {
+        for path in paths {
+            let stat = stat_of(&self.root, &path).map_err(|e| e.kind());
+            self.looks.files.insert(path, stat);
+        }
+    }
+
+    /// Whether the file at `path` was so when it was looked at.
+    pub(super) fn was(&self, path: &str, stat: Stat) -> bool {
+        self.looks.files.get(path) == Some(&Ok(Some(stat)))
+    }
+
+    fn page_of(&self, view: &impl View, file: &ReadFile) -> Result<Option<PageRecord>, StoreError> {
+        match view.page_at(&self.source, &file.path)? {
+            Some((_, record)) => Ok(Some(record)),
+            None => view.page(&self.source, &file.slug),
+        }
+    }
+
+    fn standing(&self, view: &impl View, page: Option<&PageRecord>) -> Result<Option<Standing>, StoreError> {
+        let Some(page) = page else { return Ok(None) };
+        let waits = self.pending(view, page.id)?.map(|row| row.seq);
+        Ok(Some((page.id, page.seq, waits)))
+    }
+
+    /// What is to become of the file. Asks no disk: [`Ground::look`] has.
     pub(super) fn decide(&self, view: &impl View, file: &ReadFile) -> Result<Verdict, StoreError> {
         if let Text::Gone = file.text {
             return Ok(Verdict::Gone);
@@ -140,11 +197,16 @@ impl Ground {
         if !matches!(verdict, Verdict::Write { .. } | Verdict::Restore(_)) {
             return Ok(verdict);
         }
-        // Asked now, when no other write can come between: what the daemon has written or moved since the file was read is
-        // newer than what was read.
-        Ok(match stat_of(&self.root, &file.path) {
-            Ok(Some(stat)) if stat == file.stat => verdict,
-            Ok(None) => Verdict::Gone,
+        // What the daemon has written or moved since the file was read is newer than what was read: until the look the
+        // file itself tells, and after it the page. Another program's change after the look is seen by the next sync,
+        // because what is noted of the file is how it was when it was read.
+        let standing = self.standing(view, self.page_of(view, file)?.as_ref())?;
+        if self.looks.standings.get(&file.path) != Some(&standing) {
+            return Ok(Verdict::Moving);
+        }
+        Ok(match self.looks.files.get(&file.path) {
+            Some(Ok(Some(stat))) if *stat == file.stat => verdict,
+            Some(Ok(None)) => Verdict::Gone,
             _ => Verdict::Moving,
         })
     }
@@ -212,7 +274,8 @@ impl Ground {
         let holder = view.page(&self.source, &file.slug)?.filter(|_| !self.freed.contains(&file.slug));
         if let Some(holder) = &holder {
             let waits = self.pending(view, holder.id)?.is_some_and(|row| row.want == FileState::Present);
-            if waits || self.has_file(&holder.source_path) {
+            let Some(own) = self.looks.files.get(&holder.source_path) else { return Ok(Verdict::Moving) };
+            if waits || *own != Ok(None) {
                 let reason = format!(
                     "it would have the slug \"{}\", which is that of {}",
                     file.slug, holder.source_path
@@ -248,4 +311,130 @@ fn blanks(page: &NewPage, stored: &Content) -> bool {
     page.content.frontmatter.is_empty()
         && page.content.body.trim().is_empty()
         && !stored.body.trim().is_empty()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::brain::sync::read::{ToRead, read_file};
+    use crate::store::{FilePlan, Store, StoreOptions, Visibility};
+
+    /// A store with the page `a` in its default source, and that page's file.
+    struct Scene {
+        dir: tempfile::TempDir,
+        store: Store,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
+            let store = Store::open(&dir.path().join("store"), &options, Box::new(|_| {})).unwrap();
+            std::fs::create_dir(dir.path().join("pages")).unwrap();
+            let scene = Self { dir, store };
+            scene.edit("a.md", "Old.\n");
+            scene.put("a.md", "Old.\n", false);
+            scene
+        }
+
+        fn edit(&self, path: &str, text: &str) {
+            std::fs::write(self.dir.path().join("pages").join(path), text).unwrap();
+        }
+
+        fn read(&self, path: &str) -> ReadFile {
+            let slug = Slug::from_path(path).unwrap();
+            let file = ToRead { path: path.into(), size: 0, slug, known: true, recorded: None };
+            read_file(&self.dir.path().join("pages"), &file, 0)
+        }
+
+        /// Stores the page of `path`: from the daemon, with a file that waits to be written, or as a sync does.
+        fn put(&self, path: &str, text: &str, daemon: bool) -> PageRecord {
+            self.edit("text~.md", text);
+            let Text::Page(page) = self.read("text~.md").text else { unreachable!() };
+            let file = if daemon { FilePlan::Write } else { FilePlan::Keep(path.into()) };
+            let (page, slug) = (NewPage { file, ..*page }, Slug::from_path(path).unwrap());
+            let write = move |draft: &mut Draft<'_>| {
+                draft.write_page(&SourceId::default(), &slug, page.clone(), 1000)
+            };
+            self.store.write(write).unwrap().record
+        }
+
+        /// What the file's way into the writer begins with.
+        fn looked(&self, file: &ReadFile) -> Ground {
+            let mut ground = Ground {
+                source: SourceId::default(),
+                registered: None,
+                root: self.dir.path().join("pages"),
+                done: self.store.done_rows(),
+                failing: HashSet::new(),
+                freed: HashSet::new(),
+                looks: Looks::default(),
+            };
+            let paths = ground.stand(&self.reader(), std::iter::once(file)).unwrap();
+            ground.look(paths);
+            ground
+        }
+
+        fn reader(&self) -> Reader {
+            self.store.read(Visibility::All).unwrap()
+        }
+    }
+
+    #[test]
+    fn the_writer_asks_no_disk() {
+        let scene = Scene::new();
+        scene.edit("a.md", "Newer.\n");
+        scene.edit("A.md", "Another one with the slug of a.md.\n");
+        let (own, stranger) = (scene.read("a.md"), scene.read("A.md"));
+        let grounds = [scene.looked(&own), scene.looked(&stranger)];
+        std::fs::remove_dir_all(scene.dir.path().join("pages")).unwrap();
+        let verdict = grounds[0].decide(&scene.reader(), &own).unwrap();
+        assert!(matches!(verdict, Verdict::Write { status: WriteStatus::Updated, .. }), "{verdict:?}");
+        let verdict = grounds[1].decide(&scene.reader(), &stranger).unwrap();
+        assert!(matches!(&verdict, Verdict::Bad { reason, .. } if reason.contains("a.md")), "{verdict:?}");
+    }
+
+    #[test]
+    fn what_the_daemon_did_after_the_look_is_not_overwritten() {
+        let scene = Scene::new();
+        // A page that changes.
+        scene.edit("a.md", "By its author.\n");
+        let file = scene.read("a.md");
+        let ground = scene.looked(&file);
+        let newer = scene.put("a.md", "By the daemon.\n", true);
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Moving), "{verdict:?}");
+        // Looked at once more, it is its author's edit of an older page.
+        let ground = scene.looked(&file);
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");
+        // A file that was still to be written at the look, and then was: the page is as it was.
+        scene.store.file_done(newer.id, newer.seq);
+        scene.store.flush_done_files(|| Ok(())).unwrap();
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Moving), "{verdict:?}");
+        // A page that changed, and whose file was written as well.
+        let ground = scene.looked(&file);
+        let newer = scene.put("a.md", "By the daemon again.\n", true);
+        scene.store.file_done(newer.id, newer.seq);
+        scene.store.flush_done_files(|| Ok(())).unwrap();
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Moving), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_page_that_gets_the_slug_after_the_look_keeps_it() {
+        let scene = Scene::new();
+        scene.edit("B.md", "A file without a page.\n");
+        let file = scene.read("B.md");
+        let ground = scene.looked(&file);
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Write { status: WriteStatus::Created, .. }), "{verdict:?}");
+        scene.put("b.md", "By the daemon.\n", true);
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Moving), "{verdict:?}");
+        let verdict = scene.looked(&file).decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(&verdict, Verdict::Bad { reason, .. } if reason.contains("b.md")), "{verdict:?}");
+    }
 }

@@ -112,7 +112,11 @@ impl Brain {
             let message = format!("source \"{source}\" is not registered");
             return Err(Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`"));
         };
-        let scope = scope(&self.source_dir(&record), paths);
+        // What was noted as wrong is mended somewhere, and only a look at everything can tell.
+        let scope = match record.synced.as_ref().is_some_and(|mark| mark.problem.is_some()) {
+            true => vec![String::new()],
+            false => scope(&self.source_dir(&record), paths),
+        };
         let wish =
             Wish { pull: false, dry_run: false, full: false, yes: false, watched: true, scope: &scope };
         self.sync_source(&id, &record, wish, &Silent)
@@ -239,7 +243,10 @@ impl Brain {
         let out = tally.done();
         if !wish.dry_run {
             let at = self.clock.now();
-            let mark = wish.is_whole().then(|| SyncMark { at, problem: out.problem.clone() });
+            // A part tells nothing of the rest; but what could not be done there has to be seen.
+            let at = if wish.is_whole() { at } else { since };
+            let mark = (wish.is_whole() || out.problem.is_some())
+                .then(|| SyncMark { at, problem: out.problem.clone() });
             if mark.is_some() || !stale.is_empty() {
                 self.finish(&ground, stale, mark)?;
             }

@@ -9,7 +9,7 @@ use super::decide::{Ground, View};
 use super::read::{ToRead, look, row, uri};
 use crate::brain::batch::on_all_cores;
 use crate::brain::intake::{called_and_linked, stored_document};
-use crate::files::{Stat, stat_of};
+use crate::files::Stat;
 use crate::page::{file_hash, file_text};
 use crate::store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError};
 
@@ -81,7 +81,7 @@ pub(super) fn find(
         .iter()
         .map(|(file, (_, _, digest))| Named { path: &file.path, digests: vec![*digest] })
         .collect();
-    let earlier = earlier(reader, known, &wanted, since)?;
+    let earlier = earlier(reader, known, &gone, &wanted, since)?;
     let mut moves = Vec::new();
     for (from, to) in pairs(&gone, &files, &earlier) {
         let (page, (file, (stat, racy, digest))) = (&missing[from], &found[to]);
@@ -103,16 +103,21 @@ pub(super) fn find(
     Ok(moves)
 }
 
-/// Files with one of these digests whose page was stored after `since`. If this sync was cut short, they were as new as those
-/// that still are.
+/// Files with one of these digests, but for those that are gone, whose page was stored after `since`. If this sync was cut
+/// short, they were as new as those that still are.
 fn earlier<'a>(
     reader: &Reader,
     known: &'a Known,
+    gone: &[Named<'_>],
     wanted: &HashSet<Hash>,
     since: i64,
 ) -> Result<Vec<Named<'a>>, StoreError> {
+    let gone: HashSet<&str> = gone.iter().map(|file| file.path).collect();
     let mut out = Vec::new();
     for (path, row) in known.rows.iter().filter(|(_, row)| wanted.contains(&row.digest)) {
+        if gone.contains(path.as_str()) {
+            continue;
+        }
         let Some(id) = row.page.filter(|id| known.paths.get(path) == Some(id)) else { continue };
         if reader.by_id(id)?.is_some_and(|(_, _, record)| record.created_at >= since) {
             out.push(Named { path, digests: vec![row.digest] });
@@ -187,7 +192,8 @@ fn name(path: &str) -> &str {
 }
 
 impl Move {
-    /// Whether the page may follow its file: both are as they were compared, and nobody has the new slug.
+    /// Whether the page may follow its file, which [`Ground::look`] has looked at: both are as they were compared, and nobody
+    /// has the new slug. The daemon writes no file that no page has, so it has not come between.
     pub(super) fn is_free(&self, view: &impl View, ground: &Ground) -> Result<bool, StoreError> {
         let page = view.page(&ground.source, &self.from)?;
         if page.is_none_or(|page| page.id != self.record.id || page.seq != self.record.seq) {
@@ -196,7 +202,7 @@ impl Move {
         let holder = view.page(&ground.source, &self.to)?.filter(|_| !ground.freed.contains(&self.to));
         Ok(holder.is_none_or(|holder| holder.id == self.record.id)
             && view.page_at(&ground.source, &self.path)?.is_none()
-            && matches!(stat_of(&ground.root, &self.path), Ok(Some(stat)) if stat == self.stat))
+            && ground.was(&self.path, self.stat))
     }
 
     /// In the writer: lets the page follow its file.
