@@ -3,27 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use brain_daemon::brain::{Brain, Silent};
 use brain_daemon::caller::Caller;
-use brain_daemon::clock::{Clock, parse_instant};
-use brain_daemon::config::Config;
-use brain_daemon::home::Home;
 use brain_protocol::{
     BackupVerify, Capture, Check, CheckStatus, Doctor, Fault, FaultCode, Origin, Reply, Request,
 };
 
-const HOUR: i64 = 60 * 60 * 1000;
-
-#[derive(Clone)]
-struct Hands(Arc<AtomicI64>);
-
-impl Clock for Hands {
-    fn now(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
+use crate::hands::{HOUR, Hands};
 
 struct Lab {
     dir: tempfile::TempDir,
@@ -36,7 +23,7 @@ impl Lab {
     /// A brain that keeps its backups in `backups` beside its home.
     fn new(settings: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let clock = Hands(Arc::new(AtomicI64::new(parse_instant("2026-11-21T10:00:00Z", false).unwrap())));
+        let clock = Hands::at("2026-11-21T10:00:00Z");
         let mut lab = Self { dir, clock, brain: None, fresh_id: 7 };
         fs::create_dir_all(lab.place()).unwrap();
         fs::create_dir_all(lab.dir.path().join("home")).unwrap();
@@ -52,14 +39,11 @@ impl Lab {
 
     fn reopen(&mut self) {
         self.brain = None;
-        let home = Home::at(self.dir.path().join("home"));
-        let config = Config::load(&home.config(), |_| None).unwrap();
-        self.brain =
-            Some(Arc::new(Brain::open(home, config, Arc::new(self.clock.clone()), self.fresh_id).unwrap()));
+        self.brain = Some(self.clock.open(self.dir.path(), self.fresh_id));
     }
 
     fn turn(&self, ms: i64) {
-        self.clock.0.fetch_add(ms, Ordering::SeqCst);
+        self.clock.turn(ms);
     }
 
     fn ask(&self, request: Request) -> Result<Reply, Fault> {

@@ -10,6 +10,7 @@ mod doctor;
 mod export;
 mod faults;
 mod files;
+mod hands;
 mod heavy;
 mod import;
 mod life;

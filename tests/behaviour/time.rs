@@ -2,38 +2,16 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use brain_daemon::brain::{Brain, Silent};
 use brain_daemon::caller::Caller;
-use brain_daemon::clock::{Clock, parse_instant, rfc3339};
-use brain_daemon::config::Config;
-use brain_daemon::home::Home;
+use brain_daemon::clock::{Clock, rfc3339};
 use brain_protocol::{
     Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug,
     SourceAdd, SourceId, SourceRemove, Sync, WriteStatus, Written,
 };
 
-const HOUR: i64 = 60 * 60 * 1000;
-
-#[derive(Clone)]
-struct Hands(Arc<AtomicI64>);
-
-impl Hands {
-    fn at(instant: &str) -> Self {
-        Self(Arc::new(AtomicI64::new(parse_instant(instant, false).unwrap())))
-    }
-
-    fn turn(&self, ms: i64) {
-        self.0.fetch_add(ms, Ordering::SeqCst);
-    }
-}
-
-impl Clock for Hands {
-    fn now(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
+use crate::hands::{HOUR, Hands};
 
 struct Lab {
     dir: tempfile::TempDir,
@@ -50,9 +28,7 @@ impl Lab {
 
     fn reopen(&mut self) {
         self.brain = None;
-        let home = Home::at(self.dir.path().join("home"));
-        let config = Config::load(&home.config(), |_| None).unwrap();
-        self.brain = Some(Arc::new(Brain::open(home, config, Arc::new(self.clock.clone()), 7).unwrap()));
+        self.brain = Some(self.clock.open(self.dir.path(), 7));
     }
 
     fn ask(&self, request: Request) -> Result<Reply, Fault> {
