@@ -190,6 +190,8 @@ impl Bench {
         let request =
             Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
         let last = self.notes.note(count - 1);
+        // What was written before is not to be written back meanwhile.
+        rustix::fs::sync();
         let began = Instant::now();
         let Ok(Reply::Import(reply)) = client.ask(&request) else { panic!("no import") };
         let hits = search(&mut client, &last.name);
