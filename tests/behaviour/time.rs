@@ -370,7 +370,9 @@ fn many_removals_in_small_parts_wait_for_a_word_too() {
     assert_eq!(remove(0..15), (15, 0));
     assert_eq!(remove(15..30), (0, 15));
     lab.clock.turn(11 * 60 * 1000);
-    assert_eq!(remove(30..35), (5, 0), "much later is another matter");
+    assert_eq!(remove(30..35), (5, 15), "much later is another matter, and those that waited wait on");
+    let report = brain.sync_paths(&id, std::slice::from_ref(&dir)).unwrap();
+    assert_eq!((report.removed, report.held_back), (15, 0), "a look at everything finds them few enough");
 }
 
 #[test]

@@ -45,8 +45,8 @@ struct Wish<'a> {
     dry_run: bool,
     full: bool,
     yes: bool,
-    /// Nobody asked for it: the watcher noticed something.
-    watched: bool,
+    /// Nobody asked for it: the watcher noticed something at these paths. Pages whose file is gone elsewhere wait on.
+    watched: Option<&'a [String]>,
     /// Only files at or below these paths; everything when one is empty.
     scope: &'a [String],
 }
@@ -82,7 +82,7 @@ impl Brain {
             dry_run: request.dry_run,
             full: request.full,
             yes: request.yes,
-            watched: false,
+            watched: None,
             scope: &[String::new()],
         };
         let mut sources = Vec::with_capacity(chosen.len());
@@ -113,12 +113,14 @@ impl Brain {
             return Err(Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`"));
         };
         // What was noted as wrong is mended somewhere, and only a look at everything can tell.
+        let touched = scope(&self.source_dir(&record), paths);
+        let everything = vec![String::new()];
         let scope = match record.synced.as_ref().is_some_and(|mark| mark.problem.is_some()) {
-            true => vec![String::new()],
-            false => scope(&self.source_dir(&record), paths),
+            true => &everything,
+            false => &touched,
         };
         let wish =
-            Wish { pull: false, dry_run: false, full: false, yes: false, watched: true, scope: &scope };
+            Wish { pull: false, dry_run: false, full: false, yes: false, watched: Some(&touched), scope };
         self.sync_source(&id, &record, wish, &Silent)
     }
 
@@ -225,15 +227,20 @@ impl Brain {
         // A page whose slug another file has now is that file's, or waits until it can be. And what was away for a moment
         // only, as when an editor saves, was never gone.
         missing.retain(|page| !claimed.contains(&page.slug) && !ground.has_file(&page.record.source_path));
-        let lately = if wish.watched { self.removed_lately(id) } else { 0 };
+        if let Some(touched) = wish.watched {
+            let before = missing.len();
+            missing.retain(|page| touched.iter().any(|part| covers(part, &page.record.source_path)));
+            tally.out.held_back = (before - missing.len()) as u64;
+        }
+        let lately = if wish.watched.is_some() { self.removed_lately(id) } else { 0 };
         let (gone, all) = (missing.len() + lately, pages + lately);
         if !missing.is_empty() && gone > MANY && gone * 100 > all * MANY_PERCENT && !wish.yes {
-            tally.out.held_back = missing.len() as u64;
+            tally.out.held_back += missing.len() as u64;
         } else if wish.dry_run {
             tally.out.removed = missing.len() as u64;
         } else {
             tally.out.removed = self.give_up(&ground, &missing, &|| go_on(done))?;
-            if wish.watched && tally.out.removed > 0 {
+            if wish.watched.is_some() && tally.out.removed > 0 {
                 let removal = (id.clone(), self.clock.now(), tally.out.removed as usize);
                 self.removals.lock().unwrap_or_else(PoisonError::into_inner).push(removal);
             }
