@@ -39,7 +39,9 @@ impl Verb for Backup {
             [file] => Request::Backup(brain_protocol::Backup { path: full(file)? }),
             [word, file] if word == Path::new("verify") => {
                 // Looked at here, because a relative path is relative to us.
-                let file = file.canonicalize().map_err(|e| fail::file("read", file, &e))?;
+                let file = file.canonicalize().map_err(|e| {
+                    fail::file("read", file, &e).hint("name a file that `brain backup` wrote")
+                })?;
                 Request::BackupVerify(BackupVerify { path: full(&file)? })
             }
             _ => {

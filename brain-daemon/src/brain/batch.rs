@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
-use brain_protocol::{Fault, ImportFailure};
+use brain_protocol::{Fault, ImportFailure, Slug};
 
 /// Files that share a commit.
 pub(super) const BATCH: usize = 500;
@@ -12,6 +12,8 @@ pub(super) const BATCH: usize = 500;
 const BATCH_BYTES: u64 = 8_000_000;
 /// How many failures a reply names.
 const MAX_NAMED: usize = 1000;
+/// How many files that meet on one slug are named beside each of them.
+const MAX_OTHERS: usize = 5;
 
 /// Files that could not be taken in.
 #[derive(Debug, Default)]
@@ -70,6 +72,19 @@ fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
         out.push(&items[start..]);
     }
     out
+}
+
+/// Why the file at `path` cannot have `slug`, when it is not alone among `all` that would have it.
+pub(super) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
+    let others: Vec<&str> = all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
+    if others.is_empty() {
+        return None;
+    }
+    let more = match all.len().saturating_sub(others.len() + 1) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("it would have the slug \"{slug}\", and so would {}{more}", others.join(", ")))
 }
 
 /// What `work` makes of each item, in their order.

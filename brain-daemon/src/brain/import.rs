@@ -6,8 +6,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
@@ -15,7 +13,7 @@ use brain_protocol::{
     Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
 };
 
-use super::batch::{Failures, in_batches};
+use super::batch::{Failures, in_batches, meets, on_all_cores};
 use super::intake::{IMPORT, new_page, read_document};
 use super::put::{Effect, effect};
 use super::sources::overlap;
@@ -216,20 +214,8 @@ impl Brain {
 
     /// Writes the files of stored pages; what went wrong.
     fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
-        let next = AtomicUsize::new(0);
-        let problems: Mutex<Vec<String>> = Mutex::default();
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    while let Some(record) = changed.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if let Some(problem) = self.agree(source, record).problem {
-                            problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
-                        }
-                    }
-                });
-            }
-        });
-        problems.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let problems = on_all_cores(changed, |record| self.agree(source, record).problem);
+        problems.into_iter().flatten().collect()
     }
 }
 
@@ -274,25 +260,26 @@ fn ready(dir: &Path, path: &str, slug: &Slug, now: i64) -> Result<Ready, ImportF
 
 /// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is taken.
 fn one_slug_each(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<Source> {
-    let mut by_slug: HashMap<Slug, Vec<String>> = HashMap::new();
     let mut named = Vec::with_capacity(files.len());
     for file in files {
         match Slug::from_path(&file.path) {
-            Ok(slug) => {
-                by_slug.entry(slug.clone()).or_default().push(file.path.clone());
-                named.push((file, slug));
-            }
+            Ok(slug) => named.push((file, slug)),
             Err(e) => tally.failures.add(file.path, e.to_string()),
         }
     }
-    named.retain(|(MarkdownFile { path, .. }, slug)| {
-        let Some(paths) = by_slug.get(slug).filter(|paths| paths.len() > 1) else { return true };
-        let others: Vec<&str> = paths.iter().filter(|p| *p != path).map(String::as_str).collect();
-        tally.failures.add(
-            path.clone(),
-            format!("it would have the slug \"{slug}\", and so would {}", others.join(", ")),
-        );
-        false
+    let mut by_slug: HashMap<&Slug, Vec<&str>> = HashMap::new();
+    for (file, slug) in &named {
+        by_slug.entry(slug).or_default().push(&file.path);
+    }
+    let met: Vec<Option<String>> =
+        named.iter().map(|(file, slug)| meets(&file.path, slug, &by_slug[slug])).collect();
+    let mut met = met.into_iter();
+    named.retain(|(file, _)| match met.next().flatten() {
+        None => true,
+        Some(reason) => {
+            tally.failures.add(file.path.clone(), reason);
+            false
+        }
     });
     named
 }

@@ -74,7 +74,7 @@ impl Brain {
             }
         }
         let made = self.ready_dir(&dir).and_then(|()| {
-            let newest = self.own_backups(&dir)?.into_iter().map(|(at, _)| at).filter(|at| *at <= now).max();
+            let newest = self.newest_backup(&dir, now)?;
             if let Some(at) = newest.filter(|at| now - at < every) {
                 self.schedule.past().good = Some(at);
                 return Ok(None);
@@ -109,7 +109,7 @@ impl Brain {
         }
         let now = self.clock.now();
         let newest = match dir.is_dir() {
-            true => self.own_backups(&dir)?.into_iter().map(|(at, _)| at).filter(|at| *at <= now).max(),
+            true => self.newest_backup(&dir, now)?,
             false => None,
         };
         let due = newest.map_or(self.schedule.opened_at, |at| at + self.config.backup_every_ms());
@@ -132,6 +132,11 @@ impl Brain {
                 .hint(format!("mkdir -p {shown}")));
         }
         crate::home::make_private(dir).map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
+    }
+
+    /// When the newest of this brain's own backups in `dir` was made; none that is later than now.
+    fn newest_backup(&self, dir: &Path, now: i64) -> Result<Option<i64>, Fault> {
+        Ok(self.own_backups(dir)?.into_iter().map(|(at, _)| at).filter(|at| *at <= now).max())
     }
 
     /// This brain's backups in `dir`: when each was made, and its file.

@@ -5,11 +5,9 @@ use std::collections::{HashMap, HashSet};
 use brain_protocol::{Slug, SourceId};
 
 use super::read::ToRead;
+use crate::brain::batch::meets;
 use crate::files::{Found, Stat};
 use crate::store::{FileRecord, PageRecord, Reader, StoreError};
-
-/// How many files that meet on one slug are named beside each of them.
-const MAX_OTHERS: usize = 5;
 
 /// What the store knows of the files of a source, or of a part of it.
 #[derive(Default)]
@@ -142,15 +140,8 @@ fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
 /// The slug for a file without a page, unless other such files would have it, too.
 fn new_slug(path: &str, by_slug: &HashMap<Slug, Vec<&str>>) -> Result<Slug, (Option<Slug>, String)> {
     let slug = Slug::from_path(path).map_err(|e| (None, e.to_string()))?;
-    let all = by_slug.get(&slug).map_or(&[][..], Vec::as_slice);
-    let others: Vec<&str> = all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
-    if others.is_empty() {
-        return Ok(slug);
+    match meets(path, &slug, by_slug.get(&slug).map_or(&[], Vec::as_slice)) {
+        None => Ok(slug),
+        Some(reason) => Err((Some(slug), reason)),
     }
-    let more = match all.len().saturating_sub(others.len() + 1) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let reason = format!("it would have the slug \"{slug}\", and so would {}{more}", others.join(", "));
-    Err((Some(slug), reason))
 }
