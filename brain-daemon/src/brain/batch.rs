@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, ImportFailure, Slug};
 
-/// Files that share a commit.
-pub(super) const BATCH: usize = 500;
+/// Files that share a commit. The rows by which pages are found lie all over their tables, and a commit writes each leaf that
+/// it touched once: the more files, the fewer leaves for each. But a capture waits for a batch that is being stored.
+pub(super) const BATCH: usize = 1000;
 /// Bytes of files that share a commit: bounds the memory.
 const BATCH_BYTES: u64 = 8_000_000;
 /// How many failures a reply names.
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn batches_come_in_order_and_stop_at_the_first_failure() {
-        let items: Vec<u64> = (0..1234).collect();
+        let items: Vec<u64> = (0..2234).collect();
         let mut seen = Vec::new();
         in_batches(
             &items,
@@ -130,7 +131,7 @@ mod tests {
             },
         )
         .unwrap();
-        assert_eq!(seen, [500, 500, 234]);
+        assert_eq!(seen, [1000, 1000, 234]);
         let mut order = Vec::new();
         in_batches(
             &items,

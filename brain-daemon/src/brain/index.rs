@@ -22,8 +22,8 @@ const CATCH_UP_AT_START: u64 = 1000;
 const BATCH: usize = 500;
 /// How long the feeder rests after the store failed it.
 const RETRY: Duration = Duration::from_secs(1);
-/// How far the index may be behind while pages are fed to it in bulk.
-const BACKLOG: usize = 1000;
+/// How far the index may be behind while pages are fed to it in bulk: two batches, so that it has work while one is stored.
+const BACKLOG: usize = 2 * super::batch::BATCH;
 
 /// The index and what feeds it.
 pub(super) struct Follower {

@@ -150,7 +150,7 @@ impl Draft<'_> {
             Derived { links: new.links, names: new.names, tags: record.tags.clone(), timeline: new.timeline };
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
-        self.insert_derived(source, id, &derived)?;
+        self.insert_derived(source, id, &derived);
         match new.file {
             FilePlan::Write => self.put_record(source, slug, &record, Some((FileState::Present, ours)))?,
             FilePlan::Keep(path) => {
@@ -207,7 +207,7 @@ impl Draft<'_> {
         }
         self.active += 1;
         let derived = self.derived_of(id)?;
-        self.insert_derived(source, id, &derived)?;
+        self.insert_derived(source, id, &derived);
         self.touch(source, slug, &mut record, file)?;
         let content = self.content(id)?;
         let page =
@@ -386,50 +386,6 @@ impl Draft<'_> {
         }
         self.paths.insert((source.as_str(), path.as_str()), id)?;
         Ok(path)
-    }
-
-    pub(super) fn insert_derived(
-        &mut self,
-        source: &SourceId,
-        id: u64,
-        derived: &Derived,
-    ) -> Result<(), StoreError> {
-        let source = source.as_str();
-        for name in &derived.names {
-            self.names.insert((source, name.as_str(), id), ())?;
-        }
-        for tag in &derived.tags {
-            self.tags.insert((source, tag.as_str(), id), ())?;
-        }
-        for (i, entry) in (0_u32..).zip(&derived.timeline) {
-            self.timeline.insert((entry.date.as_str(), id, i), ())?;
-        }
-        for link in &derived.links {
-            for (to, key) in link.keys(source) {
-                self.links_in.insert((to, key.as_str(), id), ())?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn remove_derived(&mut self, source: &SourceId, id: u64) -> Result<(), StoreError> {
-        let derived = self.derived_of(id)?;
-        let source = source.as_str();
-        for name in &derived.names {
-            self.names.remove((source, name.as_str(), id))?;
-        }
-        for tag in &derived.tags {
-            self.tags.remove((source, tag.as_str(), id))?;
-        }
-        for (i, entry) in (0_u32..).zip(&derived.timeline) {
-            self.timeline.remove((entry.date.as_str(), id, i))?;
-        }
-        for link in &derived.links {
-            for (to, key) in link.keys(source) {
-                self.links_in.remove((to, key.as_str(), id))?;
-            }
-        }
-        Ok(())
     }
 }
 

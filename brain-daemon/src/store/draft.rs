@@ -1,5 +1,6 @@
 //! One write transaction with its tables open: what the jobs of a batch change together.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use brain_protocol::{Slug, SourceId};
@@ -40,7 +41,21 @@ pub struct Draft<'t> {
     pub(super) flush: bool,
     /// Whether the job at work makes room, so that a full disk is no reason to refuse it.
     pub(super) frees_room: bool,
+    /// Rows that go in at the end.
+    gathered: Gathered,
     feed: Vec<Change>,
+}
+
+/// Rows by which the pages that this transaction writes are found. Their keys lie anywhere in their tables, so they are
+/// inserted at the end and in their order: neighbours go into one leaf one after the other, and it is not read and written
+/// anew for each when the tables are larger than the cache.
+#[derive(Default)]
+struct Gathered {
+    pages: HashSet<u64>,
+    names: Vec<(String, String, u64)>,
+    links_in: Vec<(String, String, u64)>,
+    tags: Vec<(String, String, u64)>,
+    timeline: Vec<(String, u64, u32)>,
 }
 
 impl<'t> Draft<'t> {
@@ -76,16 +91,73 @@ impl<'t> Draft<'t> {
             dirty: 0,
             flush: false,
             frees_room: false,
+            gathered: Gathered::default(),
             feed: Vec::new(),
         })
     }
 
     /// Writes the counters and hands over what changed, in order. The transaction is complete after this.
     pub(super) fn finish(mut self) -> Result<Vec<Change>, StoreError> {
+        self.insert_gathered()?;
         self.meta.insert(t::META_NEXT_ID, self.next_id)?;
         self.meta.insert(t::META_SEQ, self.seq)?;
         self.meta.insert(t::META_ACTIVE, self.active)?;
         Ok(self.feed)
+    }
+
+    /// Gathers the rows by which a page is found. The tables have them from [`Draft::finish`] on, or when the page's rows are
+    /// removed before that.
+    pub(super) fn insert_derived(&mut self, source: &SourceId, id: u64, derived: &Derived) {
+        let (source, gathered) = (source.as_str(), &mut self.gathered);
+        gathered.pages.insert(id);
+        let row = |of: &str, key: &str| (of.to_owned(), key.to_owned(), id);
+        gathered.names.extend(derived.names.iter().map(|name| row(source, name)));
+        gathered.tags.extend(derived.tags.iter().map(|tag| row(source, tag)));
+        for link in &derived.links {
+            gathered.links_in.extend(link.keys(source).map(|(to, key)| (to.to_owned(), key, id)));
+        }
+        let dates = derived.timeline.iter().map(|entry| entry.date.clone());
+        gathered.timeline.extend((0..).zip(dates).map(|(i, date)| (date, id, i)));
+    }
+
+    /// Removes the rows by which a page is found.
+    pub(super) fn remove_derived(&mut self, source: &SourceId, id: u64) -> Result<(), StoreError> {
+        if self.gathered.pages.contains(&id) {
+            self.insert_gathered()?;
+        }
+        let derived = self.derived_of(id)?;
+        let source = source.as_str();
+        for name in &derived.names {
+            self.names.remove((source, name.as_str(), id))?;
+        }
+        for tag in &derived.tags {
+            self.tags.remove((source, tag.as_str(), id))?;
+        }
+        for (i, entry) in (0_u32..).zip(&derived.timeline) {
+            self.timeline.remove((entry.date.as_str(), id, i))?;
+        }
+        for link in &derived.links {
+            for (to, key) in link.keys(source) {
+                self.links_in.remove((to, key.as_str(), id))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_gathered(&mut self) -> Result<(), StoreError> {
+        let Gathered { names, links_in, tags, mut timeline, .. } = std::mem::take(&mut self.gathered);
+        let tables = [(&mut self.names, names), (&mut self.links_in, links_in), (&mut self.tags, tags)];
+        for (table, mut rows) in tables {
+            rows.sort_unstable();
+            for (source, key, id) in &rows {
+                table.insert((source.as_str(), key.as_str(), *id), ())?;
+            }
+        }
+        timeline.sort_unstable();
+        for (date, id, position) in &timeline {
+            self.timeline.insert((date.as_str(), *id, *position), ())?;
+        }
+        Ok(())
     }
 
     pub(super) fn set_meta(&mut self, key: &'static str, value: u64) -> Result<(), StoreError> {

@@ -174,7 +174,7 @@ impl Draft<'_> {
         let mut derived = self.derived_of(id)?;
         (derived.names, derived.links) = (names, links);
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
-        self.insert_derived(source, id, &derived)?;
+        self.insert_derived(source, id, &derived);
         self.changes.remove(record.seq)?;
         self.seq += 1;
         record.seq = self.seq;

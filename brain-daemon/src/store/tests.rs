@@ -256,6 +256,27 @@ fn a_job_that_refuses_or_fails_does_not_spoil_its_neighbours() {
     assert_eq!(reader.counts().unwrap().active, 10);
 }
 
+/// The rows by which pages are found go in at the end of a transaction: a page that changes twice in it leaves none behind.
+#[test]
+fn a_page_that_changes_twice_in_one_transaction_is_found_as_it_is_at_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("s.redb"));
+    let source = SourceId::default();
+    let (name, other, place) = (slug("a"), slug("b"), source.clone());
+    let id = store
+        .write(move |draft| {
+            draft.write_page(&place, &name, page("one", &["x", "z"], Some("b")), 1)?;
+            draft.write_page(&place, &other, page("other", &["x"], None), 1)?;
+            Ok(draft.write_page(&place, &name, page("two", &["z", "y"], None), 2)?.record.id)
+        })
+        .unwrap();
+    let reader = store.read(Visibility::All).unwrap();
+    let tagged = |tag| reader.tagged(&source, tag).unwrap();
+    assert_eq!([tagged("x"), tagged("y"), tagged("z")], [vec![id + 1], vec![id], vec![id]]);
+    let other = reader.by_id(id + 1).unwrap().unwrap();
+    assert!(reader.backlinks(&other).unwrap().is_empty());
+}
+
 #[test]
 fn the_hook_hears_every_change_in_order_before_its_writer_does() {
     let dir = tempfile::tempdir().unwrap();
