@@ -146,6 +146,28 @@ fault_codes! {
     Partial = "partial" => Failed,
     /// A defect in brain.
     Internal = "internal" => Failed,
+    /// The media type is not one that can be taken in.
+    UnsupportedContentType = "unsupported_content_type" => Failed,
+    /// The body has no bytes, or white space only.
+    EmptyBody = "empty_body" => Usage,
+    /// The body is not in the encoding that it should have.
+    InvalidEncoding = "invalid_encoding" => Failed,
+    /// Too much waits already to be made pages.
+    QueueFull = "queue_full" => Failed,
+    /// Too many calls in a short time.
+    RateLimited = "rate_limited" => Failed,
+    /// The token is none of ours, or not any more.
+    InvalidToken = "invalid_token" => Refused,
+    /// Not a scope, or more than may be granted.
+    InvalidScope = "invalid_scope" => Usage,
+    /// A field of the request is missing or wrong.
+    InvalidRequest = "invalid_request" => Usage,
+    /// No such client.
+    UnknownClient = "unknown_client" => NotFound,
+    /// No such token.
+    UnknownToken = "unknown_token" => NotFound,
+    /// No such job, or it is somebody else's.
+    UnknownJob = "unknown_job" => NotFound,
 }
 
 #[cfg(test)]

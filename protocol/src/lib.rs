@@ -4,18 +4,24 @@
 //! redb, so that the client stays small and every rule about the wire stands in one place. The wire
 //! format itself is described in `docs/protocol.md`.
 
+mod access;
 mod codec;
 mod fault;
 mod frame;
+mod grant;
 mod hello;
+mod jobs;
 mod name;
 mod reply;
 mod request;
 
+pub use access::*;
 pub use codec::{CodecError, decode, encode};
 pub use fault::{Exit, Fault, FaultCode};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
+pub use grant::{GrantType, Scope, Scopes, Secret};
 pub use hello::{HELLO_LEN, Hello, HelloError};
+pub use jobs::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
 pub use reply::*;
 pub use request::*;
@@ -26,7 +32,7 @@ pub const VERSION: &str = "0.1.0.0";
 
 /// The number of the wire format. It grows whenever a byte of [`Request`], [`Reply`] or [`Event`]
 /// would be read differently; bincode has no evolution of its own.
-pub const PROTOCOL: u16 = 2;
+pub const PROTOCOL: u16 = 3;
 
 /// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;

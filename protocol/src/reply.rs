@@ -4,7 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, Slug, SourceId};
+use crate::{
+    AdminTokenReply, Audit, ClientChanged, ClientRegistered, Clients, Fault, Job, JobCounts, Jobs,
+    JobsRetried, Slug, SourceId, TokenMade, TokenRevoked, Tokens,
+};
 
 /// One message of an answer: any number of events, then a reply or a fault.
 // One exists at a time, on its way to the wire: boxes would cost more than they save.
@@ -81,10 +84,33 @@ pub enum Reply {
     Backup(BackupReply),
     /// To `BrokenLinks`.
     BrokenLinks(BrokenLinksReply),
+    /// To `ClientList`.
+    Clients(Clients),
+    /// To `ClientRegister`.
+    ClientRegistered(ClientRegistered),
+    /// To `ClientUpdate` and `ClientRevoke`.
+    ClientChanged(ClientChanged),
+    /// To `TokenList`.
+    Tokens(Tokens),
+    /// To `TokenCreate`.
+    TokenMade(TokenMade),
+    /// To `TokenRevoke`.
+    TokenRevoked(TokenRevoked),
+    /// To `AdminToken`.
+    AdminToken(AdminTokenReply),
+    /// To `AuditList`.
+    Audit(Audit),
+    /// To `JobList`.
+    Jobs(Jobs),
+    /// To `JobShow`.
+    Job(Job),
+    /// To `JobRetry`.
+    JobsRetried(JobsRetried),
 }
 
 /// How the daemon is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StatusReply {
     /// The daemon's version.
     pub version: String,
@@ -112,6 +138,12 @@ pub struct StatusReply {
     pub outbox: u64,
     /// What is not as it should be; empty when all is well.
     pub degraded: Vec<String>,
+    /// Where HTTP is served for this machine; `None` when it is off.
+    pub http_local: Option<String>,
+    /// Where HTTP is served for a tunnel; `None` when it is off.
+    pub http_public: Option<String>,
+    /// What was taken in over HTTP.
+    pub jobs: JobCounts,
 }
 
 /// What a write did.

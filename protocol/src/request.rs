@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Slug, SourceId};
+use crate::{
+    AdminToken, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, JobList, JobRetry,
+    JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
+};
 
 /// One question to the daemon. A `None` source means the default one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,30 @@ pub enum Request {
     BackupVerify(BackupVerify),
     /// Links that lead nowhere, or to several pages.
     BrokenLinks(BrokenLinks),
+    /// Register a client that comes over HTTP.
+    ClientRegister(ClientRegister),
+    /// The registered clients.
+    ClientList(ClientList),
+    /// Change what a client is granted.
+    ClientUpdate(ClientUpdate),
+    /// Let a client in no more.
+    ClientRevoke(ClientRevoke),
+    /// Make a personal token.
+    TokenCreate(TokenCreate),
+    /// The tokens.
+    TokenList(TokenList),
+    /// Take a token back.
+    TokenRevoke(TokenRevoke),
+    /// The owner's own token for the admin API.
+    AdminToken(AdminToken),
+    /// Who called over the network, and what became of it.
+    AuditList(AuditList),
+    /// What was taken in over HTTP.
+    JobList(JobList),
+    /// One item that was taken in over HTTP.
+    JobShow(JobShow),
+    /// Try again what failed.
+    JobRetry(JobRetry),
 }
 
 impl Request {
@@ -99,6 +126,18 @@ impl Request {
             Self::Backup(_) => "backup",
             Self::BackupVerify(_) => "backup verify",
             Self::BrokenLinks(_) => "links --broken",
+            Self::ClientRegister(_) => "clients register",
+            Self::ClientList(_) => "clients list",
+            Self::ClientUpdate(_) => "clients update",
+            Self::ClientRevoke(_) => "clients revoke",
+            Self::TokenCreate(_) => "token create",
+            Self::TokenList(_) => "token list",
+            Self::TokenRevoke(_) => "token revoke",
+            Self::AdminToken(_) => "token admin",
+            Self::AuditList(_) => "audit",
+            Self::JobList(_) => "jobs list",
+            Self::JobShow(_) => "jobs show",
+            Self::JobRetry(_) => "jobs retry",
         }
     }
 }

@@ -141,6 +141,42 @@ fn requests() -> Vec<Request> {
         Request::Backup(Backup { path: "/b.redb".into() }),
         Request::BackupVerify(BackupVerify { path: "/b.redb".into() }),
         Request::BrokenLinks(BrokenLinks { source: Some(source("work")), limit: 100 }),
+        Request::ClientRegister(ClientRegister {
+            name: "Phone".into(),
+            scopes: Scopes::READ_WRITE,
+            sources: vec![source("work")],
+            grant_types: GrantType::ALL.to_vec(),
+            redirect_uris: vec!["https://e.org/cb".into()],
+            token_ttl: Some(3600),
+            public: true,
+        }),
+        Request::ClientList(ClientList { all: true }),
+        Request::ClientUpdate(ClientUpdate {
+            client: "Phone".into(),
+            scopes: Some(Scopes::ADMIN),
+            sources: Some(Vec::new()),
+            token_ttl: None,
+        }),
+        Request::ClientRevoke(ClientRevoke { client: "Phone".into(), yes: true }),
+        Request::TokenCreate(TokenCreate {
+            name: "shortcut".into(),
+            scopes: Scope::Write.into(),
+            sources: Vec::new(),
+            expires_in: Some(7_776_000),
+        }),
+        Request::TokenList(TokenList { all: true }),
+        Request::TokenRevoke(TokenRevoke { token: "shortcut".into() }),
+        Request::AdminToken(AdminToken { rotate: true }),
+        Request::AuditList(AuditList {
+            since: some("2026-01-01"),
+            until: None,
+            client: some("brain_cl_x"),
+            failed: true,
+            limit: 50,
+        }),
+        Request::JobList(JobList { state: Some(JobState::Failed), limit: 50, after: Some(JobId(300)) }),
+        Request::JobShow(JobShow { id: JobId(17) }),
+        Request::JobRetry(JobRetry { id: None }),
     ]
 }
 
@@ -191,6 +227,8 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
     use CheckStatus as C;
     hold("check_status.hex", &[("ok", C::Ok), ("warn", C::Warn), ("fail", C::Fail)]);
     hold("sort.hex", &[("updated", Sort::Updated), ("slug", Sort::Slug)]);
+    hold("job_state.hex", &JobState::ALL.map(|state| (state.as_str(), state)));
+    hold("grant_type.hex", &GrantType::ALL.map(|kind| (kind.as_str(), kind)));
     let origins =
         [("argument", Origin::Argument), ("stdin", Origin::Stdin), ("file", Origin::File("/f".into()))];
     hold("origin.hex", &origins);
@@ -231,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..40) {
+    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..50) {
         let mut bytes = bytes;
         bytes.insert(0, variant);
         if let Ok(request) = decode::<Request>(&bytes) {

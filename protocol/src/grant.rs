@@ -1,0 +1,227 @@
+//! What a grant is made of: scopes, kinds of grants, secrets. Each is parsed at the door.
+
+use serde::{Deserialize, Serialize};
+
+/// What a caller may do. Each one includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Look.
+    Read,
+    /// Change pages.
+    Write,
+    /// Change the installation.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope, the smallest first.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
+
+    /// The scope as it is written in grants.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// One or more scopes as somebody asked for them and was granted them: `read write` stays `read write`, although `write`
+/// includes `read` (RFC 6749 section 3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// `read write`: what the owner's own devices have as a rule.
+    pub const READ_WRITE: Self = Self(0b011);
+    /// `admin`.
+    pub const ADMIN: Self = Self(0b100);
+
+    /// The scopes that `text` names, with spaces or commas between them, in any order.
+    ///
+    /// # Errors
+    /// When it names none, or one that does not exist; the message says which.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut bits = 0;
+        for word in text.split([' ', ',', '\t']).filter(|word| !word.is_empty()) {
+            match Scope::ALL.iter().position(|scope| scope.as_str() == word) {
+                Some(bit) => bits |= 1 << bit,
+                None => {
+                    return Err(format!(
+                        "\"{}\" is not a scope: there are read, write and admin",
+                        shown(word)
+                    ));
+                }
+            }
+        }
+        if bits == 0 {
+            return Err("no scope is named: there are read, write and admin".into());
+        }
+        Ok(Self(bits))
+    }
+
+    /// The scopes in it, the smallest first.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL
+            .into_iter()
+            .enumerate()
+            .filter(move |(bit, _)| self.0 & (1 << bit) != 0)
+            .map(|(_, scope)| scope)
+    }
+
+    /// The largest one: what the grant amounts to.
+    #[must_use]
+    pub fn most(self) -> Scope {
+        self.iter().last().unwrap_or(Scope::Read)
+    }
+
+    /// Whether whoever holds these may also hold `asked`.
+    #[must_use]
+    pub fn cover(self, asked: Self) -> bool {
+        asked.most() <= self.most()
+    }
+}
+
+impl From<Scope> for Scopes {
+    fn from(scope: Scope) -> Self {
+        Self(match scope {
+            Scope::Read => 0b001,
+            Scope::Write => 0b010,
+            Scope::Admin => 0b100,
+        })
+    }
+}
+
+impl std::fmt::Display for Scopes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (n, scope) in self.iter().enumerate() {
+            write!(f, "{}{}", if n == 0 { "" } else { " " }, scope.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<String> for Scopes {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Scopes> for String {
+    fn from(scopes: Scopes) -> Self {
+        scopes.to_string()
+    }
+}
+
+impl std::str::FromStr for Scopes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+    }
+}
+
+/// How a client may come to a token (RFC 6749 section 1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantType {
+    /// With its own secret.
+    ClientCredentials,
+    /// By the owner's consent in a browser, with PKCE.
+    AuthorizationCode,
+    /// With the refresh token of an earlier consent.
+    RefreshToken,
+}
+
+impl GrantType {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::ClientCredentials, Self::AuthorizationCode, Self::RefreshToken];
+
+    /// The kind as it stands in `grant_type`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientCredentials => "client_credentials",
+            Self::AuthorizationCode => "authorization_code",
+            Self::RefreshToken => "refresh_token",
+        }
+    }
+
+    /// The kind that `text` names.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// A secret: it is in JSON for the one who is to have it, and in nothing that people or logs see by accident.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps what must not be printed.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself. Whoever calls this answers for where it goes.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// At most 40 characters of what somebody sent, harmless to print.
+fn shown(text: &str) -> String {
+    text.chars().take(40).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_granted_as_they_were_asked_for() {
+        for (text, shown) in [
+            ("read write", "read write"),
+            ("write,read", "read write"),
+            ("write", "write"),
+            (" admin ", "admin"),
+        ] {
+            assert_eq!(Scopes::parse(text).unwrap().to_string(), shown, "{text:?}");
+        }
+        for text in ["", " , ", "Read", "read owner", "read\u{0}", "*"] {
+            assert!(Scopes::parse(text).is_err(), "{text:?}");
+        }
+        assert_eq!(Scopes::parse("read write").unwrap(), Scopes::READ_WRITE);
+    }
+
+    #[test]
+    fn a_larger_scope_covers_a_smaller_one() {
+        for (n, &held) in Scope::ALL.iter().enumerate() {
+            for (m, &asked) in Scope::ALL.iter().enumerate() {
+                assert_eq!(Scopes::from(held).cover(Scopes::from(asked)), m <= n);
+            }
+        }
+        assert!(Scopes::parse("write").unwrap().cover(Scopes::READ_WRITE));
+        assert!(!Scopes::parse("read").unwrap().cover(Scopes::READ_WRITE));
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        assert!(!format!("{:?}", Some(Secret::new("hunter2"))).contains("hunter2"));
+    }
+}
