@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use brain_daemon::store::SCHEMA;
 use brain_tests::{TestHome, run, slugs};
 use redb::{Database, ReadableDatabase, TableDefinition};
 
@@ -279,9 +280,9 @@ fn a_store_of_a_newer_program_is_refused_by_both_numbers_and_left_as_it_is() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     set_schema(&store, 4711);
-    is_refused(&home, &["4711", "82", "brain.redb"]);
+    is_refused(&home, &["4711", &SCHEMA.to_string(), "brain.redb"]);
     assert_eq!(schema(&store), 4711);
-    set_schema(&store, 82);
+    set_schema(&store, SCHEMA);
     for n in 0..30 {
         assert_eq!(home.get(&format!("p/{n}"))["version"], 1);
     }

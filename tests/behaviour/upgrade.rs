@@ -10,11 +10,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use brain_tests::{PATIENCE, TestHome, slugs};
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
-const FILES: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("files");
 
 /// Puts the golden store of a schema into the home, in place of whatever store is there.
 fn golden(home: &TestHome, schema: u64) {
@@ -80,8 +79,15 @@ fn has_all_of_81(home: &TestHome) {
     assert_eq!(home.search("second words"), ["places/harbour"]);
 }
 
+/// Everything that the golden store of schema 82 has: the pages of the one before, and what a sync has noted.
+fn has_all_of_82(home: &TestHome) {
+    has_all_of_81(home);
+    let sources = home.json(["sources", "list"])["sources"].clone();
+    assert_eq!(sources[0]["synced_at"], "2026-11-21T12:27:07.626Z");
+}
+
 type Has = fn(&TestHome);
-const GOLDEN: &[(u64, Has)] = &[(80, has_all_of_80), (81, has_all_of_81)];
+const GOLDEN: &[(u64, Has)] = &[(80, has_all_of_80), (81, has_all_of_81), (82, has_all_of_82)];
 
 #[test]
 fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
@@ -91,7 +97,9 @@ fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
         let daemon = home.daemon();
         has_all(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
-        assert!(now >= 82);
+        assert!(now >= 83);
+        let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
+        assert_eq!(home.json(["status"])["jobs"], none);
         // It is a store like any other: it is written to, checked, backed up and restored.
         assert_eq!(home.put("new/page", "written since\n")["status"], "created");
         let doctor = home.json(["doctor"]);
@@ -188,7 +196,7 @@ fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
         let daemon = home.daemon();
         wait_until_settled(&home);
         let status = home.json(["status"]);
-        assert_eq!((&status["pages"], status["schema"].as_u64() >= Some(82)), (&PAGES.into(), true));
+        assert_eq!((&status["pages"], status["schema"].as_u64() >= Some(83)), (&PAGES.into(), true));
         for n in [0, 1, PAGES / 2, PAGES - 1, round as usize * 29] {
             assert_eq!(home.get(&format!("p{n}"))["body"], body(n), "round {round}");
         }
@@ -211,7 +219,8 @@ fn wait_until_settled(home: &TestHome) {
     }
 }
 
-/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync, and no table of files.
+/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync, and none of the tables that
+/// came later.
 fn make_81(store: &Path) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
@@ -226,6 +235,11 @@ fn make_81(store: &Path) {
         sources.insert("default", old.as_slice()).unwrap();
         txn.open_table(META).unwrap().insert("schema", 81).unwrap();
     }
-    txn.delete_table(FILES).unwrap();
+    let later = ["files", "jobs", "jobs_due", "jobs_seen", "jobs_over", "clients", "tokens", "audit"];
+    let tables: Vec<_> = txn.list_tables().unwrap().filter(|table| later.contains(&table.name())).collect();
+    assert_eq!(tables.len(), later.len());
+    for table in tables {
+        assert!(txn.delete_table(table).unwrap());
+    }
     txn.commit().unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brain_protocol::{FaultCode, Slug, SourceId};
+use brain_protocol::{FaultCode, GrantType, JobState, Scope, Slug, SourceId};
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
 
 use super::tables as t;
@@ -59,7 +59,74 @@ fn store(path: &Path) -> Store {
             draft.put_file(&source, "p/7.md", &seen)
         })
         .unwrap();
+    store.write(what_came_over_http).unwrap();
     store
+}
+
+/// An item that waits and one that failed, a client, a token and a call.
+fn what_came_over_http(draft: &mut Draft<'_>) -> Result<(), StoreError> {
+    let waits = JobRecord {
+        state: JobState::Queued,
+        client: "phone".into(),
+        source: "default".into(),
+        content_hash: crate::page::content_digest("taken in"),
+        content_type: "text/plain".into(),
+        bytes: 8,
+        wishes: JobWishes::default(),
+        content: Content { frontmatter: String::new(), body: "taken in".into() },
+        received_at: 95,
+        finished_at: None,
+        attempts: 0,
+        due_at: 95,
+        slug: None,
+        error: None,
+        seen: vec![[5; 32]],
+    };
+    draft.add_job(&waits)?;
+    let failed = JobRecord { state: JobState::Failed, finished_at: Some(99), seen: vec![[6; 32]], ..waits };
+    draft.add_job(&failed)?;
+    let client = ClientRecord {
+        name: "Phone".into(),
+        secret: Some([6; 32]),
+        scopes: Scope::Write.into(),
+        sources: vec!["default".into()],
+        grant_types: vec![GrantType::ClientCredentials],
+        redirect_uris: Vec::new(),
+        token_ttl: 3600,
+        registered_by: "admin".into(),
+        created_at: 96,
+        last_used_at: None,
+        revoked_at: None,
+    };
+    let token = TokenRecord {
+        kind: TokenKind::Access,
+        client: Some("phone".into()),
+        name: String::new(),
+        scopes: Scope::Write.into(),
+        sources: Vec::new(),
+        resource: None,
+        family: 1,
+        created_at: 97,
+        expires_at: Some(99),
+        used_at: None,
+        revoked_at: None,
+    };
+    // A restore keeps this one only.
+    let personal = TokenRecord { kind: TokenKind::Personal, client: None, ..token.clone() };
+    draft.change_grants(&GrantChange {
+        clients: vec![("phone".into(), Some(client))],
+        tokens: vec![([7; 32], Some(token)), ([8; 32], Some(personal))],
+        takes_away: false,
+    })?;
+    let call = AuditRecord {
+        at: 98,
+        client: "phone".into(),
+        operation: "POST /ingest".into(),
+        status: 202,
+        took_us: 400,
+        parameters: vec![("body".into(), 8)],
+    };
+    draft.add_calls(98, &[call])
 }
 
 type Row = (String, Vec<u8>, Vec<u8>);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, Table, WriteTransaction};
 
+use super::jobs::{SeenChange, Waiting};
 use super::record::{Content, Derived, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes};
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
@@ -32,6 +33,18 @@ pub struct Draft<'t> {
     pub(super) deleted: Table<'t, (i64, u64), ()>,
     pub(super) captured: Table<'t, (i64, u64), ()>,
     pub(super) outbox: Table<'t, u64, &'static [u8]>,
+    pub(super) jobs: Table<'t, u64, &'static [u8]>,
+    pub(super) jobs_due: Table<'t, (i64, u64), ()>,
+    pub(super) jobs_seen: Table<'t, &'static [u8; 32], u64>,
+    pub(super) jobs_over: Table<'t, (i64, u64), ()>,
+    pub(super) clients: Table<'t, &'static str, &'static [u8]>,
+    pub(super) tokens: Table<'t, &'static [u8; 32], &'static [u8]>,
+    pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
+    pub(super) next_job: u64,
+    /// Items that wait to be made pages.
+    pub(super) waiting: u64,
+    /// Items that failed for good.
+    pub(super) failed: u64,
     pub(super) next_id: u64,
     pub(super) seq: u64,
     pub(super) active: u64,
@@ -41,6 +54,11 @@ pub struct Draft<'t> {
     pub(super) flush: bool,
     /// Whether the job at work makes room, so that a full disk is no reason to refuse it.
     pub(super) frees_room: bool,
+    /// What becomes of `shared_waiting` once the transaction is on disk.
+    pub(super) seen: SeenChange,
+    pub(super) shared_waiting: &'t Waiting,
+    /// Whether a source came, went or changed.
+    pub(super) sources_changed: bool,
     /// Rows that go in at the end.
     gathered: Gathered,
     feed: Vec<Change>,
@@ -60,13 +78,15 @@ struct Gathered {
 
 impl<'t> Draft<'t> {
     /// Opens, and in a new store makes, every table.
-    pub(super) fn open(txn: &'t WriteTransaction) -> Result<Self, StoreError> {
+    pub(super) fn open(txn: &'t WriteTransaction, waiting_jobs: &'t Waiting) -> Result<Self, StoreError> {
         let meta = txn.open_table(t::META)?;
         let number = |key: &str, or: u64| -> Result<u64, StoreError> {
             Ok(meta.get(key)?.map_or(or, |guard| guard.value()))
         };
         let (next_id, seq, active) =
             (number(t::META_NEXT_ID, 1)?, number(t::META_SEQ, 0)?, number(t::META_ACTIVE, 0)?);
+        let (next_job, waiting) = (number(t::META_NEXT_JOB, 1)?, number(t::META_WAITING, 0)?);
+        let failed = number(t::META_FAILED, 0)?;
         Ok(Self {
             meta,
             sources: txn.open_table(t::SOURCES)?,
@@ -85,12 +105,25 @@ impl<'t> Draft<'t> {
             deleted: txn.open_table(t::DELETED)?,
             captured: txn.open_table(t::CAPTURED)?,
             outbox: txn.open_table(t::OUTBOX)?,
+            jobs: txn.open_table(t::JOBS)?,
+            jobs_due: txn.open_table(t::JOBS_DUE)?,
+            jobs_seen: txn.open_table(t::JOBS_SEEN)?,
+            jobs_over: txn.open_table(t::JOBS_OVER)?,
+            clients: txn.open_table(t::CLIENTS)?,
+            tokens: txn.open_table(t::TOKENS)?,
+            audit: txn.open_table(t::AUDIT)?,
+            next_job,
+            waiting,
+            failed,
             next_id,
             seq,
             active,
             dirty: 0,
             flush: false,
             frees_room: false,
+            seen: SeenChange::default(),
+            shared_waiting: waiting_jobs,
+            sources_changed: false,
             gathered: Gathered::default(),
             feed: Vec::new(),
         })
@@ -102,6 +135,9 @@ impl<'t> Draft<'t> {
         self.meta.insert(t::META_NEXT_ID, self.next_id)?;
         self.meta.insert(t::META_SEQ, self.seq)?;
         self.meta.insert(t::META_ACTIVE, self.active)?;
+        self.meta.insert(t::META_NEXT_JOB, self.next_job)?;
+        self.meta.insert(t::META_WAITING, self.waiting)?;
+        self.meta.insert(t::META_FAILED, self.failed)?;
         Ok(self.feed)
     }
 

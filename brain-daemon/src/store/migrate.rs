@@ -16,7 +16,7 @@ use super::record::{
 use super::{StoreError, tables as t};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 82;
+pub const SCHEMA: u64 = 83;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -65,6 +65,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
         match from {
             80 => add_provenance(&txn)?,
             81 => add_files(&txn)?,
+            82 => add_http(&txn)?,
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
@@ -186,6 +187,18 @@ fn add_files(txn: &WriteTransaction) -> Result<(), StoreError> {
     for (id, bytes) in rows {
         sources.insert(id.as_str(), bytes.as_slice())?;
     }
+    Ok(())
+}
+
+/// 82 → 83: what HTTP needs: items on their way, clients, tokens, the audit.
+fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.open_table(t::JOBS)?;
+    txn.open_table(t::JOBS_DUE)?;
+    txn.open_table(t::JOBS_SEEN)?;
+    txn.open_table(t::JOBS_OVER)?;
+    txn.open_table(t::CLIENTS)?;
+    txn.open_table(t::TOKENS)?;
+    txn.open_table(t::AUDIT)?;
     Ok(())
 }
 

@@ -9,12 +9,18 @@
 //! whether a caller may see a page. The layout is described in `docs/store.md`.
 
 mod apply;
+mod audit;
 mod backup;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod backup_tests;
 mod draft;
 mod error;
+mod grants;
+mod jobs;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod jobs_tests;
 mod migrate;
 mod open;
 mod overlay;
@@ -36,12 +42,14 @@ pub use apply::{Applied, FilePlan, NewPage};
 pub use backup::sweep_unfinished;
 pub use draft::Draft;
 pub use error::StoreError;
+pub use grants::GrantChange;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
-pub use open::{ReaderMaker, Store, StoreOptions};
+pub use open::{ReaderMaker, Sources, Store, StoreOptions};
 pub use read::{Counts, Found, Reader, Resolution, Visibility};
 pub use record::{
-    Content, Derived, FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
-    SourceRecord, SyncMark, TimelineRecord, VersionRecord,
+    AuditRecord, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobRecord, JobWishes,
+    LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncMark, TimelineRecord, TokenKind,
+    TokenRecord, VersionRecord,
 };
 pub use restore::restore;
 pub use verify::{Sound, store_id, verify};

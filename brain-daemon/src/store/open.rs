@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::SourceId;
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
+use super::jobs::Waiting;
 use super::read::{Reader, Visibility};
 use super::writer::{CommitHook, Writer};
 use super::{Draft, SourceRecord, StoreError, migrate, tables as t};
@@ -33,6 +34,9 @@ pub struct Store {
     store_id: u64,
 }
 
+/// The registered sources.
+pub type Sources = Vec<(SourceId, SourceRecord)>;
+
 /// What readers and the writer share.
 pub(super) struct Shared {
     path: PathBuf,
@@ -40,6 +44,10 @@ pub(super) struct Shared {
     min_free_bytes: u64,
     /// `None` only while it is opened anew after a failure of the disk.
     db: RwLock<Option<Database>>,
+    /// The registered sources, until one changes.
+    sources: RwLock<Option<Arc<Sources>>>,
+    /// What makes two items one, of those that wait.
+    pub(super) waiting_jobs: Waiting,
     /// (page id, sequence number) of files that are as they should be, but perhaps not yet on the disk itself.
     done_files: Mutex<Vec<(u64, u64)>>,
     /// The same, flushed to the disk: their outbox rows go with the next commit.
@@ -64,6 +72,8 @@ impl Store {
             cache_bytes: options.cache_bytes,
             min_free_bytes: options.min_free_bytes,
             db: RwLock::new(Some(db)),
+            sources: RwLock::new(None),
+            waiting_jobs: Waiting::default(),
             done_files: Mutex::default(),
             synced_files: Mutex::default(),
         });
@@ -84,6 +94,26 @@ impl Store {
         F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
     {
         self.writer.call(work)
+    }
+
+    /// Runs `work` in the next transaction, as [`Store::write`] does, but waits neither for room in the queue nor for the
+    /// commit. `done` hears how it ended, from the writer's thread, or at once when there is no room (`busy`). It must not
+    /// block: other writers wait meanwhile.
+    pub fn write_then<T, F, D>(&self, work: F, done: D)
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        D: FnOnce(Result<T, StoreError>) + Send + 'static,
+    {
+        self.writer.call_then(work, done);
+    }
+
+    /// Every registered source. Read from the file only after one changed.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn sources(&self) -> Result<Arc<Sources>, StoreError> {
+        self.shared.sources()
     }
 
     /// Notes that a page's file is as the change `seq` wanted it. Its outbox row goes after the next
@@ -192,6 +222,23 @@ impl Shared {
             .as_ref()
             .ok_or_else(|| StoreError::Io("the disk failed and the store is being opened again".into()))?;
         Ok(db.begin_read()?)
+    }
+
+    /// What was read last is good until [`Shared::forget_sources`]. The lock is held while a snapshot is read, so that an older
+    /// one cannot be kept after a commit has changed a source.
+    fn sources(&self) -> Result<Arc<Sources>, StoreError> {
+        if let Some(sources) = self.sources.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            return Ok(Arc::clone(sources));
+        }
+        let mut kept = self.sources.write().unwrap_or_else(PoisonError::into_inner);
+        let read = Arc::new(Reader::new(self.begin_read()?, Visibility::All).sources()?);
+        *kept = Some(Arc::clone(&read));
+        Ok(read)
+    }
+
+    /// A commit has changed a source.
+    pub(super) fn forget_sources(&self) {
+        *self.sources.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     pub(super) fn take_synced_files(&self) -> Vec<(u64, u64)> {
@@ -313,7 +360,8 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     })?;
     let txn = db.begin_write()?;
     {
-        let mut draft = Draft::open(&txn)?;
+        let waiting_jobs = Waiting::default();
+        let mut draft = Draft::open(&txn, &waiting_jobs)?;
         draft.set_meta(t::META_SCHEMA, migrate::SCHEMA)?;
         draft.set_meta(t::META_STORE_ID, options.fresh_id)?;
         draft.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;

@@ -79,7 +79,7 @@ impl Reader {
         Self { txn, view }
     }
 
-    fn table<K: redb::Key + 'static, V: redb::Value + 'static>(
+    pub(super) fn table<K: redb::Key + 'static, V: redb::Value + 'static>(
         &self,
         definition: redb::TableDefinition<'static, K, V>,
     ) -> Result<ReadOnlyTable<K, V>, StoreError> {

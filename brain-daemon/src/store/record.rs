@@ -3,7 +3,10 @@
 //! A stored value is one format byte and then bincode. A format is never changed: a new one gets the next
 //! number and [`super::migrate`] turns the old rows into it.
 
+use std::borrow::Cow;
+
 use bincode::Options;
+use brain_protocol::{GrantType, JobState, Scopes};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::StoreError;
@@ -213,6 +216,143 @@ pub enum FileState {
     TrashPurged,
 }
 
+/// An item that was taken in over HTTP. Schema 83.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRecord {
+    /// How far it is.
+    pub state: JobState,
+    /// Who sent it, as the audit knows them.
+    pub client: String,
+    /// Where its page goes.
+    pub source: String,
+    /// SHA-256 of its text.
+    pub content_hash: Hash,
+    /// Its media type: one of those that can be taken in.
+    pub content_type: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// What its sender wants of the page.
+    pub wishes: JobWishes,
+    /// Its text as markdown, and the frontmatter that it came with; empty once it is a page.
+    pub content: Content,
+    /// Accepted, Unix milliseconds.
+    pub received_at: i64,
+    /// Became a page or failed for good, Unix milliseconds.
+    pub finished_at: Option<i64>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is due, Unix milliseconds: its key in the table of what is due.
+    pub due_at: i64,
+    /// The page that it became.
+    pub slug: Option<String>,
+    /// What went wrong last: code and message.
+    pub error: Option<(String, String)>,
+    /// The keys under which it is in the table of what was seen.
+    pub seen: Vec<Hash>,
+}
+
+/// What the sender of an item wants of its page.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobWishes {
+    /// The page's slug.
+    pub slug: Option<String>,
+    /// The page's title.
+    pub title: Option<String>,
+    /// The page's type.
+    pub page_type: Option<String>,
+    /// Where the content comes from.
+    pub uri: Option<String>,
+}
+
+/// Somebody who may come over HTTP. Schema 83.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientRecord {
+    /// What people call it.
+    pub name: String,
+    /// SHA-256 of its secret; a public client has none.
+    pub secret: Option<Hash>,
+    /// What it is granted.
+    pub scopes: Scopes,
+    /// The only sources it may see and write; all when empty.
+    pub sources: Vec<String>,
+    /// How it may come to a token.
+    pub grant_types: Vec<GrantType>,
+    /// Where a browser may be sent back to.
+    pub redirect_uris: Vec<String>,
+    /// How long its access tokens live, in seconds.
+    pub token_ttl: u32,
+    /// `admin`, `dynamic` or `metadata`.
+    pub registered_by: String,
+    /// Registered, Unix milliseconds.
+    pub created_at: i64,
+    /// Let in, Unix milliseconds, to the minute.
+    pub last_used_at: Option<i64>,
+    /// Revoked, Unix milliseconds.
+    pub revoked_at: Option<i64>,
+}
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TokenKind {
+    /// Made by the owner for somebody who only sends a bearer.
+    Personal,
+    /// For an hour.
+    Access,
+    /// For the next access token. Good once.
+    Refresh,
+}
+
+/// A token, without itself: its key is its SHA-256. Schema 83.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRecord {
+    /// What it is for.
+    pub kind: TokenKind,
+    /// The client it belongs to; none for a personal one.
+    pub client: Option<String>,
+    /// What people call a personal one.
+    pub name: String,
+    /// What it is granted. A client's token has no more than the client, whatever stands here.
+    pub scopes: Scopes,
+    /// The only sources it may see and write; all when empty.
+    pub sources: Vec<String>,
+    /// What it is good for (RFC 8707).
+    pub resource: Option<String>,
+    /// All tokens that descend from one consent, or from one call of `/token`.
+    pub family: u64,
+    /// Made, Unix milliseconds.
+    pub created_at: i64,
+    /// Ends, Unix milliseconds; never when absent.
+    pub expires_at: Option<i64>,
+    /// A refresh token was exchanged, Unix milliseconds.
+    pub used_at: Option<i64>,
+    /// Revoked, Unix milliseconds.
+    pub revoked_at: Option<i64>,
+}
+
+/// Calls that were written down together. Schema 83.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AuditPage<'a> {
+    /// In the order of their end.
+    pub calls: Cow<'a, [AuditRecord]>,
+}
+
+/// A call over the network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// When it began, Unix milliseconds.
+    pub at: i64,
+    /// A client's id, `token:<name>`, `admin`, or `-`.
+    pub client: String,
+    /// What was asked, for example `POST /ingest`.
+    pub operation: String,
+    /// HTTP status.
+    pub status: u16,
+    /// How long it took, in microseconds.
+    pub took_us: u64,
+    /// What came with it: names and sizes in bytes, never values.
+    pub parameters: Vec<(String, u64)>,
+}
+
 /// A value with a format number and bytes of its own.
 pub(super) trait Stored: Serialize + DeserializeOwned {
     /// The format byte.
@@ -235,6 +375,10 @@ stored! {
     SourceRecord = 2, "source";
     FileRecord = 1, "file of a source";
     OutboxRow = 1, "outbox row";
+    JobRecord = 1, "job";
+    ClientRecord = 1, "client";
+    TokenRecord = 1, "token";
+    AuditPage<'_> = 1, "page of the audit";
 }
 
 fn options() -> impl Options {
@@ -257,6 +401,18 @@ pub(super) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> 
     match bytes.split_first() {
         // The record stands first.
         Some((&VersionRecord::FORMAT, rest)) => {
+            options().allow_trailing_bytes().deserialize(rest).map_err(|e| broken(e.to_string()))
+        }
+        _ => Err(broken("it has another format".into())),
+    }
+}
+
+/// How far a stored [`JobRecord`] is, without decoding its text.
+pub(super) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
+    let broken = |why: String| StoreError::damaged(format!("a {} cannot be read: {why}", JobRecord::WHAT));
+    match bytes.split_first() {
+        // The state stands first.
+        Some((&JobRecord::FORMAT, rest)) => {
             options().allow_trailing_bytes().deserialize(rest).map_err(|e| broken(e.to_string()))
         }
         _ => Err(broken("it has another format".into())),

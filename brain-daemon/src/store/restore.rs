@@ -8,7 +8,9 @@ use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
 use super::backup::{Heard, Unfinished, renamed, sweep, taken};
-use super::record::{FileState, OutboxRow, PageRecord, SourceRecord, from_bytes, to_bytes};
+use super::record::{
+    FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
+};
 use super::verify::{Sound, verify};
 use super::{StoreError, StoreOptions, migrate, tables as t};
 
@@ -95,6 +97,19 @@ fn settle_in(
         // It goes its own way from here: an index of the store it came from would be ahead of it.
         meta.insert(t::META_STORE_ID, options.fresh_id)?;
         meta.remove(t::META_MADE_AT)?;
+        // What clients had may have been revoked since, and nobody could tell: they come again with what they show for it. What the
+        // owner gave out by hand is the owner's to look through.
+        let mut tokens = txn.open_table(t::TOKENS)?;
+        let mut lent = Vec::new();
+        for row in tokens.iter()? {
+            let (hash, value) = row?;
+            if from_bytes::<TokenRecord>(value.value())?.kind != TokenKind::Personal {
+                lent.push(*hash.value());
+            }
+        }
+        for hash in lent {
+            tokens.remove(&hash)?;
+        }
         // What waited for the files of the former home means nothing here.
         let mut outbox = txn.open_table(t::OUTBOX)?;
         outbox.retain(|_, _| false)?;

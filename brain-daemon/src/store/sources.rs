@@ -25,6 +25,7 @@ impl Draft<'_> {
     /// When the store fails.
     pub fn put_source(&mut self, source: &SourceId, record: &SourceRecord) -> Result<(), StoreError> {
         self.dirty += 1;
+        self.sources_changed = true;
         self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
         Ok(())
     }
@@ -86,6 +87,7 @@ impl Draft<'_> {
     /// When the store fails.
     pub fn remove_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
         self.dirty += 1;
+        self.sources_changed = true;
         self.sources.remove(source.as_str())?;
         let end = after(source);
         let gone: Vec<String> = self

@@ -38,12 +38,28 @@ pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> = TableDefin
 /// Page id → [`super::OutboxRow`].
 pub(super) const OUTBOX: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("outbox");
 
+/// Job number → [`super::JobRecord`]. Schema 83, as what follows.
+pub(super) const JOBS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("jobs");
+/// (when it is due in Unix milliseconds, job number) of items that wait to be made pages.
+pub(super) const JOBS_DUE: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("jobs_due");
+/// SHA-256 of what makes two items one → job number: it only points, the job itself decides.
+pub(super) const JOBS_SEEN: TableDefinition<'static, &[u8; 32], u64> = TableDefinition::new("jobs_seen");
+/// (when it may be forgotten in Unix milliseconds, job number).
+pub(super) const JOBS_OVER: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("jobs_over");
+/// Client id → [`super::ClientRecord`].
+pub(super) const CLIENTS: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("clients");
+/// SHA-256 of a token → [`super::TokenRecord`].
+pub(super) const TOKENS: TableDefinition<'static, &[u8; 32], &[u8]> = TableDefinition::new("tokens");
+/// (when in Unix milliseconds, number) → [`super::AuditPage`].
+pub(super) const AUDIT: TableDefinition<'static, (i64, u64), &[u8]> = TableDefinition::new("audit");
+
 /// Calls `$each!(TABLE, …)` with every table there is: what copies a store must not forget one.
 macro_rules! every_table {
     ($each:ident) => {
         $each!(
             META, SOURCES, PAGES, IDS, CONTENTS, DERIVED, VERSIONS, CHANGES, PATHS, FILES, NAMES, LINKS_IN,
-            TAGS, TIMELINE, DELETED, CAPTURED, OUTBOX
+            TAGS, TIMELINE, DELETED, CAPTURED, OUTBOX, JOBS, JOBS_DUE, JOBS_SEEN, JOBS_OVER, CLIENTS, TOKENS,
+            AUDIT
         )
     };
 }
@@ -55,6 +71,12 @@ pub(super) const META_SCHEMA: &str = "schema";
 pub(super) const META_NEXT_ID: &str = "next_id";
 /// The last sequence number.
 pub(super) const META_SEQ: &str = "seq";
+/// The number of the next job.
+pub(super) const META_NEXT_JOB: &str = "next_job";
+/// Items that wait to be made pages.
+pub(super) const META_WAITING: &str = "jobs_waiting";
+/// Items that failed for good and are kept.
+pub(super) const META_FAILED: &str = "jobs_failed";
 /// Active pages.
 pub(super) const META_ACTIVE: &str = "active";
 /// Random, made with the store: what is derived from it carries it.

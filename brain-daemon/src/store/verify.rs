@@ -1,6 +1,8 @@
 //! Reading a store file back, whole, without changing a byte of it: checksums, every row, what the tables say of each
 //! other, and every content hash.
 
+mod http;
+
 use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -214,6 +216,9 @@ impl Look<'_> {
                 step()?;
                 from_bytes::<FileRecord>(row?.1.value())?;
             }
+        }
+        if self.schema >= 83 {
+            self.http(&mut step)?;
         }
         (self.heard)(rows, rows);
         Ok(sound)

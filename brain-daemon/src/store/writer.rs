@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,10 @@ use super::{Draft, StoreError};
 /// The most jobs that share one commit. Enough to pay for a flush; and few enough that of many writers some are
 /// committed while the files of the others are written.
 const MAX_BATCH: usize = 32;
+
+/// The most jobs that share one commit when nobody's thread waits for them. No files follow them, and a commit of many small
+/// ones costs hardly more than one of a few.
+const MAX_LIGHT: usize = 256;
 
 /// How long a commit waits for writers who shared the one before.
 const GATHER: Duration = Duration::from_millis(1);
@@ -60,6 +64,10 @@ pub(super) trait Job: Send {
     fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError>;
     /// Tells the waiter how it ended.
     fn end(self: Box<Self>, result: Result<(), StoreError>);
+    /// Whether no thread waits for it.
+    fn is_light(&self) -> bool {
+        false
+    }
 }
 
 struct Call<T, F> {
@@ -82,6 +90,37 @@ where
         let Self { output, answer, .. } = *self;
         // A waiter that went away has its page all the same.
         let _ = answer.send(result.and_then(|()| output.ok_or(StoreError::Closed)));
+    }
+}
+
+struct Light<T, F, D> {
+    work: F,
+    output: Option<T>,
+    done: D,
+}
+
+impl<T, F, D> Job for Light<T, F, D>
+where
+    T: Send,
+    F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send,
+    D: FnOnce(Result<T, StoreError>) + Send,
+{
+    fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError> {
+        self.output = Some((self.work)(draft)?);
+        Ok(())
+    }
+
+    fn end(self: Box<Self>, result: Result<(), StoreError>) {
+        let Self { output, done, .. } = *self;
+        let result = result.and_then(|()| output.ok_or(StoreError::Closed));
+        // Others wait to hear how theirs ended.
+        if catch_unwind(AssertUnwindSafe(|| done(result))).is_err() {
+            tracing::error!("a defect in what follows a write");
+        }
+    }
+
+    fn is_light(&self) -> bool {
+        true
     }
 }
 
@@ -113,6 +152,33 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// Lets `work` run in the next transaction and `done` hear of it, without waiting for anything.
+    pub(super) fn call_then<T, F, D>(&self, work: F, done: D)
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        D: FnOnce(Result<T, StoreError>) + Send + 'static,
+    {
+        let job: Box<dyn Job> = Box::new(Light { work, output: None, done });
+        let refused = match &self.queue {
+            Some(queue) => queue.try_send(job),
+            None => Err(TrySendError::Disconnected(job)),
+        };
+        match refused {
+            Ok(()) => {}
+            Err(TrySendError::Full(job)) => job.end(Err(too_many())),
+            Err(TrySendError::Disconnected(job)) => job.end(Err(StoreError::Closed)),
+        }
+    }
+}
+
+fn too_many() -> StoreError {
+    Fault::new(FaultCode::Busy, format!("{QUEUE} writes wait already; nothing was stored"))
+        .hint("try again in a moment")
+        .into()
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.queue.take());
@@ -125,19 +191,24 @@ impl Drop for Writer {
 fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
     let mut last = 1;
     while let Ok(first) = jobs.recv() {
+        let mut heavy = usize::from(!first.is_light());
         let mut batch = vec![first];
-        // Whoever shared the last commit is likely to be back in a moment; somebody alone never waits.
+        // Whoever shared the last commit is likely to be back in a moment; somebody alone never waits. Light jobs do not wait
+        // for each other: while some are being committed, the next ones come.
         let gathered_by = Instant::now() + GATHER;
-        while batch.len() < MAX_BATCH {
+        while heavy < MAX_BATCH && batch.len() < MAX_LIGHT {
             let next = match jobs.try_recv() {
                 Ok(job) => Ok(job),
-                Err(_) if batch.len() < last => {
+                Err(_) if heavy > 0 && batch.len() < last => {
                     jobs.recv_timeout(gathered_by.saturating_duration_since(Instant::now()))
                 }
                 Err(_) => break,
             };
             match next {
-                Ok(job) => batch.push(job),
+                Ok(job) => {
+                    heavy += usize::from(!job.is_light());
+                    batch.push(job);
+                }
                 Err(_) => break,
             }
         }
@@ -153,6 +224,9 @@ fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
         let tried = catch_unwind(AssertUnwindSafe(|| attempt(shared, &mut waiting))).unwrap_or_else(|_| {
             Err(Spoiled { by: Blame::Disk, error: StoreError::Io("a defect stopped the commit".into()) })
         });
+        if tried.is_err() {
+            shared.waiting_jobs.forget();
+        }
         match tried {
             Ok((changes, refusals)) => {
                 if !changes.is_empty() {
@@ -210,7 +284,7 @@ type Refusals = Vec<Option<StoreError>>;
 
 fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, Refusals), Spoiled> {
     let txn = shared.begin_write()?;
-    let mut draft = Draft::open(&txn)?;
+    let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
     let mut refusals = Vec::with_capacity(jobs.len());
     let mut writers = Vec::new();
     for (index, job) in jobs.iter_mut().enumerate() {
@@ -249,9 +323,16 @@ fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, R
     if draft.dirty == 0 {
         return Ok((Vec::new(), refusals));
     }
+    let (sources_changed, seen) = (draft.sources_changed, std::mem::take(&mut draft.seen));
     let committed = draft.finish().and_then(|changes| Ok((changes, txn.commit()?)));
     match committed {
-        Ok((changes, ())) => Ok((changes, refusals)),
+        Ok((changes, ())) => {
+            shared.waiting_jobs.apply(seen);
+            if sources_changed {
+                shared.forget_sources();
+            }
+            Ok((changes, refusals))
+        }
         Err(error) => {
             shared.put_back_synced_files(files);
             Err(error.into())
