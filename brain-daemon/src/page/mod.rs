@@ -16,6 +16,7 @@ mod fence;
 mod file;
 mod frontmatter;
 mod links;
+mod payload;
 mod prose;
 mod tags;
 mod timeline;
@@ -31,6 +32,7 @@ pub use links::{
     LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, is_attachment, is_link_key, links,
     normal_name,
 };
+pub use payload::{MediaType, Payload, PayloadError, payload};
 pub use tags::body_tags;
 pub use timeline::{TimelineEntry, timeline};
 pub use title::{MAX_TITLE, derive_title};

@@ -25,7 +25,7 @@ pub fn derive_title(body: &str) -> String {
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
         if !comment && fences.line(line) {
             if code.is_none() && !line.trim_start().starts_with(['`', '~']) {
-                code = short(line);
+                code = short(line, MAX_TITLE);
             }
             continue;
         }
@@ -57,7 +57,7 @@ fn usable(line: &str) -> Option<String> {
     {
         return None;
     }
-    short(&plain(line))
+    short(&plain(line), MAX_TITLE)
 }
 
 /// The line without what it begins with in markdown: `>`, bullets, numbers, check boxes, heading marks.
@@ -111,8 +111,9 @@ fn plain(line: &str) -> String {
     out
 }
 
-/// `text` on one line, without what cannot be seen, cut to the length of a title; None when nothing is left.
-fn short(text: &str) -> Option<String> {
+/// `text` on one line, without what cannot be seen (controls, marks of direction), cut after `most` characters; None when nothing
+/// is left.
+pub(super) fn short(text: &str, most: usize) -> Option<String> {
     let mut out = String::with_capacity(text.len().min(400));
     for c in text.chars() {
         if c.is_whitespace() || c.is_control() {
@@ -124,7 +125,7 @@ fn short(text: &str) -> Option<String> {
             out.push(c);
         }
     }
-    let title = cluster::cut(out.trim(), MAX_TITLE).trim_end();
+    let title = cluster::cut(out.trim(), most).trim_end();
     (!title.is_empty()).then(|| title.to_owned())
 }
 

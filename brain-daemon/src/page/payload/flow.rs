@@ -1,0 +1,403 @@
+//! The flow of an HTML text, written anew: only what has a form in markdown, well nested, no deeper than it may be, without
+//! a single attribute that is not made here. Whatever reads that HTML has no surprises: its time and stack are bounded.
+//!
+//! Containers (lists, quotes, tables) nest; in them stand leaves (paragraphs, headings, code), and in those the inline
+//! elements. A leaf and its inline elements are written when the first text of it comes, so nothing empty is ever written.
+
+use super::parts::{Container, Inline, Leaf};
+
+/// The most line ends in a row within code.
+const MAX_BLANK: usize = 8;
+
+/// The writer.
+pub(super) struct Flow {
+    out: String,
+    /// How many containers may be open.
+    depth: usize,
+    containers: Vec<Container>,
+    leaf: Option<Leaf>,
+    /// What the next leaf is.
+    next: Leaf,
+    /// The inline elements that are open for the author, and how many of them are written.
+    inline: Vec<Inline>,
+    written: usize,
+    /// Whether white space waits for more text of the leaf.
+    space: bool,
+    /// Whether something stood in this item already.
+    gap: bool,
+    /// Line ends at the end of code.
+    blank: usize,
+    /// How many bytes of addresses may still be written. A link that goes on over many paragraphs is written in each.
+    links: usize,
+}
+
+impl Flow {
+    /// Begins; `depth` containers may be open at a time, and `links` bytes of addresses be written.
+    pub(super) fn new(depth: usize, links: usize) -> Self {
+        Self {
+            out: String::new(),
+            depth,
+            containers: Vec::new(),
+            leaf: None,
+            next: Leaf::Paragraph,
+            inline: Vec::new(),
+            written: 0,
+            space: false,
+            gap: false,
+            blank: 0,
+            links,
+        }
+    }
+
+    /// Ends whatever is open.
+    pub(super) fn finish(mut self) -> String {
+        self.end_leaf();
+        self.close_to(0);
+        self.out
+    }
+
+    /// Whether text goes into a block of code.
+    pub(super) fn in_code(&self) -> bool {
+        matches!(self.leaf, Some(Leaf::Code(_))) || matches!(self.next, Leaf::Code(_))
+    }
+
+    /// Text, references resolved.
+    pub(super) fn text(&mut self, text: &str) {
+        if self.in_code() {
+            return self.code(text);
+        }
+        for (n, word) in text.split([' ', '\t', '\n', '\r', '\u{c}']).enumerate() {
+            self.space |= n > 0;
+            if !word.is_empty() {
+                self.begin_run();
+                self.escape(word);
+            }
+        }
+    }
+
+    /// An image that may be shown, or what it says in its place.
+    pub(super) fn image(&mut self, address: Option<&str>, alt: &str) {
+        let Some(address) = address.filter(|_| !self.in_code()) else {
+            return self.text(alt);
+        };
+        self.begin_run();
+        self.out.push_str("<img src=\"");
+        self.escape(address);
+        self.out.push_str("\" alt=\"");
+        self.escape(alt);
+        self.out.push_str("\">");
+    }
+
+    /// A line's end; two of them are a paragraph's.
+    pub(super) fn line_break(&mut self) {
+        match self.leaf {
+            _ if self.in_code() => self.code("\n"),
+            _ if self.in_cell() => self.space = true,
+            Some(Leaf::Bare | Leaf::Paragraph) if self.out.ends_with("<br>") => self.boundary(),
+            Some(Leaf::Bare | Leaf::Paragraph) => {
+                self.out.push_str("<br>");
+                self.space = false;
+            }
+            _ => self.space = true,
+        }
+    }
+
+    /// A rule between two leaves.
+    pub(super) fn rule(&mut self) {
+        self.boundary();
+        if !self.in_cell() && !self.in_code() {
+            self.implied();
+            self.out.push_str("<hr>");
+        }
+    }
+
+    /// The end of a leaf, if one is open.
+    pub(super) fn boundary(&mut self) {
+        if self.in_code() {
+            if self.blank == 0 && self.leaf.is_some() {
+                self.code("\n");
+            }
+        } else if self.in_cell() {
+            self.space = true;
+        } else {
+            self.end_leaf();
+        }
+    }
+
+    /// A heading or code begins.
+    pub(super) fn begin(&mut self, leaf: Leaf) {
+        self.boundary();
+        if !self.in_cell() && !self.in_code() {
+            self.next = leaf;
+        }
+    }
+
+    /// Names the language of code that has just begun.
+    pub(super) fn language(&mut self, name: &str) {
+        if self.leaf.is_none() && self.next == Leaf::Code(String::new()) {
+            self.next = Leaf::Code(name.to_owned());
+        }
+    }
+
+    /// The leaf that was begun so ends.
+    pub(super) fn end(&mut self, code: bool) {
+        if self.in_code() == code && !self.in_cell() {
+            self.end_leaf();
+        } else {
+            self.boundary();
+        }
+    }
+
+    /// An inline element begins. One that is open already goes on; a link ends another.
+    pub(super) fn open(&mut self, inline: Inline) {
+        if matches!(inline, Inline::Link(_)) {
+            self.close(&inline);
+        }
+        if !self.in_code() && !self.inline.iter().any(|open| open.like(&inline) || *open == Inline::Code) {
+            self.inline.push(inline);
+        }
+    }
+
+    /// An inline element ends; those within it go on behind it.
+    pub(super) fn close(&mut self, inline: &Inline) {
+        if let Some(at) = self.inline.iter().rposition(|open| open.like(inline)) {
+            self.unwrite(at);
+            self.inline.remove(at);
+        }
+    }
+
+    /// A container begins. Beyond the depth it only parts what stands before it from what follows.
+    pub(super) fn enter(&mut self, container: Container) {
+        self.boundary();
+        let of_table = matches!(container, Container::Row | Container::Cell);
+        if self.in_code() || self.in_cell() && !of_table {
+            return;
+        }
+        let is_list = |c: Container| matches!(c, Container::List(_));
+        match container {
+            Container::Item => {
+                self.leave_to(container, is_list);
+                if !self.containers.last().is_some_and(|c| is_list(*c)) {
+                    self.push(Container::List(None));
+                }
+                // Too deep for a list is too deep for its items.
+                if !self.containers.last().is_some_and(|c| is_list(*c)) {
+                    return;
+                }
+            }
+            Container::Row => {
+                self.leave_to(container, |c| c == Container::Table);
+                if self.containers.last() != Some(&Container::Table) {
+                    return;
+                }
+            }
+            Container::Cell => {
+                self.leave_to(container, |c| c == Container::Row);
+                if self.containers.last() == Some(&Container::Table) {
+                    self.push(Container::Row);
+                }
+                if self.containers.last() != Some(&Container::Row) {
+                    return;
+                }
+            }
+            Container::Quote | Container::List(_) | Container::Table => self.implied(),
+        }
+        self.push(container);
+    }
+
+    /// A container ends, and all that is open in it.
+    pub(super) fn leave(&mut self, container: Container) {
+        if self.in_code() {
+            return self.boundary();
+        }
+        let is_end = |c: Container| match container {
+            Container::List(_) => matches!(c, Container::List(_)),
+            _ => c == container,
+        };
+        let barrier = |c: Container| container == Container::Item && matches!(c, Container::List(_));
+        let open = self.containers.iter().rev().take_while(|c| !barrier(**c)).position(|c| is_end(*c));
+        if self.in_cell() && !matches!(container, Container::Table | Container::Row | Container::Cell) {
+            return self.boundary();
+        }
+        self.end_leaf();
+        if let Some(back) = open {
+            self.close_to(self.containers.len() - 1 - back);
+        }
+    }
+
+    fn in_cell(&self) -> bool {
+        self.containers.last() == Some(&Container::Cell)
+    }
+
+    /// Ends `container` if it is open, but nothing beyond a `barrier`.
+    fn leave_to(&mut self, container: Container, barrier: impl Fn(Container) -> bool) {
+        let open = self.containers.iter().rev().take_while(|c| !barrier(**c)).position(|c| *c == container);
+        if let Some(back) = open {
+            self.close_to(self.containers.len() - 1 - back);
+        }
+    }
+
+    /// What a leaf or container needs around it where it stands.
+    fn implied(&mut self) {
+        match self.containers.last() {
+            Some(Container::List(_)) => self.push(Container::Item),
+            Some(Container::Table) => {
+                self.push(Container::Row);
+                self.push(Container::Cell);
+            }
+            Some(Container::Row) => self.push(Container::Cell),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, container: Container) {
+        // Items, rows and cells stand in what was counted.
+        let counted = matches!(container, Container::Quote | Container::List(_) | Container::Table);
+        let within = |c: &&Container| matches!(c, Container::Quote | Container::List(_) | Container::Table);
+        if counted && self.containers.iter().filter(within).count() >= self.depth {
+            return;
+        }
+        match container {
+            Container::Quote => self.out.push_str("<blockquote>"),
+            Container::List(None) => self.out.push_str("<ul>"),
+            Container::List(Some(1)) => self.out.push_str("<ol>"),
+            Container::List(Some(start)) => self.out.push_str(&format!("<ol start=\"{start}\">")),
+            Container::Item => self.out.push_str("<li>"),
+            Container::Table => self.out.push_str("<table>"),
+            Container::Row => self.out.push_str("<tr>"),
+            Container::Cell => self.out.push_str("<td>"),
+        }
+        self.gap = false;
+        self.containers.push(container);
+    }
+
+    /// Closes containers until `open` are left.
+    fn close_to(&mut self, open: usize) {
+        while self.containers.len() > open {
+            self.end_leaf();
+            self.out.push_str(match self.containers.pop() {
+                Some(Container::Quote) => "</blockquote>",
+                Some(Container::List(None)) => "</ul>",
+                Some(Container::List(Some(_))) => "</ol>",
+                Some(Container::Item) => "</li>",
+                Some(Container::Table) => "</table>",
+                Some(Container::Row) => "</tr>",
+                Some(Container::Cell) => "</td>",
+                None => return,
+            });
+            self.gap = true;
+        }
+    }
+
+    /// Sees to it that a leaf is open.
+    fn begin_leaf(&mut self) {
+        if self.leaf.is_some() {
+            return;
+        }
+        self.implied();
+        let bare = match self.containers.last() {
+            Some(Container::Cell) => true,
+            Some(Container::Item) => !self.gap && self.next == Leaf::Paragraph,
+            _ => false,
+        };
+        let leaf = if bare { Leaf::Bare } else { std::mem::replace(&mut self.next, Leaf::Paragraph) };
+        match &leaf {
+            Leaf::Bare => {}
+            Leaf::Paragraph => self.out.push_str("<p>"),
+            Leaf::Heading(level) => self.out.push_str(&format!("<h{level}>")),
+            Leaf::Code(language) if language.is_empty() => self.out.push_str("<pre><code>"),
+            Leaf::Code(language) => self.out.push_str(&format!("<pre><code class=\"language-{language}\">")),
+        }
+        self.leaf = Some(leaf);
+        self.space = false;
+        self.blank = 0;
+    }
+
+    fn end_leaf(&mut self) {
+        // A break before the end breaks nothing.
+        if self.out.ends_with("<br>") {
+            self.out.truncate(self.out.len() - "<br>".len());
+        }
+        self.unwrite(0);
+        match self.leaf.take() {
+            None => {}
+            Some(Leaf::Bare) => self.gap = true,
+            Some(Leaf::Paragraph) => self.out.push_str("</p>"),
+            Some(Leaf::Heading(level)) => self.out.push_str(&format!("</h{level}>")),
+            Some(Leaf::Code(_)) => self.out.push_str("</code></pre>"),
+        }
+        self.next = Leaf::Paragraph;
+        self.space = false;
+    }
+
+    /// Sees to it that text can be written: in a leaf, behind the white space that waited, in its inline elements.
+    fn begin_run(&mut self) {
+        self.begin_leaf();
+        if std::mem::take(&mut self.space) {
+            self.out.push(' ');
+        }
+        while let Some(inline) = self.inline.get(self.written) {
+            let name = inline.name();
+            match inline {
+                Inline::Link(address) if address.len() > self.links => {
+                    self.inline.remove(self.written);
+                    continue;
+                }
+                Inline::Link(address) => {
+                    self.links -= address.len();
+                    let address = address.clone();
+                    self.out.push_str("<a href=\"");
+                    self.escape(&address);
+                    self.out.push_str("\">");
+                }
+                // Two of a kind side by side are one.
+                _ if self.out.ends_with(&format!("</{name}>")) => {
+                    self.out.truncate(self.out.len() - name.len() - 3);
+                }
+                _ => self.out.push_str(&format!("<{name}>")),
+            }
+            self.written += 1;
+        }
+    }
+
+    /// Ends the inline elements that are written, but for the first `keep`.
+    fn unwrite(&mut self, keep: usize) {
+        while self.written > keep {
+            self.written -= 1;
+            if let Some(inline) = self.inline.get(self.written) {
+                self.out.push_str(&format!("</{}>", inline.name()));
+            }
+        }
+    }
+
+    fn code(&mut self, text: &str) {
+        for line in text.split_inclusive('\n') {
+            let (words, end) = line.strip_suffix('\n').map_or((line, false), |words| (words, true));
+            let words = words.strip_suffix('\r').unwrap_or(words);
+            if !words.is_empty() {
+                self.begin_leaf();
+                self.blank = 0;
+                self.escape(words);
+            }
+            // Blank lines before the first one are none.
+            if end && self.leaf.is_some() {
+                self.blank += 1;
+                if self.blank <= MAX_BLANK {
+                    self.out.push('\n');
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, text: &str) {
+        for c in text.chars() {
+            match c {
+                '&' => self.out.push_str("&amp;"),
+                '<' => self.out.push_str("&lt;"),
+                '>' => self.out.push_str("&gt;"),
+                '"' => self.out.push_str("&quot;"),
+                c => self.out.push(c),
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What comes over the network: a payload is a document that survives its file, no longer than what came by much.
+#![no_main]
+
+use brain_daemon::page::{payload, Document, MediaType};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((kind, bytes)) = data.split_first() else { return };
+    let media_type = match kind % 4 {
+        0 => MediaType::Plain,
+        1 => MediaType::Markdown,
+        2 => MediaType::Html,
+        _ => MediaType::Json,
+    };
+    let Ok(read) = payload(media_type, bytes) else { return };
+    assert!(!read.document.body.trim().is_empty());
+    assert!(read.document.body.len() <= 4 * bytes.len() + 8192);
+    assert_eq!(Document::parse(&read.document.render()).expect("a payload's document parses"), read.document);
+    for key in read.document.frontmatter.keys() {
+        assert!(["title", "type", "tags", "aliases", "date", "url", "received"].contains(&key), "{key}");
+    }
+});
