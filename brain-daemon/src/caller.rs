@@ -1,38 +1,17 @@
 //! Who asks. Every door says so once, and [`crate::brain::Brain`] checks it once.
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, SourceId};
+
+pub use brain_protocol::{Scope, Scopes};
 
 use crate::store::Visibility;
-
-/// What a caller may do. Each one includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// Look.
-    Read,
-    /// Change pages.
-    Write,
-    /// Change the installation.
-    Admin,
-}
-
-impl Scope {
-    /// The scope as it is written in grants.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Admin => "admin",
-        }
-    }
-}
 
 /// Who asks, what they may do, and what they may see.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// For the log, for example `uid 1000`.
+    /// For the log and the audit: `uid 1000`, a client's id, `token:<name>`, `admin`.
     pub name: String,
-    scope: Scope,
+    scopes: Scopes,
     view: Visibility,
 }
 
@@ -40,13 +19,13 @@ impl Caller {
     /// The owner at the machine's own keyboard, known by the socket's peer credentials: may do everything.
     #[must_use]
     pub fn local(uid: u32) -> Self {
-        Self { name: format!("uid {uid}"), scope: Scope::Admin, view: Visibility::All }
+        Self { name: format!("uid {uid}"), scopes: Scopes::ADMIN, view: Visibility::All }
     }
 
     /// Somebody with a grant.
     #[must_use]
-    pub fn granted(name: impl Into<String>, scope: Scope, view: Visibility) -> Self {
-        Self { name: name.into(), scope, view }
+    pub fn granted(name: impl Into<String>, scopes: Scopes, view: Visibility) -> Self {
+        Self { name: name.into(), scopes, view }
     }
 
     /// What the caller may see.
@@ -55,12 +34,24 @@ impl Caller {
         self.view.clone()
     }
 
+    /// What the caller was granted.
+    #[must_use]
+    pub fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+
+    /// Whether pages of this source are the caller's to see and write.
+    #[must_use]
+    pub fn may_use(&self, source: &SourceId) -> bool {
+        self.view.shows(source.as_str())
+    }
+
     /// Refuses a caller without `scope`.
     ///
     /// # Errors
     /// [`FaultCode::Forbidden`], naming the scope that is needed.
     pub fn require(&self, scope: Scope, what: &str) -> Result<(), Fault> {
-        if self.scope >= scope {
+        if self.scopes.most() >= scope {
             return Ok(());
         }
         Err(Fault::new(FaultCode::Forbidden, format!("{what} needs the scope \"{}\"", scope.as_str()))

@@ -1,0 +1,332 @@
+//! The audit: a record of every call that came over the network, kept for 90 days. Never a value that was sent, never a secret.
+//!
+//! Calls gather in memory and are written down together, once a second; a crash can cost the last second's. Callers whom nobody
+//! knows cannot fill the disk: a minute keeps so many of their calls, and the number of the others.
+
+mod waiting;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use brain_protocol::{Audit, AuditCall, AuditList, Fault, FaultCode};
+
+use super::Brain;
+use crate::clock::{parse_instant, rfc3339};
+use crate::store::{AuditRecord, Visibility};
+use waiting::Waiting;
+
+/// How long they are kept, in milliseconds: 90 days.
+const KEPT: i64 = 90 * 24 * 60 * 60 * 1000;
+/// The longest list in one answer.
+const MAX_LIMIT: u32 = 1000;
+
+/// Calls that are not written down yet.
+#[derive(Default)]
+pub(super) struct Calls {
+    waiting: Mutex<Waiting>,
+    /// Held while calls are on their way to the store: until then nobody who lists them looks.
+    writing: Mutex<()>,
+}
+
+impl Calls {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What of the audit somebody wants to see.
+struct Filter<'a> {
+    since: i64,
+    until: i64,
+    client: Option<&'a str>,
+    failed: bool,
+}
+
+impl Filter<'_> {
+    fn admits(&self, call: &AuditRecord) -> bool {
+        (self.since..=self.until).contains(&call.at)
+            && self.client.is_none_or(|client| client == call.client)
+            && (!self.failed || call.status >= 400)
+    }
+}
+
+impl Brain {
+    /// Notes a call. It is written down within a second, with others; does not block.
+    pub fn note_call(&self, call: AuditRecord) {
+        self.calls.waiting().note(self.clock.now(), call);
+    }
+
+    /// Whether calls wait to be written down.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        let mut waiting = self.calls.waiting();
+        waiting.turn(self.clock.now());
+        !waiting.calls.is_empty()
+    }
+
+    /// Writes down the calls that wait.
+    ///
+    /// # Errors
+    /// When the store fails; they wait on then.
+    pub fn write_calls(&self) -> Result<(), Fault> {
+        let _writing = self.calls.writing();
+        let now = self.clock.now();
+        let (calls, dropped) = {
+            let mut waiting = self.calls.waiting();
+            waiting.turn(now);
+            if self.is_stopping() {
+                // There may be no other time.
+                waiting.sum_up();
+            }
+            (waiting.take(), waiting.take_dropped())
+        };
+        if dropped > 0 {
+            tracing::warn!(dropped, "calls are missing in the audit: too many came at once");
+        }
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let calls = Arc::new(calls);
+        let written = Arc::clone(&calls);
+        let result = self.store.write(move |draft| draft.add_calls(now, &written));
+        if result.is_err() {
+            // The writer has let go of them: nothing is copied.
+            self.calls.waiting().put_back(Arc::unwrap_or_clone(calls));
+        }
+        Ok(result?)
+    }
+
+    /// Forgets the calls that were written down more than 90 days ago.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn purge_calls(&self) -> Result<(), Fault> {
+        let before = self.clock.now() - KEPT;
+        while self.store.write(move |draft| draft.forget_calls(before))? && !self.is_stopping() {}
+        Ok(())
+    }
+
+    pub(super) fn audit_list(&self, request: &AuditList) -> Result<Audit, Fault> {
+        let instant = |text: &Option<String>, end: bool, or: i64| match text {
+            Some(text) => parse_instant(text, end).ok_or_else(|| not_a_time(text)),
+            None => Ok(or),
+        };
+        let filter = Filter {
+            since: instant(&request.since, false, i64::MIN)?,
+            until: instant(&request.until, true, i64::MAX)?,
+            client: request.client.as_deref(),
+            failed: request.failed,
+        };
+        let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let (waiting, reader) = {
+            let _writing = self.calls.writing();
+            let waiting: Vec<AuditRecord> = {
+                let waiting = self.calls.waiting();
+                waiting
+                    .calls
+                    .iter()
+                    .rev()
+                    .filter(|call| filter.admits(call))
+                    .take(limit + 1)
+                    .cloned()
+                    .collect()
+            };
+            (waiting, self.store.read(Visibility::All)?)
+        };
+        let mut found = waiting;
+        if found.len() <= limit {
+            reader.calls_since(filter.since, |call| {
+                if filter.admits(&call) {
+                    found.push(call);
+                }
+                found.len() <= limit
+            })?;
+        }
+        let truncated = found.len() > limit;
+        found.truncate(limit);
+        Ok(Audit { calls: found.into_iter().map(shown).collect(), truncated })
+    }
+}
+
+fn not_a_time(text: &str) -> Fault {
+    let text: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+    Fault::new(FaultCode::InvalidRequest, format!("\"{text}\" is neither a day nor an instant"))
+        .hint("for example 2026-11-21 or 2026-11-21T10:30:00Z")
+}
+
+fn shown(call: AuditRecord) -> AuditCall {
+    AuditCall {
+        at: rfc3339(call.at),
+        client: call.client,
+        operation: call.operation,
+        status: call.status,
+        took_us: call.took_us,
+        parameters: call.parameters.into_iter().map(|(name, bytes)| format!("{name}:{bytes}")).collect(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use super::waiting::MINUTE;
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::Config;
+    use crate::home::Home;
+
+    /// 2026-11-21T10:30:00Z.
+    const NOW: i64 = 1_795_257_000_000;
+    const DAY: i64 = 24 * 60 * 60 * 1000;
+
+    #[derive(Clone)]
+    struct Hands(Arc<AtomicI64>);
+
+    impl Clock for Hands {
+        fn now(&self) -> i64 {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+
+    fn open(dir: &Path, hands: &Hands) -> Brain {
+        open_with_room(dir, hands, "1")
+    }
+
+    /// With a disk that is full below so many MB.
+    fn open_with_room(dir: &Path, hands: &Hands, least: &str) -> Brain {
+        let home = Home::at(dir.join("home"));
+        let env = |name: &str| (name == "BRAIN_STORE_MIN_FREE_MB").then(|| least.to_owned());
+        let config = Config::load(&home.config(), env).unwrap();
+        Brain::open(home, config, Arc::new(hands.clone()), 7).unwrap()
+    }
+
+    fn call(at: i64, client: &str, status: u16) -> AuditRecord {
+        let operation = "POST /ingest".into();
+        let parameters = vec![("title".into(), 12), ("body".into(), 2048)];
+        AuditRecord { at, client: client.into(), operation, status, took_us: 5, parameters }
+    }
+
+    fn everything() -> AuditList {
+        AuditList { limit: 1000, ..AuditList::default() }
+    }
+
+    fn clients(brain: &Brain, request: &AuditList) -> Vec<String> {
+        brain.audit_list(request).unwrap().calls.into_iter().map(|call| call.client).collect()
+    }
+
+    #[test]
+    fn calls_are_listed_newest_first_whether_written_down_or_not() {
+        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let brain = open(dir.path(), &hands);
+        brain.note_call(call(NOW, "a", 202));
+        brain.note_call(call(NOW, "b", 401));
+        assert!(brain.has_calls());
+        brain.write_calls().unwrap();
+        assert!(!brain.has_calls());
+        brain.note_call(call(NOW, "c", 202));
+        brain.write_calls().unwrap();
+        brain.note_call(call(NOW + 5, "d", 503));
+        assert_eq!(clients(&brain, &everything()), ["d", "c", "b", "a"]);
+        let audit = brain.audit_list(&everything()).unwrap();
+        assert_eq!(audit.calls[0].at, "2026-11-21T10:30:00.005Z");
+        assert_eq!(audit.calls[3].parameters, ["title:12", "body:2048"]);
+        assert!(!audit.truncated);
+        let few = brain.audit_list(&AuditList { limit: 2, ..AuditList::default() }).unwrap();
+        assert!(few.truncated && few.calls.len() == 2);
+        assert!(!brain.audit_list(&AuditList { limit: 4, ..AuditList::default() }).unwrap().truncated);
+        // What was written down survives a crash; what was settled, an end.
+        drop(brain);
+        let brain = open(dir.path(), &hands);
+        assert_eq!(clients(&brain, &everything()), ["c", "b", "a"]);
+        brain.note_call(call(NOW, "e", 200));
+        brain.settle();
+        drop(brain);
+        assert_eq!(clients(&open(dir.path(), &hands), &everything())[0], "e");
+    }
+
+    #[test]
+    fn a_list_can_be_for_some_calls_only() {
+        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let brain = open(dir.path(), &hands);
+        for (days, client, status) in [(0, "a", 202), (1, "b", 400), (2, "a", 503), (3, "b", 202)] {
+            hands.0.store(NOW + days * DAY, Ordering::SeqCst);
+            brain.note_call(call(NOW + days * DAY, client, status));
+            if days < 3 {
+                brain.write_calls().unwrap();
+            }
+        }
+        let listed = |request: AuditList| -> Vec<String> {
+            let calls = brain.audit_list(&AuditList { limit: 10, ..request }).unwrap().calls;
+            calls.into_iter().map(|call| call.at[8..10].to_owned()).collect()
+        };
+        let since = Some("2026-11-22".to_owned());
+        let until = Some("2026-11-23".to_owned());
+        assert_eq!(listed(AuditList { client: Some("a".into()), ..AuditList::default() }), ["23", "21"]);
+        assert_eq!(listed(AuditList { failed: true, ..AuditList::default() }), ["23", "22"]);
+        assert_eq!(listed(AuditList { since: since.clone(), ..AuditList::default() }), ["24", "23", "22"]);
+        assert_eq!(listed(AuditList { until: until.clone(), ..AuditList::default() }), ["23", "22", "21"]);
+        assert_eq!(listed(AuditList { since, until, failed: true, ..AuditList::default() }), ["23", "22"]);
+        let wrong = AuditList { since: Some("yesterday".into()), ..everything() };
+        assert_eq!(brain.audit_list(&wrong).unwrap_err().code, FaultCode::InvalidRequest);
+    }
+
+    #[test]
+    fn calls_that_cannot_be_written_down_wait() {
+        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let brain = open_with_room(dir.path(), &hands, "1000000");
+        for client in ["a", "b"] {
+            brain.note_call(call(NOW, client, 200));
+        }
+        assert_eq!(brain.write_calls().unwrap_err().code, FaultCode::DiskFull);
+        brain.note_call(call(NOW, "c", 200));
+        assert!(brain.has_calls());
+        assert_eq!(clients(&brain, &everything()), ["c", "b", "a"]);
+    }
+
+    #[test]
+    fn calls_are_kept_for_90_days() {
+        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let brain = open(dir.path(), &hands);
+        for client in ["old", "new"] {
+            brain.note_call(call(hands.now(), client, 200));
+            brain.write_calls().unwrap();
+            hands.0.fetch_add(1000, Ordering::SeqCst);
+        }
+        hands.0.store(NOW + KEPT, Ordering::SeqCst);
+        brain.purge_calls().unwrap();
+        assert_eq!(clients(&brain, &everything()), ["new", "old"]);
+        hands.0.fetch_add(1, Ordering::SeqCst);
+        brain.purge_calls().unwrap();
+        assert_eq!(clients(&brain, &everything()), ["new"]);
+    }
+
+    #[test]
+    fn a_minute_keeps_so_many_calls_of_unknown_callers_and_the_number_of_the_others() {
+        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let brain = open(dir.path(), &hands);
+        for n in 0..100 {
+            brain.note_call(call(NOW, AuditRecord::UNKNOWN, if n == 80 { 404 } else { 200 }));
+            brain.note_call(call(NOW, "a", 200));
+        }
+        brain.write_calls().unwrap();
+        let counted = |client: &str| clients(&brain, &everything()).iter().filter(|it| *it == client).count();
+        assert_eq!((counted(AuditRecord::UNKNOWN), counted("a")), (60, 100), "who is known is recorded");
+        assert!(!brain.has_calls());
+        hands.0.fetch_add(MINUTE, Ordering::SeqCst);
+        assert!(brain.has_calls(), "the minute is over, and nobody had to call");
+        brain.write_calls().unwrap();
+        let newest = brain.audit_list(&everything()).unwrap().calls.swap_remove(0);
+        assert_eq!(newest.operation, "(40 more calls of unknown callers)");
+        assert_eq!((&*newest.client, newest.status, newest.parameters.len()), ("-", 404, 0));
+        brain.note_call(call(NOW + MINUTE, AuditRecord::UNKNOWN, 200));
+        assert_eq!(counted(AuditRecord::UNKNOWN), 62, "another minute has room again");
+        hands.0.fetch_add(MINUTE, Ordering::SeqCst);
+        brain.write_calls().unwrap();
+        assert_eq!(counted(AuditRecord::UNKNOWN), 62, "where nothing is left out, nothing is said");
+    }
+}

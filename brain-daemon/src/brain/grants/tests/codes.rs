@@ -1,0 +1,124 @@
+//! The authorization code: PKCE, the address, once, for 60 seconds.
+
+use super::*;
+
+fn offer(code: &Secret, redirect_uri: Option<&str>, verifier: Option<&str>) -> Offer {
+    Offer::Code {
+        code: code.clone(),
+        redirect_uri: redirect_uri.map(str::to_owned),
+        verifier: verifier.map(Secret::new),
+    }
+}
+
+#[test]
+fn what_the_owner_agreed_to_is_what_the_client_gets() {
+    let lab = Lab::new();
+    let app = lab.app("read write");
+    let request = AuthorizeRequest { scope: Some("write read".into()), ..ask(&app.client_id) };
+    assert_eq!(lab.brain().consent(&request).unwrap().scopes, Scopes::READ_WRITE);
+    let to = lab.brain().approve(&request, Scopes::parse("read").unwrap()).unwrap();
+    assert!(to.starts_with(&format!("{CALLBACK}?code=brain_co_")), "{to}");
+    let told = parameters(&to);
+    assert_eq!((told["iss"].as_str(), told["state"].as_str()), (ISSUER, "st&te 1"));
+    let issued = lab.redeem(&app, &Secret::new(&*told["code"])).unwrap();
+    assert_eq!((issued.scopes.to_string().as_str(), issued.expires_in), ("read", 3600));
+    assert!(issued.refresh_token.is_some());
+    let caller = lab.brain().bearer(issued.access_token.expose()).unwrap();
+    assert_eq!(
+        (caller.name.as_str(), caller.scopes()),
+        (app.client_id.as_str(), crate::caller::Scope::Read.into())
+    );
+    // More than was asked for the owner cannot be made to give.
+    let request = AuthorizeRequest { scope: Some("read".into()), ..request };
+    assert_eq!(told_scope(&lab, &request), OAuthError::InvalidScope);
+}
+
+fn told_scope(lab: &Lab, request: &AuthorizeRequest) -> OAuthError {
+    told(lab.brain().approve(request, Scopes::READ_WRITE))
+}
+
+#[test]
+fn a_code_needs_the_verifier_the_address_and_its_client() {
+    let lab = Lab::new();
+    let (app, other) = (lab.app("read"), lab.app("read"));
+    let code = lab.code(&ask(&app.client_id));
+    let brain = lab.brain();
+    let uri = Some(CALLBACK);
+    let try_it = |who: &Credentials, offer: Offer| error(brain.exchange(who, &offer, &[]));
+    assert_eq!(try_it(&app, offer(&code, uri, None)), OAuthError::InvalidRequest);
+    for verifier in [&challenge(VERIFIER), "", &VERIFIER[1..], &VERIFIER.to_lowercase(), &"a".repeat(43)] {
+        assert_eq!(try_it(&app, offer(&code, uri, Some(verifier))), OAuthError::InvalidGrant, "{verifier}");
+    }
+    for uri in [None, Some("https://app.example/cb?x=1"), Some("https://app.example/cb/"), Some("")] {
+        assert_eq!(try_it(&app, offer(&code, uri, Some(VERIFIER))), OAuthError::InvalidGrant, "{uri:?}");
+    }
+    assert_eq!(try_it(&other, offer(&code, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
+    let wrong = Secret::new(format!("{}x", code.expose()));
+    assert_eq!(try_it(&app, offer(&wrong, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
+    let elsewhere = ["https://evil.example/mcp".to_owned()];
+    let refused = brain.exchange(&app, &offer(&code, uri, Some(VERIFIER)), &elsewhere);
+    assert_eq!(error(refused), OAuthError::InvalidTarget);
+    assert!(lab.redeem(&app, &code).is_ok(), "what others tried has not used it up");
+}
+
+#[test]
+fn a_code_that_named_no_address_needs_none() {
+    let lab = Lab::new();
+    let app = lab.app("read");
+    let request = AuthorizeRequest { redirect_uri: None, ..ask(&app.client_id) };
+    let code = lab.code(&request);
+    assert!(lab.brain().exchange(&app, &offer(&code, None, Some(VERIFIER)), &[]).is_ok());
+}
+
+#[test]
+fn a_code_is_good_for_sixty_seconds() {
+    let lab = Lab::new();
+    let app = lab.app("read");
+    let (early, late) = (lab.code(&ask(&app.client_id)), lab.code(&ask(&app.client_id)));
+    lab.turn(MINUTE - 1);
+    assert!(lab.redeem(&app, &early).is_ok());
+    lab.turn(1);
+    assert_eq!(error(lab.redeem(&app, &late)), OAuthError::InvalidGrant);
+}
+
+#[test]
+fn a_code_that_comes_twice_takes_its_tokens_along() {
+    let lab = Lab::new();
+    let (app, other) = (lab.app("read"), lab.app("read"));
+    let code = lab.code(&ask(&app.client_id));
+    let issued = lab.redeem(&app, &code).unwrap();
+    let bystander = lab.consented(&app);
+    assert_eq!(error(lab.redeem(&other, &code)), OAuthError::InvalidGrant);
+    assert!(lab.is_let_in(&issued.access_token), "another client cannot take them away");
+    lab.turn(2 * MINUTE);
+    assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant);
+    assert!(!lab.is_let_in(&issued.access_token));
+    assert_eq!(error(lab.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
+    assert!(lab.is_let_in(&bystander.access_token), "another consent is another family");
+}
+
+#[test]
+fn a_replay_takes_along_what_came_of_the_refresh_token_too() {
+    let lab = Lab::new();
+    let app = lab.app("read");
+    let code = lab.code(&ask(&app.client_id));
+    let first = lab.redeem(&app, &code).unwrap();
+    lab.turn(1000);
+    let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
+    assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant);
+    assert!(!lab.is_let_in(&second.access_token));
+}
+
+#[test]
+fn a_code_of_a_client_that_was_revoked_meanwhile_is_worth_nothing() {
+    let lab = Lab::new();
+    let app = lab.app("read write");
+    let code = lab.code(&ask(&app.client_id));
+    lab.revoke_client(&app.client_id);
+    assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidClient);
+    // Nor is it worth more than the client is granted by then.
+    let app = lab.app("read write");
+    let code = lab.code(&ask(&app.client_id));
+    lab.update(&app.client_id, Some("read"), None).unwrap();
+    assert_eq!(lab.redeem(&app, &code).unwrap().scopes.to_string(), "read");
+}

@@ -1,0 +1,195 @@
+//! What the owner is asked, who is told what instead, and where a browser is sent.
+
+use super::*;
+
+const CLAUDE: &str = "https://claude.ai/oauth/mcp-oauth-client-metadata";
+const CLAUDE_CODE: &str = "https://claude.ai/oauth/claude-code-client-metadata";
+
+fn with(request: &AuthorizeRequest, change: impl Fn(&mut AuthorizeRequest)) -> AuthorizeRequest {
+    let mut request = request.clone();
+    change(&mut request);
+    request
+}
+
+#[test]
+fn the_owner_sees_who_asks_for_what() {
+    let lab = Lab::new();
+    let app = lab.app("read write");
+    lab.update(&app.client_id, None, Some(&["work"])).unwrap();
+    let request = with(&ask(&app.client_id), |r| {
+        r.scope = Some("read".into());
+        r.resource = vec!["https://brain.example/mcp".into()];
+    });
+    let consent = lab.brain().consent(&request).unwrap();
+    assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("app", "admin"));
+    assert_eq!((consent.redirect_uri.as_str(), consent.redirect_host.as_str()), (CALLBACK, "app.example"));
+    assert_eq!((consent.scopes.to_string().as_str(), consent.loopback), ("read", false));
+    assert_eq!(consent.sources, ["work"]);
+    assert_eq!(consent.resource.as_deref(), Some("https://brain.example/mcp"));
+}
+
+#[test]
+fn nobody_is_sent_to_an_address_that_was_not_registered() {
+    let lab = Lab::new();
+    let app = lab.app("read");
+    let good = ask(&app.client_id);
+    for client in [None, Some(""), Some("brain_cl_nobody"), Some("https://evil.example/client.json")] {
+        let request = with(&good, |r| r.client_id = client.map(str::to_owned));
+        let error = told(lab.brain().consent(&request));
+        assert!(matches!(error, OAuthError::InvalidClient | OAuthError::InvalidRequest), "{client:?}");
+    }
+    for uri in [
+        "https://app.example/cb?next=//evil.example",
+        "https://app.example/cb#x",
+        "https://user@app.example/cb",
+        "https://app.example@evil.example/cb",
+        "https://evil.example/cb",
+        "https://evil.app.example/cb",
+        "https://app.example.evil.example/cb",
+        "http://app.example/cb",
+        "https://app.example/cb/../evil",
+        "https://APP.example/cb",
+        "https://app.example:8443/cb",
+        "javascript:alert(1)",
+        "",
+    ] {
+        let request = with(&good, |r| r.redirect_uri = Some(uri.into()));
+        assert_eq!(told(lab.brain().consent(&request)), OAuthError::InvalidRequest, "{uri}");
+        assert_eq!(told(lab.brain().approve(&request, Scopes::READ_WRITE)), OAuthError::InvalidRequest);
+        assert_eq!(told(lab.brain().deny(&request)), OAuthError::InvalidRequest);
+        // However wrong the rest is.
+        let worse = with(&request, |r| r.response_type = Some("token".into()));
+        assert_eq!(told(lab.brain().consent(&worse)), OAuthError::InvalidRequest);
+    }
+    let (service, _) = lab.service("service", "read", &[]);
+    let request = ask(&service.client_id);
+    assert_eq!(told(lab.brain().consent(&request)), OAuthError::InvalidRequest, "it has no address at all");
+    lab.revoke_client(&app.client_id);
+    assert_eq!(told(lab.brain().consent(&good)), OAuthError::InvalidClient);
+}
+
+#[test]
+fn an_address_may_be_left_away_when_there_is_one_only() {
+    let lab = Lab::new();
+    let app = lab.app("read");
+    let request = with(&ask(&app.client_id), |r| r.redirect_uri = None);
+    assert_eq!(lab.brain().consent(&request).unwrap().redirect_uri, CALLBACK);
+    let uris = vec![CALLBACK.into(), "https://app.example/other".into()];
+    let two = ClientRegister { public: true, redirect_uris: uris, ..wish("two", "read") };
+    let id = lab.brain().client_register(two).unwrap().client_id;
+    let request = with(&ask(&id), |r| r.redirect_uri = None);
+    assert_eq!(told(lab.brain().consent(&request)), OAuthError::InvalidRequest);
+}
+
+#[test]
+fn a_client_that_asks_wrongly_is_told_so_at_its_address() {
+    let lab = Lab::new();
+    let app = lab.app("read");
+    let good = ask(&app.client_id);
+    let says = |change: fn(&mut AuthorizeRequest)| sent_back(lab.brain().consent(&with(&good, change)));
+    assert_eq!(says(|r| r.response_type = None), "invalid_request");
+    assert_eq!(says(|r| r.response_type = Some("token".into())), "unsupported_response_type");
+    assert_eq!(says(|r| r.response_type = Some("code token".into())), "unsupported_response_type");
+    assert_eq!(says(|r| r.code_challenge = None), "invalid_request");
+    assert_eq!(says(|r| r.code_challenge = Some("short".into())), "invalid_request");
+    assert_eq!(says(|r| r.code_challenge = Some(format!("{}=", "a".repeat(42)))), "invalid_request");
+    assert_eq!(says(|r| r.code_challenge_method = None), "invalid_request");
+    assert_eq!(says(|r| r.code_challenge_method = Some("plain".into())), "invalid_request");
+    assert_eq!(says(|r| r.scope = Some("write".into())), "invalid_scope");
+    assert_eq!(says(|r| r.scope = Some("read openid".into())), "invalid_scope");
+    assert_eq!(says(|r| r.resource = vec!["https://evil.example".into()]), "invalid_target");
+    let refused = lab.brain().deny(&good).unwrap();
+    let told = parameters(&refused);
+    assert_eq!((told["error"].as_str(), told["state"].as_str()), ("access_denied", "st&te 1"));
+    assert_eq!(told["iss"], ISSUER);
+    let quiet = with(&good, |r| r.state = None);
+    assert!(!parameters(&lab.brain().deny(&quiet).unwrap()).contains_key("state"));
+}
+
+#[test]
+fn a_client_that_registered_itself_cannot_have_people_sent_away_by_an_error() {
+    let lab = Lab::new();
+    let client = super::super::DynamicClient {
+        redirect_uris: vec![CALLBACK.into()],
+        ..super::super::DynamicClient::default()
+    };
+    let good = ask(&lab.brain().register_itself(&client).unwrap().client_id);
+    let says = |change: fn(&mut AuthorizeRequest)| {
+        let request = with(&good, change);
+        assert_eq!(told(lab.brain().approve(&request, Scopes::READ_WRITE)), told(lab.brain().deny(&request)));
+        told(lab.brain().consent(&request))
+    };
+    assert_eq!(says(|r| r.response_type = Some("token".into())), OAuthError::UnsupportedResponseType);
+    assert_eq!(says(|r| r.code_challenge = None), OAuthError::InvalidRequest);
+    assert_eq!(says(|r| r.scope = Some("admin".into())), OAuthError::InvalidScope);
+    assert_eq!(says(|r| r.resource = vec!["https://evil.example".into()]), OAuthError::InvalidTarget);
+    // The owner has seen where it leads.
+    assert!(lab.brain().deny(&good).unwrap().starts_with(CALLBACK));
+}
+
+#[test]
+fn a_program_on_this_machine_may_listen_on_any_port() {
+    let lab = Lab::new();
+    let at = |uri: &str| with(&ask(CLAUDE_CODE), |r| r.redirect_uri = Some(uri.into()));
+    for uri in ["http://localhost:3118/callback", "http://127.0.0.1:50123/callback"] {
+        let consent = lab.brain().consent(&at(uri)).unwrap();
+        assert!(consent.loopback && consent.redirect_uri == uri, "{consent:?}");
+        let to = lab.brain().approve(&at(uri), consent.scopes).unwrap();
+        assert!(to.starts_with(&format!("{uri}?code=")), "{to}");
+        // The same port has to be named for the token.
+        let code = Secret::new(&*parameters(&to)["code"]);
+        let who = Credentials { client_id: CLAUDE_CODE.into(), secret: None };
+        let offer = |uri: &str| Offer::Code {
+            code: code.clone(),
+            redirect_uri: Some(uri.into()),
+            verifier: Some(Secret::new(VERIFIER)),
+        };
+        let other = uri.replace(":3118", ":3119").replace(":50123", ":3119");
+        assert_eq!(error(lab.brain().exchange(&who, &offer(&other), &[])), OAuthError::InvalidGrant);
+        assert!(lab.brain().exchange(&who, &offer(uri), &[]).is_ok());
+    }
+    for uri in [
+        "http://localhost:3118/other",
+        "http://localhost.evil.example/callback",
+        "https://localhost/callback",
+    ] {
+        assert_eq!(told(lab.brain().consent(&at(uri))), OAuthError::InvalidRequest, "{uri}");
+    }
+}
+
+#[test]
+fn a_known_client_becomes_one_when_the_owner_agrees() {
+    let mut lab = Lab::new();
+    let claude =
+        with(&ask(CLAUDE), |r| r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into()));
+    let consent = lab.brain().consent(&claude).unwrap();
+    assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("Claude", "metadata"));
+    assert_eq!(consent.scopes, Scopes::READ_WRITE);
+    lab.brain().deny(&claude).unwrap();
+    let listed =
+        |lab: &Lab| lab.brain().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients;
+    assert!(listed(&lab).is_empty());
+    let admin = with(&claude, |r| r.scope = Some("admin".into()));
+    assert!(matches!(lab.brain().consent(&admin), Err(AuthorizeFault::SentBack(_))));
+
+    let take = |lab: &Lab| {
+        let offer = Offer::Code {
+            code: lab.code(&claude),
+            redirect_uri: claude.redirect_uri.clone(),
+            verifier: Some(Secret::new(VERIFIER)),
+        };
+        lab.brain().exchange(&Credentials { client_id: CLAUDE.into(), secret: None }, &offer, &[]).unwrap()
+    };
+    let issued = take(&lab);
+    lab.reopen();
+    assert!(lab.is_let_in(&issued.access_token));
+    assert_eq!(listed(&lab)[0].registered_by, "metadata");
+    assert!(listed(&lab)[0].public);
+    // Its id is the same for ever: after the owner has thrown it out only the owner can let it in again.
+    assert_eq!(lab.revoke_client(CLAUDE), 2);
+    assert!(!lab.is_let_in(&issued.access_token));
+    let again = take(&lab);
+    assert!(lab.is_let_in(&again.access_token) && !lab.is_let_in(&issued.access_token));
+    let who = Credentials { client_id: CLAUDE.into(), secret: None };
+    assert_eq!(error(lab.refresh(&who, &issued.refresh_token, None)), OAuthError::InvalidGrant);
+}

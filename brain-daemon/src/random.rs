@@ -1,0 +1,69 @@
+//! Randomness: where it comes from. Whatever makes secrets takes a [`Random`], so that a test can foretell them.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use brain_protocol::{Fault, FaultCode, Secret};
+
+/// Gives random bytes that nobody can foretell.
+pub trait Random: Send + Sync {
+    /// Fills `bytes`.
+    ///
+    /// # Errors
+    /// When there is no randomness to be had: nothing secret may be made then.
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault>;
+}
+
+/// The system's own generator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault> {
+        getrandom::fill(bytes).map_err(|e| Fault::new(FaultCode::Internal, format!("no randomness: {e}")))
+    }
+}
+
+/// 256 random bits as base64url behind `prefix`.
+///
+/// # Errors
+/// As [`Random::fill`].
+pub fn secret(random: &dyn Random, prefix: &str) -> Result<Secret, Fault> {
+    Ok(Secret::new(format!("{prefix}{}", text::<32>(random)?)))
+}
+
+/// `N` random bytes as base64url.
+///
+/// # Errors
+/// As [`Random::fill`].
+pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Fault> {
+    let mut bytes = [0; N];
+    random.fill(&mut bytes)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// A random number.
+///
+/// # Errors
+/// As [`Random::fill`].
+pub fn number(random: &dyn Random) -> Result<u64, Fault> {
+    let mut bytes = [0; 8];
+    random.fill(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_256_bits_in_letters_that_headers_and_addresses_carry() {
+        let (one, other) =
+            (secret(&SystemRandom, "brain_at_").unwrap(), secret(&SystemRandom, "brain_at_").unwrap());
+        let rest = one.expose().strip_prefix("brain_at_").unwrap();
+        assert_eq!(URL_SAFE_NO_PAD.decode(rest).unwrap().len(), 32);
+        assert!(rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'), "{rest}");
+        assert_ne!(one, other);
+        assert_ne!(number(&SystemRandom).unwrap(), number(&SystemRandom).unwrap());
+    }
+}

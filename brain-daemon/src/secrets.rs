@@ -1,0 +1,257 @@
+//! Secrets: where they come from, and how one is kept.
+//!
+//! A secret `some-name` is the variable `BRAIN_SOME_NAME`, else the file that a `*_file` key of the configuration names, else
+//! the systemd credential `some-name`, else `secrets/some-name` in the home. A file that others can read is refused. What is
+//! read never gets into a log, an error or a list: it is a [`Secret`] from its first byte on.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use brain_protocol::{Fault, FaultCode, Secret};
+
+use crate::home::make_private;
+
+/// The longest secret, in bytes.
+const MAX: u64 = 4096;
+
+/// Reads a variable of the environment.
+pub type Variables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Where a secret was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// In this variable of the environment.
+    Variable(String),
+    /// In the file that the configuration names.
+    Configured(PathBuf),
+    /// In this systemd credential.
+    Credential(PathBuf),
+    /// In the home.
+    Home(PathBuf),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "the variable {name}"),
+            Self::Configured(path) | Self::Credential(path) | Self::Home(path) => {
+                write!(f, "{}", path.display())
+            }
+        }
+    }
+}
+
+/// A secret and its place.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The secret, without white space around it.
+    pub secret: Secret,
+    /// Its place.
+    pub origin: Origin,
+}
+
+/// The places where secrets are.
+pub struct Secrets {
+    dir: PathBuf,
+    variables: Variables,
+}
+
+impl Secrets {
+    /// Those of the home whose `secrets/` is `dir`.
+    #[must_use]
+    pub fn new(dir: PathBuf, variables: Variables) -> Self {
+        Self { dir, variables }
+    }
+
+    /// The secret of this name; `configured` is the file that its `*_file` key names. `None` when it is nowhere.
+    ///
+    /// # Errors
+    /// When the first place that has it cannot be read, or others can read it: no later place is looked at then.
+    pub fn find(&self, name: &str, configured: Option<&Path>) -> Result<Option<Found>, Fault> {
+        let variable = format!("BRAIN_{}", name.to_uppercase().replace('-', "_"));
+        if let Some(value) = (self.variables)(&variable).filter(|value| !value.trim().is_empty()) {
+            let secret = Secret::new(value.trim());
+            return Ok(Some(Found { secret, origin: Origin::Variable(variable) }));
+        }
+        if let Some(path) = configured {
+            let secret = read(path, true)?.ok_or_else(|| {
+                Fault::new(FaultCode::Io, format!("{} is not there", path.display()))
+                    .hint("make that file, or take the key that names it out of the configuration")
+            })?;
+            return Ok(Some(Found { secret, origin: Origin::Configured(path.to_owned()) }));
+        }
+        if let Some(dir) = (self.variables)("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty()) {
+            let path = Path::new(&dir).join(name);
+            // Its mode is systemd's business.
+            if let Some(secret) = read(&path, false)? {
+                return Ok(Some(Found { secret, origin: Origin::Credential(path) }));
+            }
+        }
+        let path = self.dir.join(name);
+        Ok(read(&path, true)?.map(|secret| Found { secret, origin: Origin::Home(path) }))
+    }
+
+    /// Keeps a secret in the home, on the disk itself before this returns. The name then holds the old secret or the new one,
+    /// never a part.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn keep(&self, name: &str, secret: &Secret) -> Result<PathBuf, Fault> {
+        let path = self.dir.join(name);
+        self.write(name, &path, secret).map_err(|e| {
+            let code = match e.kind() {
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+                ErrorKind::StorageFull => FaultCode::DiskFull,
+                _ => FaultCode::Io,
+            };
+            Fault::new(code, format!("{} cannot be written: {e}", path.display()))
+                .hint("make that directory writable, or its disk less full, and try again")
+        })?;
+        Ok(path)
+    }
+
+    fn write(&self, name: &str, path: &Path, secret: &Secret) -> std::io::Result<()> {
+        make_private(&self.dir)?;
+        fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o700))?;
+        let fresh = self.dir.join(format!("{name}.new"));
+        // What a crash left there was never in force.
+        match fs::remove_file(&fresh) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        // The process's umask may have taken the owner's own rights.
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        file.write_all(format!("{}\n", secret.expose()).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        File::open(&self.dir)?.sync_all()
+    }
+}
+
+/// The secret in a file; `None` when there is no file. A `private` one must be for its owner only.
+fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
+    let place = path.display();
+    let io = |e: std::io::Error| {
+        Fault::new(FaultCode::Io, format!("{place} cannot be read: {e}"))
+            .hint(format!("look at it: `ls -l {place}`"))
+    };
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(e) => return Err(io(e)),
+    };
+    // Asked of the open file: nobody can exchange it in between.
+    let meta = file.metadata().map_err(io)?;
+    if !meta.is_file() {
+        return Err(Fault::new(FaultCode::Io, format!("{place} is not a file"))
+            .hint(format!("look at it: `ls -l {place}`")));
+    }
+    let mode = meta.permissions().mode() & 0o777;
+    if private && mode & 0o077 != 0 {
+        return Err(Fault::new(
+            FaultCode::Forbidden,
+            format!("{place} has mode {mode:04o}: others can read the secret, so it is not used"),
+        )
+        .hint(format!("`chmod 600 {place}`; if somebody may have read it, make a new one")));
+    }
+    let mut text = String::new();
+    (&mut file).take(MAX + 1).read_to_string(&mut text).map_err(|e| match e.kind() {
+        ErrorKind::InvalidData => {
+            Fault::new(FaultCode::Io, format!("{place} is not text")).hint("a secret is one line of text")
+        }
+        _ => io(e),
+    })?;
+    let secret = text.trim();
+    if secret.is_empty() || text.len() as u64 > MAX || secret.contains('\n') {
+        return Err(Fault::new(FaultCode::Io, format!("{place} does not hold one line of text"))
+            .hint("a secret is one line of at most 4,096 bytes; remove the file to do without"));
+    }
+    Ok(Some(Secret::new(secret)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn with(dir: &Path, variables: &[(&str, &str)]) -> Secrets {
+        let variables: Vec<(String, String)> =
+            variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let look = move |name: &str| variables.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone());
+        Secrets::new(dir.join("secrets"), Box::new(look))
+    }
+
+    fn put(path: &Path, text: &str, mode: u32) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn the_first_place_that_has_it_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let credentials = at("credentials").display().to_string();
+        let bare = with(dir.path(), &[]);
+        let credential = with(dir.path(), &[("CREDENTIALS_DIRECTORY", &credentials)]);
+        let all = with(dir.path(), &[("CREDENTIALS_DIRECTORY", &credentials), ("BRAIN_SOME_NAME", " v \n")]);
+        let found = |secrets: &Secrets, file: Option<&Path>| {
+            let found = secrets.find("some-name", file).unwrap();
+            found.map(|f| (f.secret.expose().to_owned(), f.origin))
+        };
+
+        assert_eq!(found(&bare, None), None);
+        put(&at("secrets/some-name"), "home\n", 0o600);
+        assert_eq!(found(&credential, None).unwrap(), ("home".into(), Origin::Home(at("secrets/some-name"))));
+        put(&at("credentials/some-name"), "cred", 0o440);
+        assert_eq!(found(&bare, None).unwrap().0, "home");
+        let place = Origin::Credential(at("credentials/some-name"));
+        assert_eq!(found(&credential, None).unwrap(), ("cred".into(), place));
+        put(&at("mine"), "file", 0o400);
+        let mine = at("mine");
+        assert_eq!(found(&credential, Some(&mine)).unwrap(), ("file".into(), Origin::Configured(at("mine"))));
+        assert_eq!(
+            found(&all, Some(&mine)).unwrap(),
+            ("v".into(), Origin::Variable("BRAIN_SOME_NAME".into()))
+        );
+        assert_eq!(bare.find("some-name", Some(&at("other"))).unwrap_err().code, FaultCode::Io);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_with_the_way_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let (secrets, path) = (with(dir.path(), &[]), dir.path().join("secrets/some-name"));
+        for mode in [0o644, 0o640, 0o604, 0o660] {
+            put(&path, "hunter2", mode);
+            let fault = secrets.find("some-name", None).unwrap_err();
+            assert_eq!(fault.code, FaultCode::Forbidden);
+            let hint = fault.hint.clone().unwrap();
+            assert!(hint.contains(&format!("chmod 600 {}", path.display())), "{hint}");
+            assert!(!format!("{fault:?}").contains("hunter2"));
+        }
+        for (text, mode) in [("", 0o600), (" \n", 0o600), ("two\nlines\n", 0o600)] {
+            put(&path, text, mode);
+            assert_eq!(secrets.find("some-name", None).unwrap_err().code, FaultCode::Io, "{text:?}");
+        }
+        put(&path, &"x".repeat(5000), 0o600);
+        assert_eq!(secrets.find("some-name", None).unwrap_err().code, FaultCode::Io);
+    }
+
+    #[test]
+    fn a_secret_is_kept_for_the_owner_only_whatever_lay_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let secrets = with(dir.path(), &[]);
+        put(&dir.path().join("secrets/some-name.new"), "left by a crash", 0o644);
+        fs::set_permissions(dir.path().join("secrets"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = secrets.keep("some-name", &Secret::new("one")).unwrap();
+        assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), "one");
+        secrets.keep("some-name", &Secret::new("two")).unwrap();
+        assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), "two");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+    }
+}
