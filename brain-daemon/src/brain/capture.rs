@@ -3,8 +3,8 @@
 use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteStatus, Written};
 
 use super::intake::{
-    CAPTURE_CLI, DEFAULT_TYPE, STAMPS, check_type, clean_tags, inbox_slug, new_page, origin_label,
-    origin_uri, read_document, stored_document, title_of, type_of,
+    CAPTURE_CLI, STAMPS, Wanted, check_type, clean_tags, headings, inbox_slug, new_page, origin_label,
+    origin_uri, place, read_document, stored_document, title_of, type_of,
 };
 use super::{Brain, Caller};
 use crate::clock::{day, rfc3339};
@@ -13,9 +13,6 @@ use crate::store::{Applied, Draft, Hash, NewPage, PageRecord, Provenance, StoreE
 
 /// Types that people are expected to use; others are taken with a warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
-
-/// How many groups of eight hex digits a hash has.
-const SLUG_TRIES: usize = 8;
 
 /// A capture, worked out as far as it can be without the store.
 #[derive(Clone)]
@@ -138,23 +135,14 @@ impl Brain {
 
 /// Flags win over the file; a type and a title are always there.
 fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> {
-    let Document { frontmatter, body } = document;
-    if let Some(page_type) = &request.page_type {
-        frontmatter.set("type", page_type);
-    } else if frontmatter.page_type().is_none() {
-        frontmatter.set("type", DEFAULT_TYPE);
+    if request.title.as_deref().is_some_and(|title| title.trim().is_empty()) {
+        return Err(Fault::new(FaultCode::Usage, "the title is empty")
+            .hint("leave --title away to take the first line"));
     }
-    match &request.title {
-        Some(title) if title.trim().is_empty() => {
-            return Err(Fault::new(FaultCode::Usage, "the title is empty")
-                .hint("leave --title away to take the first line"));
-        }
-        Some(title) => frontmatter.set("title", title.trim()),
-        None if frontmatter.title().is_none_or(|t| t.trim().is_empty()) => {
-            let title = title_of(frontmatter, body);
-            frontmatter.set("title", &title);
-        }
-        None => {}
+    let headings = headings(document, request.page_type.as_deref(), request.title.as_deref());
+    let Document { frontmatter, .. } = document;
+    for (key, value) in &headings {
+        frontmatter.set(key, value);
     }
     if !request.tags.is_empty() {
         let mut tags = frontmatter.tags();
@@ -212,7 +200,14 @@ impl Prepared {
 
 /// In the writer: finds the capture's place and does what is to do there.
 fn apply(draft: &mut Draft<'_>, prepared: &Prepared, likely: &Finished) -> Result<Outcome, StoreError> {
-    let (slug, existing) = place(draft, prepared)?;
+    let wanted = Wanted {
+        source: &prepared.source,
+        slug: prepared.slug.as_ref(),
+        known: prepared.known.as_ref(),
+        hash: &prepared.hash,
+        day: &day(prepared.now),
+    };
+    let (slug, existing) = place(draft, &wanted)?;
     let finished = match existing {
         Some(record) if record.deleted_at.is_none() && record.content_hash == prepared.hash => {
             let mut page = stored_document(&draft.content(record.id)?)?;
@@ -232,36 +227,6 @@ fn apply(draft: &mut Draft<'_>, prepared: &Prepared, likely: &Finished) -> Resul
 fn unchanged(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> Outcome {
     let applied = Applied { status: WriteStatus::Unchanged, record };
     Outcome { slug, applied, captured_at: frontmatter.get("captured_at") }
-}
-
-/// The slug: the one given, the one that this content has already, or the first free one of its day. Other content
-/// with the same digits is never overwritten.
-fn place(draft: &Draft<'_>, prepared: &Prepared) -> Result<(Slug, Option<PageRecord>), StoreError> {
-    let source = &prepared.source;
-    if let Some(slug) = &prepared.slug {
-        return Ok((slug.clone(), draft.page(source, slug)?));
-    }
-    if let Some(slug) = &prepared.known
-        && let Some(record) = draft.page(source, slug)?
-        && record.content_hash == prepared.hash
-    {
-        return Ok((slug.clone(), Some(record)));
-    }
-    let today = day(prepared.now);
-    for n in 0..SLUG_TRIES {
-        let slug = inbox_slug(&today, &prepared.hash, n)?;
-        match draft.page(source, &slug)? {
-            None => return Ok((slug, None)),
-            Some(record) if record.content_hash == prepared.hash => return Ok((slug, Some(record))),
-            Some(_) => {}
-        }
-    }
-    Err(Fault::new(
-        FaultCode::Conflict,
-        "every slug that this content could have today belongs to other content",
-    )
-    .hint("give it a slug: `--slug inbox/<name>`")
-    .into())
 }
 
 fn empty(document: &Document) -> Fault {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, SourceId};
+use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, JobId, JobState, SourceId};
 
 use super::scheduled::{self, Standing};
 use super::{Brain, Caller, WatchState};
@@ -22,22 +22,27 @@ const DEADLINE: Duration = Duration::from_secs(3);
 const LOW_ROOM: u64 = 500_000_000;
 /// How late a purge may be: the timer comes by every ten minutes.
 const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
+/// How long an item may wait for its page: much has come in, or the disk was full.
+const QUEUE_GRACE_MS: i64 = 10 * 60 * 1000;
 
 type Finding = (CheckStatus, String, Option<String>);
 type Look = fn(&Brain) -> Result<Finding, Fault>;
 
 const CHECKS: &[(&str, Look)] = &[
     ("daemon", daemon),
+    ("http", http),
     ("socket permissions", socket),
     ("store integrity", store),
     ("schema version", schema),
     ("index", index),
     ("outbox", outbox),
+    ("queue", queue),
     ("purge", purge),
     ("sources", sources),
     ("watcher", watcher),
     ("disk space", disk),
     ("backup", backup),
+    ("clients", clients),
     ("clock", clock),
 ];
 
@@ -191,6 +196,21 @@ fn store(brain: &Brain) -> Result<Finding, Fault> {
     ))
 }
 
+fn http(brain: &Brain) -> Result<Finding, Fault> {
+    let places = brain.places();
+    if let Some(missing) = places.missing.first() {
+        return warn(missing, "brain config path");
+    }
+    if !places.exposed.is_empty() {
+        return warn(places.exposed.join("; "), "brain config path");
+    }
+    let served: Vec<String> =
+        [places.local, places.public].iter().flatten().map(ToString::to_string).collect();
+    let message =
+        if served.is_empty() { "off".into() } else { format!("served at {}", served.join(" and ")) };
+    Ok((CheckStatus::Ok, message, None))
+}
+
 fn schema(brain: &Brain) -> Result<Finding, Fault> {
     let found = brain.store.read(Visibility::All)?.counts()?.schema;
     if found == SCHEMA {
@@ -235,6 +255,35 @@ fn outbox(brain: &Brain) -> Result<Finding, Fault> {
     match failing {
         Some(why) => warn(format!("{waiting} files are not as the store says: {why}"), "brain doctor --fix"),
         None => ok(format!("{waiting} files waiting")),
+    }
+}
+
+fn queue(brain: &Brain) -> Result<Finding, Fault> {
+    let reader = brain.store.read(Visibility::All)?;
+    let counts = reader.job_counts()?;
+    if counts.failed > 0 {
+        let mut last = None;
+        reader.newest_jobs(
+            u64::MAX,
+            |_, state| state == JobState::Failed,
+            |id, record| {
+                last = Some((JobId(id), record.error.map(|(_, message)| message).unwrap_or_default()));
+                Ok(false)
+            },
+        )?;
+        let (id, why) = last.map_or_else(Default::default, |(id, why)| (id.to_string(), why));
+        let message = format!(
+            "{} items failed for good, the last one, {id}, because: {why}; `brain jobs retry` tries them again",
+            counts.failed
+        );
+        return warn(message, "brain jobs list --state failed");
+    }
+    match reader.next_due_job(brain.clock.now())? {
+        Some(at) if at + QUEUE_GRACE_MS < brain.clock.now() => {
+            let message = format!("{} items wait, one of them since {}", counts.waiting, rfc3339(at));
+            warn(message, "brain jobs list --state queued")
+        }
+        _ => ok(format!("{} items waiting", counts.waiting)),
     }
 }
 
@@ -313,6 +362,20 @@ fn backup(brain: &Brain) -> Result<Finding, Fault> {
         }
         Standing::Overdue(newest) => warn(format!("overdue: {}", told(newest)), by_hand()),
     }
+}
+
+fn clients(brain: &Brain) -> Result<Finding, Fault> {
+    let standing = brain.grants_standing();
+    if let Some(fault) = standing.problem {
+        let hint = fault.hint.unwrap_or_else(|| "brain token admin".into());
+        return warn(format!("there is no admin token: {}", fault.message), hint);
+    }
+    if !standing.ending.is_empty() {
+        let ending: Vec<String> =
+            standing.ending.iter().map(|(name, at)| format!("\"{name}\" at {}", rfc3339(*at))).collect();
+        return warn(format!("tokens end soon: {}", ending.join(", ")), "brain token list");
+    }
+    ok(format!("clients: {}, personal tokens: {}", standing.clients, standing.tokens))
 }
 
 fn clock(brain: &Brain) -> Result<Finding, Fault> {

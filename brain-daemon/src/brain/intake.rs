@@ -1,10 +1,12 @@
 //! From text to a page: what every way in shares, so that one text gives one page whichever door it takes.
 
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Slug};
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Slug, SourceId};
 
 use crate::clock::rfc3339;
 use crate::page::{self, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
-use crate::store::{Content, FilePlan, Hash, LinkRecord, NewPage, Provenance, TimelineRecord};
+use crate::store::{
+    Content, Draft, FilePlan, Hash, LinkRecord, NewPage, PageRecord, Provenance, StoreError, TimelineRecord,
+};
 
 /// Frontmatter keys that say how and when a page came in. They never make two pages differ.
 pub(super) const STAMPS: &[&str] =
@@ -25,6 +27,10 @@ pub(super) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" 
 pub(super) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
 pub(super) const IMPORT: Door = Door { kind: "import", via: "import" };
 pub(super) const SYNC: Door = Door { kind: "sync", via: "sync" };
+pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
+
+/// How many groups of eight hex digits a hash has.
+const SLUG_TRIES: usize = 8;
 
 impl Door {
     pub(super) fn provenance(&self, uri: String, now: i64) -> Provenance {
@@ -174,6 +180,74 @@ pub(super) fn type_of(frontmatter: &Frontmatter) -> String {
 /// The page's title: the frontmatter's, else its first usable line.
 pub(super) fn title_of(frontmatter: &Frontmatter, body: &str) -> String {
     frontmatter.title().filter(|t| !t.trim().is_empty()).unwrap_or_else(|| page::derive_title(body))
+}
+
+/// What a page's frontmatter has to be told so that a type and a title are always there: those that were asked for, else what
+/// it says itself, else `note` and the first usable line.
+pub(super) fn headings(
+    document: &Document,
+    page_type: Option<&str>,
+    title: Option<&str>,
+) -> Vec<(&'static str, String)> {
+    let Document { frontmatter, body } = document;
+    let mut headings = Vec::with_capacity(2);
+    if let Some(page_type) = page_type {
+        headings.push(("type", page_type.to_owned()));
+    } else if frontmatter.page_type().is_none() {
+        headings.push(("type", DEFAULT_TYPE.to_owned()));
+    }
+    if let Some(title) = title {
+        headings.push(("title", title.trim().to_owned()));
+    } else if frontmatter.title().is_none_or(|t| t.trim().is_empty()) {
+        headings.push(("title", title_of(frontmatter, body)));
+    }
+    headings
+}
+
+/// Text that is to become a page without anybody naming its place, or at `slug`.
+pub(super) struct Wanted<'a> {
+    /// The page's source.
+    pub(super) source: &'a SourceId,
+    /// The slug that was asked for.
+    pub(super) slug: Option<&'a Slug>,
+    /// Where the same content went within the last 24 hours.
+    pub(super) known: Option<&'a Slug>,
+    /// The content's hash.
+    pub(super) hash: &'a Hash,
+    /// The UTC day that it came in.
+    pub(super) day: &'a str,
+}
+
+/// The slug: the one asked for, the one that this content has already, or the first free one of its day; and what is there.
+/// Other content with the same digits is never overwritten.
+pub(super) fn place(
+    draft: &Draft<'_>,
+    wanted: &Wanted<'_>,
+) -> Result<(Slug, Option<PageRecord>), StoreError> {
+    let source = wanted.source;
+    if let Some(slug) = wanted.slug {
+        return Ok((slug.clone(), draft.page(source, slug)?));
+    }
+    if let Some(slug) = wanted.known
+        && let Some(record) = draft.page(source, slug)?
+        && record.content_hash == *wanted.hash
+    {
+        return Ok((slug.clone(), Some(record)));
+    }
+    for n in 0..SLUG_TRIES {
+        let slug = inbox_slug(wanted.day, wanted.hash, n)?;
+        match draft.page(source, &slug)? {
+            None => return Ok((slug, None)),
+            Some(record) if record.content_hash == *wanted.hash => return Ok((slug, Some(record))),
+            Some(_) => {}
+        }
+    }
+    Err(Fault::new(
+        FaultCode::Conflict,
+        "every slug that this content could have today belongs to other content",
+    )
+    .hint("give it a slug: `--slug inbox/<name>`")
+    .into())
 }
 
 /// Writes the stamps of a put into a page's frontmatter.

@@ -4,6 +4,7 @@
 //! HTTP, or how the store and the index keep their bytes. Everything here blocks; doors call it off their async
 //! threads.
 
+mod audit;
 mod backup;
 mod batch;
 mod broken_links;
@@ -12,9 +13,12 @@ mod dedup;
 mod doctor;
 mod export;
 mod fields;
+pub mod grants;
 mod import;
 mod index;
+pub mod ingest;
 mod intake;
+mod jobs;
 mod links;
 mod list;
 mod outbox;
@@ -31,7 +35,7 @@ mod timeline;
 mod watched;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
@@ -40,14 +44,20 @@ use crate::caller::{Caller, Scope};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::home::Home;
-use crate::store::{Reader, SourceRecord, Store, StoreOptions};
+use crate::random::{Random, SystemRandom};
+use crate::secrets::{Secrets, Variables};
+use crate::store::{Reader, SourceRecord, Store, StoreOptions, Visibility};
 
+use audit::Calls;
 use dedup::Dedup;
+use grants::Grants;
 use index::Follower;
+use ingest::Queue;
 use outbox::Outbox;
 use scheduled::Schedule;
 use watched::Watched;
 
+pub use grants::Places;
 pub use restore::restore;
 pub use watched::{WatchState, is_markdown};
 
@@ -66,6 +76,14 @@ impl Progress for Silent {
     }
 }
 
+/// What a brain takes from outside besides time.
+pub struct Outside {
+    /// What secrets are made of.
+    pub random: Arc<dyn Random>,
+    /// The environment's variables, for secrets.
+    pub variables: Variables,
+}
+
 /// One brain: the store, what is derived from it, and the operations.
 pub struct Brain {
     home: Home,
@@ -77,10 +95,17 @@ pub struct Brain {
     schedule: Schedule,
     dedup: Dedup,
     watched: Watched,
+    queue: Arc<Queue>,
     started: Instant,
     stopping: AtomicBool,
     /// Held by the sync that is at work.
     syncing: Mutex<()>,
+    /// Where HTTP is served.
+    places: OnceLock<Places>,
+    /// Who may come in over HTTP.
+    grants: Grants,
+    /// Calls that wait to be written into the audit.
+    calls: Calls,
     /// What the watcher has removed lately: source, when, how many pages.
     removals: Mutex<Vec<(SourceId, i64, usize)>>,
 }
@@ -91,6 +116,21 @@ impl Brain {
     /// # Errors
     /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
     pub fn open(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Result<Self, Fault> {
+        let variables = Box::new(|name: &str| std::env::var(name).ok());
+        Self::open_with(home, config, clock, fresh_id, Outside { random: Arc::new(SystemRandom), variables })
+    }
+
+    /// The same, with what else comes from outside.
+    ///
+    /// # Errors
+    /// As [`Brain::open`].
+    pub fn open_with(
+        home: Home,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        fresh_id: u64,
+        outside: Outside,
+    ) -> Result<Self, Fault> {
         home.prepare().map_err(|e| home_fault(&home, &e))?;
         let now = clock.now();
         let options = StoreOptions {
@@ -102,14 +142,22 @@ impl Brain {
         let index = Follower::new();
         let store = Arc::new(Store::open(&home.store(), &options, index.hook())?);
         index.start(&store, &home.index(), &config)?;
+        let waiting = store.read(Visibility::All)?.job_counts()?.waiting;
+        // The store is ours from here on, so the owner's token is made once.
+        let secrets = Secrets::new(home.secrets(), outside.variables);
+        let grants = Grants::open(&store, secrets, config.http_admin_token_file(&home), outside.random)?;
         let brain = Self {
             dedup: Dedup::new(config.dedup_entries()),
             outbox: Outbox::new(home.pages()),
             schedule: Schedule::new(now),
             watched: Watched::new(),
+            queue: Arc::new(Queue::new(config.ingest_queue(), waiting)),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             syncing: Mutex::default(),
+            places: OnceLock::new(),
+            grants,
+            calls: Calls::default(),
             removals: Mutex::default(),
             home,
             config,
@@ -188,6 +236,18 @@ impl Brain {
             Request::Backup(r) => self.backup(caller, &r, progress).map(Reply::Backup),
             Request::BackupVerify(r) => self.backup_verify(caller, &r, progress).map(Reply::Backup),
             Request::BrokenLinks(r) => self.broken_links(caller, &r).map(Reply::BrokenLinks),
+            Request::ClientRegister(r) => self.client_register(r).map(Reply::ClientRegistered),
+            Request::ClientList(r) => self.client_list(&r).map(Reply::Clients),
+            Request::ClientUpdate(r) => self.client_update(r).map(Reply::ClientChanged),
+            Request::ClientRevoke(r) => self.client_revoke(&r).map(Reply::ClientChanged),
+            Request::TokenCreate(r) => self.token_create(&r).map(Reply::TokenMade),
+            Request::TokenList(r) => self.token_list(&r).map(Reply::Tokens),
+            Request::TokenRevoke(r) => self.token_revoke(&r).map(Reply::TokenRevoked),
+            Request::AdminToken(r) => self.admin_token(&r).map(Reply::AdminToken),
+            Request::AuditList(r) => self.audit_list(&r).map(Reply::Audit),
+            Request::JobList(r) => self.job_list(&r).map(Reply::Jobs),
+            Request::JobShow(r) => self.job_show(caller, &r).map(Reply::Job),
+            Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobsRetried),
         }
     }
 
@@ -195,6 +255,12 @@ impl Brain {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The time that everything here goes by, in Unix milliseconds.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.clock.now()
     }
 
     /// The places of this brain.
@@ -215,6 +281,9 @@ impl Brain {
     /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
     /// for safety.
     pub fn settle(&self) {
+        if let Err(fault) = self.write_calls().and_then(|()| self.write_uses()) {
+            tracing::warn!(%fault, "the last calls are missing in the audit");
+        }
         if let Err(fault) = self.flush_outbox() {
             tracing::warn!(%fault, "outbox rows stay for the next start");
         }
@@ -270,6 +339,7 @@ fn needs(request: &Request) -> Scope {
         | Request::Graph(_)
         | Request::Timeline(_)
         | Request::SourceList
+        | Request::JobShow(_)
         | Request::BrokenLinks(_) => Scope::Read,
         Request::Tags(r) if r.add.is_empty() && r.remove.is_empty() => Scope::Read,
         Request::SourceDefault(r) if r.id.is_none() => Scope::Read,
@@ -289,7 +359,18 @@ fn needs(request: &Request) -> Scope {
         | Request::Sync(_)
         | Request::Export(_)
         | Request::Backup(_)
-        | Request::BackupVerify(_) => Scope::Admin,
+        | Request::BackupVerify(_)
+        | Request::ClientRegister(_)
+        | Request::ClientList(_)
+        | Request::ClientUpdate(_)
+        | Request::ClientRevoke(_)
+        | Request::TokenCreate(_)
+        | Request::TokenList(_)
+        | Request::TokenRevoke(_)
+        | Request::AdminToken(_)
+        | Request::AuditList(_)
+        | Request::JobList(_)
+        | Request::JobRetry(_) => Scope::Admin,
     }
 }
 

@@ -79,19 +79,27 @@ pub fn restore(
              `brain export DIR --source {source}` writes them elsewhere"
         )
     }));
-    answer.warnings.extend(write_files(home, config, clock, fresh_id));
+    answer.warnings.extend(first_start(home, config, clock, fresh_id));
     Ok(answer)
 }
 
-/// Opens the restored brain once, which writes the pages' files; why some are not written.
-fn write_files(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Option<String> {
+/// Opens the restored brain once, which writes the pages' files; why some are not written, and who may come in again.
+fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Vec<String> {
     let brain = match Brain::open(home, config, clock, fresh_id) {
         Ok(brain) => brain,
-        Err(fault) => return Some(format!("the pages' files are left to the next start: {fault}")),
+        Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
     };
-    let waiting = brain.failing_files();
+    let waiting = brain.failing_files().map(|why| format!("a page's file is not written: {why}"));
+    let standing = brain.grants_standing();
+    let (clients, tokens) = (standing.clients, standing.tokens);
     brain.settle();
-    waiting.map(|why| format!("a page's file is not written: {why}"))
+    let access = (clients + tokens > 0).then(|| {
+        format!(
+            "access over HTTP is as it was in the backup, what was revoked since included: personal tokens: {tokens}, \
+             `brain token list`; clients: {clients}, `brain clients list`; clients ask for new tokens"
+        )
+    });
+    waiting.into_iter().chain(access).collect()
 }
 
 fn has_a_store(home: &Home) -> Fault {

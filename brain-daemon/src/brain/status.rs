@@ -10,9 +10,11 @@ impl Brain {
     pub(super) fn status(&self, caller: &Caller) -> Result<StatusReply, Fault> {
         let reader = self.store.read(caller.view())?;
         let counts = reader.counts()?;
+        let jobs = reader.job_counts()?;
         drop(reader);
         let mut degraded = Vec::new();
         degraded.extend(self.index.degraded());
+        degraded.extend(self.places().missing);
         degraded.extend(self.failing_files().map(|why| format!("a file is not written: {why}")));
         Ok(StatusReply {
             version: VERSION.into(),
@@ -28,6 +30,9 @@ impl Brain {
             index_behind: self.index.behind(),
             outbox: self.waiting_files(counts.outbox),
             degraded,
+            http_local: self.places().local.map(|a| a.to_string()),
+            http_public: self.places().public.map(|a| a.to_string()),
+            jobs,
         })
     }
 

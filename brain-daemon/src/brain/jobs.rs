@@ -1,0 +1,127 @@
+//! The queue as people and clients see it: what waits, what failed, and trying again.
+
+use brain_protocol::{
+    Fault, FaultCode, Job, JobError, JobId, JobList, JobRetry, JobShow, JobState, Jobs, JobsRetried, SourceId,
+};
+
+use super::{Brain, Caller};
+use crate::caller::Scope;
+use crate::clock::rfc3339;
+use crate::page::hex;
+use crate::store::{Draft, JobRecord, StoreError, Visibility};
+
+/// How many jobs one answer lists at most.
+const MAX_LISTED: u32 = 1000;
+/// How many jobs are retried in one transaction: keeps other writers from waiting.
+const RETRY: usize = 200;
+
+impl Brain {
+    pub(super) fn job_list(&self, request: &JobList) -> Result<Jobs, Fault> {
+        let reader = self.store.read(Visibility::All)?;
+        let limit = request.limit.clamp(1, MAX_LISTED) as usize;
+        let below = request.after.map_or(u64::MAX, |id| id.0);
+        let wanted = |id, stored| request.state.is_none_or(|state| state == self.state_now(id, stored));
+        let mut jobs = Vec::new();
+        let mut next = None;
+        reader.newest_jobs(below, wanted, |id, record| {
+            if jobs.len() == limit {
+                next = jobs.last().map(|job: &Job| job.job_id);
+                return Ok(false);
+            }
+            jobs.push(self.job(id, record));
+            Ok(true)
+        })?;
+        Ok(Jobs { jobs, counts: reader.job_counts()?, next })
+    }
+
+    /// A job answers whoever sent it, and an admin. To others it is not there.
+    pub(super) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<Job, Fault> {
+        let found = self.store.read(Visibility::All)?.job(request.id.0)?;
+        let own = |record: &JobRecord| {
+            let reached = SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
+            caller.scopes().most() >= Scope::Admin || (record.client == caller.name && reached)
+        };
+        match found.filter(own) {
+            Some(record) => Ok(self.job(request.id.0, record)),
+            None => Err(unknown(request.id)),
+        }
+    }
+
+    pub(super) fn job_retry(&self, request: &JobRetry) -> Result<JobsRetried, Fault> {
+        let reader = self.store.read(Visibility::All)?;
+        let ids = match request.id {
+            Some(id) => {
+                let state = reader.job(id.0)?.ok_or_else(|| unknown(id))?.state;
+                if state != JobState::Failed {
+                    let state = self.state_now(id.0, state).as_str();
+                    return Err(Fault::new(
+                        FaultCode::Conflict,
+                        format!("{id} has not failed: it is {state}"),
+                    )
+                    .hint("what failed for good: `brain jobs list --state failed`"));
+                }
+                vec![id.0]
+            }
+            None => reader.failed_jobs()?,
+        };
+        drop(reader);
+        let mut retried = 0;
+        for some in ids.chunks(RETRY) {
+            let (some, now) = (some.to_vec(), self.clock.now());
+            let (count, waiting) = self.store.write(move |draft| retry(draft, &some, now))?;
+            self.queue.more(waiting);
+            retried += count;
+        }
+        Ok(JobsRetried { retried })
+    }
+
+    /// How far a job is: that it is being made a page is known in memory only.
+    fn state_now(&self, id: u64, stored: JobState) -> JobState {
+        match stored {
+            JobState::Queued | JobState::Retrying if self.queue.is_at_work(id) => JobState::Processing,
+            state => state,
+        }
+    }
+
+    fn job(&self, id: u64, record: JobRecord) -> Job {
+        let status = self.state_now(id, record.state);
+        Job {
+            job_id: JobId(id),
+            status,
+            content_hash: hex(&record.content_hash),
+            source_id: record.source,
+            client: record.client,
+            content_type: record.content_type,
+            bytes: record.bytes,
+            received_at: rfc3339(record.received_at),
+            finished_at: record.finished_at.map(rfc3339),
+            attempts: record.attempts,
+            retry_at: (status == JobState::Retrying).then(|| rfc3339(record.due_at)),
+            slug: record.slug,
+            error: record.error.map(|(code, message)| JobError { code, message }),
+        }
+    }
+}
+
+/// In the writer: lets those of the jobs that failed wait anew; how many they were, and how many wait now.
+fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
+    let mut count = 0;
+    for &id in ids {
+        let Some(failed) = draft.job(id)?.filter(|job| job.state == JobState::Failed) else { continue };
+        let anew = JobRecord {
+            state: JobState::Queued,
+            finished_at: None,
+            attempts: 0,
+            due_at: now,
+            ..failed.clone()
+        };
+        draft.change_job(id, &failed, &anew)?;
+        count += 1;
+    }
+    Ok((count, draft.waiting_jobs()))
+}
+
+fn unknown(id: JobId) -> Fault {
+    Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
+        .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed")
+}

@@ -1,0 +1,220 @@
+//! SIGKILL while many clients post: whatever was answered with 202 is a page afterwards, once, with its file; an item whose
+//! answer got lost is sent again, and is a page once all the same.
+//!
+//! `BRAIN_CRASH_ROUNDS` and `BRAIN_CRASH_SEED` as in `crash`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Get, List, PageRef, Reply, Request, Scopes, Sort, StatusReply, TokenCreate};
+use brain_tests::{PATIENCE, TestHome};
+
+use crate::crash::{Run, settle};
+
+/// Clients that post at the same time.
+const CLIENTS: usize = 16;
+/// A run of the default number of rounds ends after this, however slow the machine is.
+const ENOUGH: Duration = Duration::from_secs(30);
+
+#[test]
+fn accepted_items_survive_sigkill_and_are_pages_once() {
+    let run = Run::new(10);
+    let mut home = TestHome::new();
+    home.env.retain(|(name, _)| name != "BRAIN_HTTP_LOCAL");
+    home.env.push(("BRAIN_HTTP_LOCAL".into(), "127.0.0.1:0".into()));
+    home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
+    let mut dice = run.dice();
+    let token = {
+        let _daemon = home.daemon();
+        let request = TokenCreate {
+            name: "posting".into(),
+            scopes: Scopes::READ_WRITE,
+            sources: Vec::new(),
+            expires_in: None,
+        };
+        match home.connect().unwrap().ask(&Request::TokenCreate(request)) {
+            Ok(Reply::TokenMade(made)) => made.token.expose().to_owned(),
+            other => panic!("no token: {other:?}"),
+        }
+    };
+    let mut books: Vec<Book> = (0..CLIENTS).map(Book::new).collect();
+    let (mut kills, mut accepted, mut waited) = (0, 0, 0);
+    for _ in 0..run.rounds {
+        if run.is_default && run.began.elapsed() > ENOUGH {
+            break;
+        }
+        let daemon = home.daemon();
+        let address = status(&home).http_local.expect("HTTP is served");
+        let moment = Duration::from_micros((600 << dice.below(10)) + dice.below(4000));
+        std::thread::scope(|scope| {
+            let clients: Vec<_> = books
+                .iter_mut()
+                .map(|book| {
+                    let (address, token) = (&address, &token);
+                    scope.spawn(move || book.post_until_killed(address, token))
+                })
+                .collect();
+            std::thread::sleep(moment);
+            daemon.kill();
+            kills += 1;
+            for client in clients {
+                accepted += client.join().expect("a client found a fault; see above");
+            }
+        });
+        // Sometimes killed again while it works off what waits.
+        if dice.one_in(2) {
+            let daemon = home.daemon();
+            std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+            daemon.kill();
+            kills += 1;
+        }
+        let daemon = home.daemon();
+        waited += status(&home).jobs.waiting;
+        assert!(daemon.terminate().0.success(), "{}", home.log());
+    }
+
+    let _daemon = home.daemon();
+    settle(&home);
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let jobs = status(&home).jobs;
+        assert_eq!(jobs.failed, 0, "{}", home.log());
+        if jobs.waiting == 0 {
+            break;
+        }
+        assert!(Instant::now() < patience, "{} items still wait", jobs.waiting);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut sent = BTreeSet::new();
+    let mut sure = BTreeSet::new();
+    for book in &books {
+        sent.extend(&book.sent);
+        sure.extend(&book.accepted);
+    }
+    let pages = bodies(&home);
+    for (body, slugs) in &pages {
+        assert!(sent.contains(body), "nobody sent what is at {slugs:?}: {body}");
+        assert_eq!(slugs.len(), 1, "\"{body}\" is there more than once: {slugs:?}");
+        let file = std::fs::read_to_string(home.page_file(&slugs[0])).expect("it has a file");
+        assert!(file.ends_with(body.as_str()), "the file of {} says something else", slugs[0]);
+    }
+    for body in &sure {
+        assert!(pages.contains_key(*body), "\"{body}\" was accepted and is gone");
+    }
+    for body in sure.iter().step_by(1 + sure.len() / 50) {
+        let word = body.split_whitespace().next().unwrap();
+        assert_eq!(home.search(word), pages[*body], "search finds \"{word}\"");
+    }
+    assert!(accepted > 0, "nobody could post anything");
+    run.tell(&format!(
+        "ingest: {kills} kills, {accepted} accepted items, {waited} found waiting, {:.0?}",
+        run.began.elapsed()
+    ));
+}
+
+fn status(home: &TestHome) -> StatusReply {
+    match home.connect().unwrap().ask(&Request::Status) {
+        Ok(Reply::Status(status)) => status,
+        other => panic!("no status: {other:?}"),
+    }
+}
+
+/// What one client has sent.
+struct Book {
+    client: usize,
+    /// What was sent, answered or not.
+    sent: BTreeSet<String>,
+    /// What was answered with 202.
+    accepted: BTreeSet<String>,
+    /// What got no answer: sent again first.
+    open: Option<String>,
+}
+
+impl Book {
+    fn new(client: usize) -> Self {
+        Self { client, sent: BTreeSet::new(), accepted: BTreeSet::new(), open: None }
+    }
+
+    /// Posts one item after the other until nobody answers; how many were accepted.
+    fn post_until_killed(&mut self, address: &str, token: &str) -> usize {
+        let Ok(stream) = TcpStream::connect(address) else { return 0 };
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut answers = BufReader::new(stream.try_clone().unwrap());
+        let mut stream = stream;
+        let mut accepted = 0;
+        loop {
+            let text = self.open.take().unwrap_or_else(|| {
+                format!("item{}x{} of client {}", self.client, self.sent.len(), self.client)
+            });
+            self.sent.insert(text.clone());
+            let request = format!(
+                "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+                 Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}",
+                text.len()
+            );
+            let answer = stream.write_all(request.as_bytes()).ok().and_then(|()| answer(&mut answers));
+            match answer {
+                None => {
+                    self.open = Some(text);
+                    return accepted;
+                }
+                Some((202, _)) => {
+                    self.accepted.insert(text);
+                    accepted += 1;
+                }
+                Some((status, body)) => panic!("{status} {body}"),
+            }
+        }
+    }
+}
+
+/// Status and body of an answer; `None` when it did not come whole.
+fn answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
+    let mut line = String::new();
+    stream.read_line(&mut line).ok()?;
+    let status = line.split(' ').nth(1)?.parse().ok()?;
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok();
+        }
+    }
+    let mut body = vec![0; length?];
+    stream.read_exact(&mut body).ok()?;
+    Some((status, String::from_utf8(body).ok()?))
+}
+
+/// The slugs of all active pages, by their bodies.
+fn bodies(home: &TestHome) -> BTreeMap<String, Vec<String>> {
+    let mut client = home.connect().unwrap();
+    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let list = List { sort: Sort::Slug, limit: 1000, after, ..List::default() };
+        let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
+        for row in pages.pages {
+            let page = PageRef { source: None, slug: row.slug.clone() };
+            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None })) else {
+                panic!("{} cannot be read", row.slug)
+            };
+            assert_eq!(page.source_kind.as_deref(), Some("webhook"), "{}", row.slug);
+            out.entry(page.body.trim_end().to_owned()).or_default().push(row.slug.to_string());
+        }
+        match pages.next {
+            Some(next) => after = Some(next),
+            None => return out,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A real brain with a queue, a clock that is ours, and whoever sends.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use brain_daemon::brain::ingest::{Accepted, CHUNK, Item};
+use brain_daemon::brain::{Brain, Silent};
+use brain_daemon::caller::{Caller, Scope, Scopes};
+use brain_daemon::page::{MediaType, content_hash};
+use brain_daemon::store::Visibility;
+use brain_protocol::{
+    Doctor, Fault, FaultCode, Get, Job, JobCounts, JobList, JobRetry, JobShow, JobState, Jobs, Origin, Page,
+    PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, WriteStatus,
+};
+
+use crate::hands::Hands;
+
+const NOON: &str = "2026-11-21T12:00:00Z";
+
+/// A brain of its own with a queue.
+pub(crate) struct Lab {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) clock: Hands,
+    pub(crate) brain: Option<Arc<Brain>>,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        Self::with("")
+    }
+
+    pub(crate) fn with(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("home")).unwrap();
+        std::fs::write(dir.path().join("home/config.toml"), config).unwrap();
+        let clock = Hands::at(NOON);
+        let brain = Some(clock.open(dir.path(), 7));
+        Self { dir, clock, brain }
+    }
+
+    pub(crate) fn reopen(&mut self) {
+        self.brain = None;
+        self.brain = Some(self.clock.open(self.dir.path(), 7));
+    }
+
+    pub(crate) fn brain(&self) -> &Arc<Brain> {
+        self.brain.as_ref().unwrap()
+    }
+
+    pub(crate) fn ask(&self, request: Request) -> Result<Reply, Fault> {
+        self.brain().answer(&Caller::local(0), request, &Silent)
+    }
+
+    pub(crate) fn send_as(&self, caller: &Caller, item: Item) -> Result<Accepted, Fault> {
+        let (tell, hear) = channel();
+        self.brain().ingest(caller, item, move |result| tell.send(result).unwrap());
+        hear.recv().unwrap()
+    }
+
+    pub(crate) fn send(&self, item: Item) -> Result<Accepted, Fault> {
+        self.send_as(&phone(), item)
+    }
+
+    pub(crate) fn work_off(&self) -> usize {
+        self.brain().work_off(CHUNK).unwrap()
+    }
+
+    pub(crate) fn page(&self, slug: &str) -> Page {
+        let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
+        let Reply::Page(page) = self.ask(Request::Get(Get { page, version: None })).unwrap() else {
+            panic!()
+        };
+        page
+    }
+
+    pub(crate) fn put(&self, slug: &str, text: &str) {
+        let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
+        let put = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false };
+        let Reply::Written(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
+        assert_ne!(written.status, WriteStatus::Unchanged);
+    }
+
+    pub(crate) fn show_as(&self, caller: &Caller, of: &Accepted) -> Result<Job, FaultCode> {
+        let request = Request::JobShow(JobShow { id: of.job_id });
+        match self.brain().answer(caller, request, &Silent) {
+            Ok(Reply::Job(job)) => Ok(job),
+            Ok(other) => panic!("{other:?}"),
+            Err(fault) => Err(fault.code),
+        }
+    }
+
+    pub(crate) fn show(&self, of: &Accepted) -> Job {
+        self.show_as(&phone(), of).unwrap()
+    }
+
+    pub(crate) fn jobs(&self, state: Option<JobState>) -> Jobs {
+        let list = JobList { state, limit: 100, after: None };
+        let Reply::Jobs(jobs) = self.ask(Request::JobList(list)).unwrap() else { panic!() };
+        jobs
+    }
+
+    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+        let Reply::Status(status) = self.ask(Request::Status).unwrap() else { panic!() };
+        let JobCounts { waiting, failed, stored } = status.jobs;
+        assert_eq!(self.jobs(None).counts, status.jobs);
+        (waiting, failed, stored)
+    }
+
+    pub(crate) fn retry(&self) -> u64 {
+        let Reply::JobsRetried(done) = self.ask(Request::JobRetry(JobRetry { id: None })).unwrap() else {
+            panic!()
+        };
+        done.retried
+    }
+
+    pub(crate) fn add_source(&self, id: &str) {
+        let path = self.dir.path().join(id);
+        std::fs::create_dir_all(&path).unwrap();
+        let add = SourceAdd { id: source(id), path: path.to_str().unwrap().into() };
+        self.ask(Request::SourceAdd(add)).unwrap();
+    }
+
+    /// Fills every slug that this content could have today with something else.
+    pub(crate) fn take_every_slug_of(&self, text: &str) -> Vec<String> {
+        let digits = content_hash(text);
+        let slugs: Vec<String> =
+            (0..8).map(|n| format!("inbox/2026-11-21-{}", &digits[8 * n..8 * n + 8])).collect();
+        slugs.iter().for_each(|slug| self.put(slug, "in the way"));
+        slugs
+    }
+
+    pub(crate) fn queue_check(&self) -> (String, String) {
+        let Reply::Doctor(doctor) = self.ask(Request::Doctor(Doctor { fix: false })).unwrap() else {
+            panic!()
+        };
+        let check = doctor.checks.into_iter().find(|check| check.name == "queue").unwrap();
+        (serde_json::to_value(check.status).unwrap().as_str().unwrap().into(), check.message)
+    }
+}
+
+pub(crate) fn source(id: &str) -> SourceId {
+    SourceId::parse(id).unwrap()
+}
+
+pub(crate) fn granted(name: &str, scope: Scope, sources: &[&str]) -> Caller {
+    let view = match sources {
+        [] => Visibility::All,
+        some => Visibility::Only(some.iter().map(|id| source(id)).collect()),
+    };
+    Caller::granted(name, Scopes::from(scope), view)
+}
+
+pub(crate) fn phone() -> Caller {
+    granted("phone", Scope::Write, &[])
+}
+
+pub(crate) fn text(body: &str) -> Item {
+    Item {
+        media_type: MediaType::Plain,
+        body: body.into(),
+        source: None,
+        slug: None,
+        title: None,
+        page_type: None,
+        uri: None,
+        idempotency_key: None,
+    }
+}
+
+pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, Fault>) -> FaultCode {
+    result.unwrap_err().code
+}
