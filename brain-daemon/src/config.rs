@@ -4,7 +4,9 @@
 //! come from it.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode};
 
@@ -23,6 +25,12 @@ pub enum Kind {
     Span(u64, u64),
     /// User ids, with commas or spaces between them; in the file also an array of numbers.
     Ids,
+    /// An address to listen on, with its port, or `off`.
+    Address,
+    /// `http://` or `https://`, a host and nothing behind it but a port; or empty.
+    BaseUrl,
+    /// How often in a span of time, such as `100/10s`, or `off`.
+    Rate,
 }
 
 /// One key of the configuration.
@@ -125,6 +133,97 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Number(1, 1000),
         default: "7",
         what: "backups kept; older ones of this brain are removed",
+    },
+    Key {
+        section: "http",
+        name: "local",
+        kind: Kind::Address,
+        default: "127.0.0.1:3131",
+        what: "address of everything that HTTP serves, for this machine, or \"off\"",
+    },
+    Key {
+        section: "http",
+        name: "public",
+        kind: Kind::Address,
+        default: "127.0.0.1:8765",
+        what: "address of what a tunnel forwards: no administration, no metrics; or \"off\"",
+    },
+    Key {
+        section: "http",
+        name: "base_url",
+        kind: Kind::BaseUrl,
+        default: "",
+        what: "the public address, for example https://brain.example.org; empty: that of the local listener",
+    },
+    Key {
+        section: "http",
+        name: "allowed_hosts",
+        kind: Kind::Text,
+        default: "",
+        what: "further names that requests may be addressed to, with commas between them",
+    },
+    Key {
+        section: "http",
+        name: "allowed_origins",
+        kind: Kind::Text,
+        default: "",
+        what: "origins whose web pages may call, for example https://claude.ai, with commas between them; empty: none",
+    },
+    Key {
+        section: "http",
+        name: "admin_token_file",
+        kind: Kind::Text,
+        default: "",
+        what: "file with the owner's token for the admin API: absolute, below ~/, or in the brain's home; empty: secrets/admin-token",
+    },
+    Key {
+        section: "http",
+        name: "connections",
+        kind: Kind::Number(1, 100_000),
+        default: "512",
+        what: "connections served at once on each listener; more wait, and idle ones give way",
+    },
+    Key {
+        section: "http",
+        name: "timeout",
+        kind: Kind::Span(1, 60 * 60),
+        default: "10s",
+        what: "how long a client may take for the head of a request, or send nothing of its body; six times that for all of it",
+    },
+    Key {
+        section: "http",
+        name: "idle_timeout",
+        kind: Kind::Span(1, 24 * 60 * 60),
+        default: "60s",
+        what: "how long a connection is kept between two requests",
+    },
+    Key {
+        section: "http",
+        name: "dynamic_registration",
+        kind: Kind::Word(&["true", "false"]),
+        default: "false",
+        what: "whether clients may register themselves (RFC 7591); they may only ask for consent",
+    },
+    Key {
+        section: "ingest",
+        name: "rate",
+        kind: Kind::Rate,
+        default: "100/10s",
+        what: "calls of one client in a span of time, or \"off\"",
+    },
+    Key {
+        section: "ingest",
+        name: "max_bytes",
+        kind: Kind::Number(1, 5_000_000),
+        default: "1048576",
+        what: "the largest body, in bytes",
+    },
+    Key {
+        section: "ingest",
+        name: "queue",
+        kind: Kind::Number(1, 100_000_000),
+        default: "100000",
+        what: "items that may wait to be made pages; more are refused",
     },
     Key {
         section: "search",
@@ -260,6 +359,13 @@ impl Config {
         self.text(section, name).parse().unwrap_or_default()
     }
 
+    /// Whether nobody set this key.
+    #[must_use]
+    pub fn is_default(&self, section: &str, name: &str) -> bool {
+        self.entries()
+            .any(|(key, _, origin)| key.section == section && key.name == name && *origin == Origin::Default)
+    }
+
     /// The same configuration for a daemon whose control socket systemd passed in: it is where it is.
     #[must_use]
     pub fn with_passed_socket(self, path: PathBuf) -> Self {
@@ -339,10 +445,22 @@ impl Config {
     /// Where backups by schedule go; `None` when none are wanted.
     #[must_use]
     pub fn backup_dir(&self, home: &Home) -> Option<PathBuf> {
-        let dir = self.text("backup", "dir").trim();
-        let users =
-            dir.strip_prefix("~/").and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
-        (!dir.is_empty()).then(|| users.unwrap_or_else(|| home.root().join(dir)))
+        self.path("backup", "dir", home)
+    }
+
+    /// The file with the owner's token for the admin API; `None` when it is at its usual place.
+    #[must_use]
+    pub fn http_admin_token_file(&self, home: &Home) -> Option<PathBuf> {
+        self.path("http", "admin_token_file", home)
+    }
+
+    /// A path: absolute, below `~/`, or in the home; `None` when it is empty.
+    fn path(&self, section: &'static str, name: &'static str, home: &Home) -> Option<PathBuf> {
+        let path = self.text(section, name).trim();
+        let users = path
+            .strip_prefix("~/")
+            .and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
+        (!path.is_empty()).then(|| users.unwrap_or_else(|| home.root().join(path)))
     }
 
     /// The time between two backups in milliseconds.
@@ -356,6 +474,78 @@ impl Config {
     #[must_use]
     pub fn backup_keep(&self) -> usize {
         self.number("backup", "keep") as usize
+    }
+
+    /// Where HTTP is served for this machine.
+    #[must_use]
+    pub fn http_local(&self) -> Option<SocketAddr> {
+        self.text("http", "local").parse().ok()
+    }
+
+    /// Where HTTP is served for a tunnel.
+    #[must_use]
+    pub fn http_public(&self) -> Option<SocketAddr> {
+        self.text("http", "public").parse().ok()
+    }
+
+    /// The address that clients know, without a slash at its end: the OAuth issuer. `None` when nobody set one.
+    #[must_use]
+    pub fn http_base_url(&self) -> Option<&str> {
+        Some(self.text("http", "base_url").trim_end_matches('/')).filter(|url| !url.is_empty())
+    }
+
+    /// Further names that requests may be addressed to.
+    #[must_use]
+    pub fn http_allowed_hosts(&self) -> Vec<String> {
+        listed(self.text("http", "allowed_hosts"))
+    }
+
+    /// Origins whose web pages may call.
+    #[must_use]
+    pub fn http_allowed_origins(&self) -> Vec<String> {
+        listed(self.text("http", "allowed_origins"))
+    }
+
+    /// Connections served at once on each listener.
+    #[must_use]
+    pub fn http_connections(&self) -> usize {
+        self.number("http", "connections") as usize
+    }
+
+    /// How long a client may take for a head, or pause within a body.
+    #[must_use]
+    pub fn http_timeout(&self) -> Duration {
+        Duration::from_secs(span(self.text("http", "timeout")).unwrap_or_default())
+    }
+
+    /// How long a connection is kept between two requests.
+    #[must_use]
+    pub fn http_idle_timeout(&self) -> Duration {
+        Duration::from_secs(span(self.text("http", "idle_timeout")).unwrap_or_default())
+    }
+
+    /// Whether clients may register themselves.
+    #[must_use]
+    pub fn http_dynamic_registration(&self) -> bool {
+        self.text("http", "dynamic_registration") == "true"
+    }
+
+    /// How many calls of one client are taken in how many seconds; `None` when there is no limit.
+    #[must_use]
+    pub fn ingest_rate(&self) -> Option<(u32, u64)> {
+        rate(self.text("ingest", "rate")).flatten()
+    }
+
+    /// The largest body in bytes.
+    #[must_use]
+    pub fn ingest_max_bytes(&self) -> usize {
+        self.number("ingest", "max_bytes") as usize
+    }
+
+    /// Items that may wait to be made pages.
+    #[must_use]
+    pub fn ingest_queue(&self) -> u64 {
+        self.number("ingest", "queue")
     }
 
     /// Language of pages too short to tell.
@@ -380,6 +570,21 @@ impl Key {
                 Some(_) => Err(format!("\"{value}\" is not between {} and {}", shown(low), shown(high))),
                 None => Err(format!("\"{value}\" is not a time such as 90s, 30m, 24h or 7d")),
             },
+            Kind::Address if value == "off" || value.parse::<SocketAddr>().is_ok() => Ok(()),
+            Kind::Address => {
+                Err(format!("\"{value}\" is neither an address such as 127.0.0.1:3131 nor \"off\""))
+            }
+            Kind::BaseUrl if value.is_empty() => Ok(()),
+            Kind::BaseUrl => match base_url(value) {
+                // Clients compare it to the letter, and so do we.
+                Some(canonical) if canonical == value.strip_suffix('/').unwrap_or(value) => Ok(()),
+                Some(canonical) => Err(format!("\"{value}\" must be written as {canonical}")),
+                None => Err(format!(
+                    "\"{value}\" is not the address of a service, such as https://brain.example.org"
+                )),
+            },
+            Kind::Rate if rate(value).is_some() => Ok(()),
+            Kind::Rate => Err(format!("\"{value}\" is neither a rate such as 100/10s nor \"off\"")),
             Kind::Ids if ids(value).is_some() => Ok(()),
             Kind::Ids => Err(format!("\"{value}\" is not a list of user ids such as 1000, 1001")),
         }
@@ -402,6 +607,37 @@ fn span(text: &str) -> Option<u64> {
 fn shown(seconds: u64) -> String {
     let whole = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
+}
+
+/// The parts of a list with commas between them.
+fn listed(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// How often in how many seconds; `None` inside when there is no limit, outside when the text means nothing.
+fn rate(text: &str) -> Option<Option<(u32, u64)>> {
+    if text == "off" {
+        return Some(None);
+    }
+    let (count, time) = text.split_once('/')?;
+    let count = count.parse().ok().filter(|n| (1..=1_000_000).contains(n))?;
+    let seconds = span(time).filter(|n| (1..=24 * 60 * 60).contains(n))?;
+    Some(Some((count, seconds)))
+}
+
+/// What `text` is called by everybody: `http` or `https`, a host, perhaps a port. `None` when there is anything else in it.
+fn base_url(text: &str) -> Option<String> {
+    let url = url::Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && !text.contains(char::is_whitespace)
+    })?;
+    Some(url.origin().ascii_serialization())
 }
 
 /// The numbers in a list; `None` when something else is in it.
@@ -437,6 +673,31 @@ mod tests {
         let path = dir.path().join("config.toml");
         std::fs::write(&path, text).unwrap();
         Config::load(&path, |_| None)
+    }
+
+    #[test]
+    fn the_public_address_is_taken_as_everybody_writes_it() {
+        let with = |value: &str| load(&format!("[http]\nbase_url = \"{value}\"\n"));
+        for good in ["https://brain.example.org", "https://brain.example.org/", "http://[::1]:3131"] {
+            let config = with(good).unwrap();
+            assert_eq!(config.http_base_url(), Some(good.trim_end_matches('/')));
+        }
+        for other in [
+            "https://Brain.Example.org",
+            "HTTPS://brain.example.org",
+            "https://brain.example.org:443",
+            "https:brain.example.org",
+            "https://brain.example.org/.",
+        ] {
+            let fault = with(other).unwrap_err();
+            assert!(fault.message.contains("written as https://brain.example.org"), "{other}: {fault}");
+        }
+        for bad in
+            ["brain.example.org", "https://brain.example.org/mcp", "ftp://a", "https://a?b", "https://me@a"]
+        {
+            let fault = with(bad).unwrap_err();
+            assert!(fault.message.contains("is not the address of a service"), "{bad}: {fault}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::activation::{self, Sockets};
 use crate::brain::Brain;
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::doors::ipc;
+use crate::doors::{http, ipc};
 use crate::home::Home;
 use crate::workers;
 
@@ -33,6 +33,7 @@ const BLOCKING_THREADS: usize = 128;
 pub fn run(home: Home, config: Config) -> Result<(), Fault> {
     // Before anything else opens files.
     let sockets = activation::take()?;
+    raise_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_THREADS)
@@ -87,6 +88,9 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
             ipc::Listener::bind(&path)?
         }
     };
+    let listeners = http::Listeners::open(brain.config(), sockets.http_local, sockets.http_public)?;
+    let places = listeners.places();
+    brain.set_places(places.clone());
     note_socket(&home, &path);
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
@@ -95,14 +99,23 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let door = tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
+    let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
     let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
+    let intake = tokio::spawn(workers::intake(Arc::clone(&brain), stop.clone()));
     let backup = tokio::spawn(workers::backup(Arc::clone(&brain), stop.clone()));
     let watcher = brain
         .config()
         .sources_watch()
         .then(|| tokio::spawn(workers::watch(Arc::clone(&brain), stop.clone())));
     let watchdog = tokio::spawn(workers::watchdog(Arc::clone(&brain), stop.clone()));
-    tracing::info!(version = brain_protocol::VERSION, home = %home.root().display(), socket = %path.display(), "ready");
+    tracing::info!(
+        version = brain_protocol::VERSION,
+        home = %home.root().display(),
+        socket = %path.display(),
+        http_local = places.local.map(tracing::field::display),
+        http_public = places.public.map(tracing::field::display),
+        "ready"
+    );
     notify(&[sd_notify::NotifyState::Ready]);
 
     let why = tokio::select! {
@@ -117,7 +130,9 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     tracker.close();
     let ending = async {
         let _ = door.await;
+        let _ = web.await;
         let _ = upkeep.await;
+        let _ = intake.await;
         let _ = backup.await;
         let _ = watchdog.await;
         if let Some(watcher) = watcher {
@@ -133,6 +148,18 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         tracing::warn!("the index was not settled in time; the next start catches up");
     }
     Ok(())
+}
+
+/// As many open files as the machine lets us have: connections are files, and a shell's limit is for programs of its own kind.
+fn raise_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        limit.current = limit.maximum;
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::debug!(%error, "the number of open files stays as it is");
+        }
+    }
 }
 
 fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Fault> {

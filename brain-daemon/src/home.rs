@@ -61,6 +61,12 @@ impl Home {
         self.root.join("run")
     }
 
+    /// Secrets, one a file, for nobody but the owner.
+    #[must_use]
+    pub fn secrets(&self) -> PathBuf {
+        self.root.join("secrets")
+    }
+
     /// The socket, unless configured otherwise.
     #[must_use]
     pub fn default_socket(&self) -> PathBuf {

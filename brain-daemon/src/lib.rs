@@ -14,6 +14,8 @@ pub mod doors;
 pub mod files;
 pub mod home;
 pub mod page;
+pub mod random;
 pub mod search;
+pub mod secrets;
 pub mod store;
 pub mod workers;

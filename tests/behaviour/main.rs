@@ -1,6 +1,9 @@
 //! Behaviour tests: one program, one module a topic.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod access_cli;
+mod admin_api;
+mod admin_attacks;
 mod backup;
 mod backup_schedule;
 mod capture;
@@ -12,10 +15,18 @@ mod faults;
 mod files;
 mod hands;
 mod heavy;
+mod http_door;
+mod http_ingest;
+mod http_slow;
 mod import;
+mod ingest_crash;
+mod ingest_lab;
+mod ingest_queue;
 mod life;
 mod links;
 mod list;
+mod oauth;
+mod oauth_attacks;
 mod obsidian;
 mod operations;
 mod pages;
@@ -37,5 +48,6 @@ mod time;
 mod together;
 mod upgrade;
 mod watch;
+mod web;
 mod wire;
 mod wire_replies;

@@ -4,7 +4,7 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 32] = [
     "capture",
     "put",
     "get",
@@ -25,6 +25,10 @@ const COMMANDS: [&str; 28] = [
     "backup",
     "sources",
     "sync",
+    "clients",
+    "token",
+    "audit",
+    "jobs",
     "service",
     "config",
     "doctor",

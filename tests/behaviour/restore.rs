@@ -77,7 +77,7 @@ fn a_restored_brain_has_everything_and_goes_on() {
     assert_eq!(fresh.get("people/ann")["body"], "third\n");
     assert_eq!(
         names(&fresh.path()),
-        ["brain.redb", "index", "pages", "run"],
+        ["brain.redb", "index", "pages", "run", "secrets"],
         "nothing of the restore is left"
     );
 }

@@ -447,7 +447,7 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
         let put = Put { page, content: b"[[nowhere]]".to_vec(), origin: Origin::Stdin, allow_empty: false };
         ask(&owner, Request::Put(put)).unwrap();
     }
-    let guest = Caller::granted("guest", Scope::Write, Visibility::Only(vec![work.clone()]));
+    let guest = Caller::granted("guest", Scope::Write.into(), Visibility::Only(vec![work.clone()]));
     let Reply::Sources(listed) = ask(&guest, Request::SourceList).unwrap() else { panic!() };
     assert_eq!(listed.sources.iter().map(|s| s.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
     let broken = |source| ask(&guest, Request::BrokenLinks(BrokenLinks { source, limit: 100 }));

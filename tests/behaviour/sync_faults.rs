@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Get, Origin, PageRef, Put, Reply, Request, Slug, SourceId, Sync, SyncedSource};
-use brain_tests::{Client, PATIENCE, TestHome, program, skip};
+use brain_tests::{Client, HTTP_ANYWHERE, PATIENCE, TestHome, program, skip};
 use serde_json::json;
 
 use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
@@ -77,7 +77,7 @@ impl Plain {
         if rustix::process::geteuid().is_root() {
             let mut plain = Command::new("setpriv");
             plain.args(["--bounding-set=-dac_override,-dac_read_search"]).arg(program("brain-daemon"));
-            plain.env_clear().env("BRAIN_HOME", home.path());
+            plain.env_clear().env("BRAIN_HOME", home.path()).envs(HTTP_ANYWHERE);
             plain.env("PATH", std::env::var_os("PATH").unwrap_or_default());
             command = plain;
         }

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use brain_tests::{TestHome, program, run, skip};
+use brain_tests::{HTTP_ANYWHERE, TestHome, program, run, skip};
 
 /// Runs `brain` on a terminal of `columns` and gives what appeared on it; `None` where there is no python3 to make one.
-fn on_a_terminal(
+pub(crate) fn on_a_terminal(
     home: &TestHome,
     columns: u32,
     env: &[(&str, &str)],
@@ -35,7 +35,11 @@ sys.exit(os.waitstatus_to_exitcode(status))
 ";
     let mut command = Command::new("python3");
     command.arg("-c").arg(PROGRAM).arg(columns.to_string()).arg(program("brain")).args(args);
-    command.env("BRAIN_HOME", home.path()).env_remove("NO_COLOR").env("TERM", "xterm-256color");
+    command
+        .env("BRAIN_HOME", home.path())
+        .envs(HTTP_ANYWHERE)
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm-256color");
     command.envs(env.iter().copied());
     if Command::new("python3").arg("--version").output().is_err() {
         skip("there is no python3 to make a terminal with");
@@ -197,7 +201,12 @@ fn a_closed_standard_error_does_not_change_the_outcome() {
     let home = TestHome::new();
     let brain = program("brain");
     let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$0\" capture x 2>&-"]).arg(brain).env_clear().env("BRAIN_HOME", home.path());
+    command
+        .args(["-c", "exec \"$0\" capture x 2>&-"])
+        .arg(brain)
+        .env_clear()
+        .env("BRAIN_HOME", home.path())
+        .envs(HTTP_ANYWHERE);
     let ran = run(command, b"").expect(0);
     assert!(ran.stdout.contains("inbox/"), "{ran:?}");
 }

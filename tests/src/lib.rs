@@ -4,8 +4,11 @@
 //! Failures here are failures of a test, so this crate panics where the others return errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
+pub mod http;
+
 use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -13,12 +16,17 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
-    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, decode, encode, read_frame, write_frame,
+    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, Scopes, SourceId, StatusReply,
+    TokenCreate, decode, encode, read_frame, write_frame,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long anything may take before a test gives up. Generous: the machine may be busy; no test asserts speed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What every daemon of a test gets: tests run side by side, and beside the brain of whoever runs them.
+pub const HTTP_ANYWHERE: [(&str, &str); 2] =
+    [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "off")];
 
 /// The directory that the programs were built into, beside the running test.
 #[must_use]
@@ -133,6 +141,7 @@ impl TestHome {
         command
             .env_clear()
             .env("BRAIN_HOME", self.path())
+            .envs(HTTP_ANYWHERE)
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.env.iter().map(|(k, v)| (k.as_str(), v.as_str())));
         command
@@ -234,11 +243,16 @@ impl TestHome {
     /// be ready yet.
     #[must_use]
     pub fn activated(&self, socket: &UnixListener, names: &str) -> Daemon {
+        self.activated_by(socket.try_clone().unwrap().into(), names)
+    }
+
+    /// As [`TestHome::activated`], with any socket.
+    #[must_use]
+    pub fn activated_by(&self, socket: OwnedFd, names: &str) -> Daemon {
         let mut command = self.command("brain-activate");
         command.arg(names).arg(program("brain-daemon"));
         let log = self.dir.path().join("daemon.log");
         let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
-        let socket = OwnedFd::from(socket.try_clone().unwrap());
         let child = command.stdin(Stdio::from(socket)).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         Daemon { child }
     }
@@ -247,6 +261,42 @@ impl TestHome {
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("daemon.log")).unwrap_or_default()
+    }
+
+    /// How the daemon is.
+    #[must_use]
+    pub fn status(&self) -> StatusReply {
+        match self.connect().expect("a daemon is there").ask(&Request::Status) {
+            Ok(Reply::Status(status)) => status,
+            other => panic!("no status: {other:?}"),
+        }
+    }
+
+    /// Where the daemon serves HTTP for this machine.
+    #[must_use]
+    pub fn http_local(&self) -> SocketAddr {
+        self.status().http_local.expect("HTTP is served").parse().unwrap()
+    }
+
+    /// Where the daemon serves HTTP for a tunnel; needs `BRAIN_HTTP_PUBLIC` in [`TestHome::env`].
+    #[must_use]
+    pub fn http_public(&self) -> SocketAddr {
+        self.status().http_public.expect("HTTP is served for a tunnel").parse().unwrap()
+    }
+
+    /// A new token with these scopes, such as `read write`, for these sources; for all when there are none.
+    #[must_use]
+    pub fn token(&self, name: &str, scopes: &str, sources: &[&str]) -> String {
+        let request = TokenCreate {
+            name: name.into(),
+            scopes: Scopes::parse(scopes).unwrap(),
+            sources: sources.iter().map(|id| SourceId::parse(*id).unwrap()).collect(),
+            expires_in: None,
+        };
+        match self.connect().expect("a daemon is there").ask(&Request::TokenCreate(request)) {
+            Ok(Reply::TokenMade(made)) => made.token.expose().to_owned(),
+            other => panic!("no token: {other:?}"),
+        }
     }
 
     /// A connection that has exchanged greetings, if a daemon is there.

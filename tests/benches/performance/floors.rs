@@ -17,6 +17,8 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, Te
 use super::notes::{Note, Notes};
 
 const TABLE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("notes");
+const DUE: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("due");
+const COUNTS: TableDefinition<'static, &str, u64> = TableDefinition::new("counts");
 
 /// Writes a block to a file of the same disk and waits for the disk.
 pub(crate) struct Disk(File);
@@ -78,6 +80,23 @@ impl Redb {
             for (key, value) in values {
                 table.insert(key, value).unwrap();
             }
+        }
+        txn.commit().unwrap();
+        began.elapsed()
+    }
+
+    /// Commits what a durable queue needs at the least for such items: each one's text, when it is due, and how many there are.
+    pub(crate) fn enqueue(&self, from: u64, count: u64, text: &[u8]) -> Duration {
+        let began = Instant::now();
+        let mut txn = self.0.begin_write().unwrap();
+        txn.set_quick_repair(true);
+        {
+            let (mut items, mut due) = (txn.open_table(TABLE).unwrap(), txn.open_table(DUE).unwrap());
+            for id in from..from + count {
+                items.insert(id, text).unwrap();
+                due.insert((id, id), ()).unwrap();
+            }
+            txn.open_table(COUNTS).unwrap().insert("waiting", from + count).unwrap();
         }
         txn.commit().unwrap();
         began.elapsed()

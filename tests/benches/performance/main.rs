@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod floors;
+mod http;
 mod notes;
 mod operations;
 mod report;
@@ -34,6 +35,11 @@ struct Scale {
     searches: usize,
     starts: usize,
     writing: Duration,
+    posting: Duration,
+    /// Items of the soak, how long one part of it posts, and the rest after the last.
+    soak: u64,
+    soak_part: Duration,
+    soak_rest: Duration,
 }
 
 const FULL: Scale = Scale {
@@ -44,6 +50,10 @@ const FULL: Scale = Scale {
     searches: 10_000,
     starts: 7,
     writing: Duration::from_secs(3),
+    posting: Duration::from_secs(3),
+    soak: 1_000_000,
+    soak_part: Duration::from_secs(10),
+    soak_rest: Duration::from_secs(30),
 };
 
 const QUICK: Scale = Scale {
@@ -54,6 +64,10 @@ const QUICK: Scale = Scale {
     searches: 100,
     starts: 2,
     writing: Duration::from_millis(300),
+    posting: Duration::from_secs(1),
+    soak: 2000,
+    soak_part: Duration::from_secs(1),
+    soak_rest: Duration::from_secs(2),
 };
 
 fn main() {
@@ -63,12 +77,19 @@ fn main() {
         println!("run `.ci/measure performance`");
         return;
     }
-    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--writers` only lets many write.
+    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--writers` only lets many write,
+    // `--http` only measures HTTP, `--soak` only posts a million items.
     if args.iter().any(|arg| arg == "--writers") {
         let mut bench = Bench::new(FULL);
         let dir = bench.notes.write(&bench.dir.path().join("few"), 0..FULL.few).unwrap();
         let filled = bench.import(&dir, FULL.few);
         return bench.writers(&filled);
+    }
+    if args.iter().any(|arg| arg == "--http") {
+        return Bench::new(FULL).http();
+    }
+    if args.iter().any(|arg| arg == "--soak") {
+        return Bench::new(FULL).soak();
     }
     if let Some(at) = args.iter().position(|arg| arg == "--notes") {
         let dir = Notes::new().write(Path::new(&args[at + 1]), 0..args[at + 2].parse().unwrap()).unwrap();
@@ -175,6 +196,11 @@ impl Bench {
 
         self.step("starts");
         self.starts(many_filled);
+
+        self.step("HTTP");
+        self.http();
+        self.step("a million items");
+        self.soak();
         drop(homes);
     }
 

@@ -25,6 +25,11 @@ impl Samples {
         sorted.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
     }
 
+    /// The first of them.
+    pub(crate) fn first(&self) -> f64 {
+        self.0.first().copied().unwrap_or(f64::NAN)
+    }
+
     pub(crate) fn median(&self) -> f64 {
         self.at(0.5)
     }

@@ -70,7 +70,7 @@ impl Admission {
         // Looked at each time: somebody may have opened the file to the world since.
         let member = || self.group.as_ref().is_some_and(|group| group.decides().is_ok());
         if named || member() {
-            return Ok(Caller::granted(format!("uid {uid}"), Scope::Write, Visibility::All));
+            return Ok(Caller::granted(format!("uid {uid}"), Scope::Write.into(), Visibility::All));
         }
         Err(Fault::new(FaultCode::Forbidden, format!("this brain does not serve user {uid}"))
             .hint("its owner can let you in with daemon.allow_group or daemon.allow_uids"))

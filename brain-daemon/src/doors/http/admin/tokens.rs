@@ -1,0 +1,115 @@
+//! Tokens that the owner makes and takes back.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use brain_protocol::{
+    Fault, FaultCode, Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::words::{self, Words};
+use super::{Refusals, ask};
+use crate::doors::http::body::{Asked, Object};
+use crate::doors::http::session::Owner;
+use crate::doors::http::{Desk, Refusal};
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
+}
+
+/// A token to make.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewToken {
+    /// What people call it, 1 to 120 characters; no other active token has the name.
+    name: String,
+    /// What it is granted, exactly: `read`, `write`, `admin`.
+    #[schema(example = "read write")]
+    scope: Option<Words>,
+    /// The same under another name.
+    scopes: Option<Words>,
+    /// The only sources it may see and write; all when absent.
+    sources: Option<Words>,
+    /// How long it lives, in seconds; until it is revoked when absent.
+    expires_in: Option<u64>,
+}
+
+/// Which tokens.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Expired and revoked ones, and the tokens of clients, too.
+    #[serde(default)]
+    #[param(required = false)]
+    all: bool,
+}
+
+/// Makes a token for a program that only sends a bearer.
+///
+/// The token is in this answer and nowhere else.
+#[utoipa::path(
+    post,
+    path = "/admin/api/tokens",
+    tag = "admin",
+    security(("bearer" = [])),
+    request_body(content = NewToken, description = "At most 64 KiB. Members that are null are absent."),
+    responses((status = 201, description = "The token", body = TokenMade), Refusals)
+)]
+async fn create(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Object(new): Object<NewToken>,
+) -> Result<(StatusCode, Json<TokenMade>), Refusal> {
+    let scopes = words::scopes(new.scope.as_ref(), new.scopes.as_ref())?.ok_or_else(|| {
+        Fault::new(FaultCode::InvalidScope, "\"scope\" is missing").hint("there are read, write and admin")
+    })?;
+    let request = Request::TokenCreate(TokenCreate {
+        name: new.name,
+        scopes,
+        sources: words::sources(new.sources)?.unwrap_or_default(),
+        expires_in: new.expires_in,
+    });
+    ask!(desk, caller, request, Reply::TokenMade).map(|made| (StatusCode::CREATED, Json(made)))
+}
+
+/// Lists tokens, none of which can be read from it.
+#[utoipa::path(
+    get,
+    path = "/admin/api/tokens",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(Which),
+    responses((status = 200, description = "Tokens by name and id", body = Tokens), Refusals)
+)]
+async fn list(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Asked(which): Asked<Which>,
+) -> Result<Json<Tokens>, Refusal> {
+    let request = Request::TokenList(TokenList { all: which.all });
+    ask!(desk, caller, request, Reply::Tokens).map(Json)
+}
+
+/// Revokes a token.
+#[utoipa::path(
+    delete,
+    path = "/admin/api/tokens/{id}",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(("id" = String, Path, description = "The token's id, or its name")),
+    responses((status = 200, description = "The token now", body = TokenRevoked), Refusals)
+)]
+async fn revoke(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Path(token): Path<String>,
+) -> Result<Json<TokenRevoked>, Refusal> {
+    let request = Request::TokenRevoke(TokenRevoke { token });
+    ask!(desk, caller, request, Reply::TokenRevoked).map(Json)
+}

@@ -1,0 +1,156 @@
+//! Lists as people send them: `"read write"`, `"read,write"` or `["read","write"]`.
+
+use brain_protocol::{Fault, FaultCode, GrantType, Scopes, SourceId};
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+
+/// Words: one text with spaces or commas between them, or an array of texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+
+        impl<'de> Visitor<'de> for Read {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text, or an array of texts")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Words, E> {
+                let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
+                Ok(Words(words.map(str::to_owned).collect()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Words, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = values.next_element::<String>()? {
+                    words.push(word);
+                }
+                Ok(Words(words))
+            }
+        }
+
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl utoipa::PartialSchema for Words {
+    fn schema() -> RefOr<Schema> {
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let several = ArrayBuilder::new().items(text());
+        OneOfBuilder::new()
+            .item(text().description(Some("With spaces or commas between them.")))
+            .item(several)
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Words {}
+
+/// The scopes that are asked for under either name.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] when both are there and differ, [`FaultCode::InvalidScope`] when one does not exist.
+pub(super) fn scopes(scope: Option<&Words>, scopes: Option<&Words>) -> Result<Option<Scopes>, Fault> {
+    let parse = |words: &Words| {
+        // Each of its own: in an array, "read write" is no scope.
+        for word in &words.0 {
+            if word.contains([' ', ',', '\t']) || word.is_empty() {
+                return Err(invalid_scope(format!(
+                    "{:?} is not a scope: there are read, write and admin",
+                    cut(word)
+                )));
+            }
+        }
+        Scopes::parse(&words.0.join(" ")).map_err(invalid_scope)
+    };
+    match (scope.map(parse).transpose()?, scopes.map(parse).transpose()?) {
+        (Some(one), Some(other)) if one != other => Err(Fault::new(
+            FaultCode::InvalidRequest,
+            format!("\"scope\" is \"{one}\" and \"scopes\" is \"{other}\""),
+        )
+        .hint("send one of them")),
+        (one, other) => Ok(one.or(other)),
+    }
+}
+
+/// The sources that are named.
+///
+/// # Errors
+/// [`FaultCode::InvalidSource`] when one cannot be a source.
+pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fault> {
+    let Some(Words(words)) = words else { return Ok(None) };
+    let parse = |word: String| {
+        SourceId::parse(&word).map_err(|e| Fault::new(FaultCode::InvalidSource, format!("\"sources\": {e}")))
+    };
+    words.into_iter().map(parse).collect::<Result<_, _>>().map(Some)
+}
+
+/// The kinds of grants that are named.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] when there is no such kind.
+pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault> {
+    let parse = |word: String| {
+        GrantType::parse(&word).ok_or_else(|| {
+            let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
+            Fault::new(FaultCode::InvalidRequest, format!("\"grant_types\": there is no {:?}", cut(&word)))
+                .hint(format!("there are {}", known.join(", ")))
+        })
+    };
+    words.map_or_else(Vec::new, |words| words.0).into_iter().map(parse).collect()
+}
+
+fn invalid_scope(message: String) -> Fault {
+    Fault::new(FaultCode::InvalidScope, message)
+}
+
+/// As much of a word as a message needs.
+fn cut(word: &str) -> String {
+    word.chars().take(40).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn words(json: &str) -> Words {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn scopes_come_in_every_way_that_people_send_them() {
+        for json in [r#""read write""#, r#""read,write""#, r#"" write, read ""#, r#"["read","write"]"#] {
+            assert_eq!(scopes(Some(&words(json)), None).unwrap(), Some(Scopes::READ_WRITE), "{json}");
+            assert_eq!(scopes(None, Some(&words(json))).unwrap(), Some(Scopes::READ_WRITE), "{json}");
+        }
+        assert_eq!(scopes(None, None).unwrap(), None);
+        let both = scopes(Some(&words(r#""read write""#)), Some(&words(r#"["write","read"]"#)));
+        assert_eq!(both.unwrap(), Some(Scopes::READ_WRITE), "the same twice");
+        let differ = scopes(Some(&words(r#""read""#)), Some(&words(r#"["write"]"#))).unwrap_err();
+        assert_eq!(differ.code, FaultCode::InvalidRequest);
+        for json in [r#""""#, "[]", r#""read owner""#, r#"["read write"]"#, r#"["read",""]"#, r#"["READ"]"#] {
+            let fault = scopes(Some(&words(json)), None).unwrap_err();
+            assert_eq!(fault.code, FaultCode::InvalidScope, "{json}");
+        }
+        for json in ["1", "null", "{}", "[1]", "[[]]", "true"] {
+            assert!(serde_json::from_str::<Words>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn sources_and_kinds_of_grants_are_named_or_refused() {
+        assert_eq!(sources(None).unwrap(), None);
+        assert_eq!(sources(Some(words(r#""work, home""#))).unwrap().unwrap().len(), 2);
+        assert_eq!(sources(Some(words(r#"["../x"]"#))).unwrap_err().code, FaultCode::InvalidSource);
+        assert_eq!(grant_types(None).unwrap(), []);
+        let kinds = grant_types(Some(words(r#"["authorization_code","refresh_token"]"#))).unwrap();
+        assert_eq!(kinds, [GrantType::AuthorizationCode, GrantType::RefreshToken]);
+        assert_eq!(grant_types(Some(words(r#""password""#))).unwrap_err().code, FaultCode::InvalidRequest);
+    }
+}

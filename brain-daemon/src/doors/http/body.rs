@@ -1,0 +1,246 @@
+//! Bodies and queries, read strictly: a limit, the right media type, no unknown field, and a refusal that names the field.
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use brain_protocol::{Fault, FaultCode};
+use serde::de::value::{Error as Unfit, MapDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde_json::{Map, Value};
+
+use super::{Desk, Refusal};
+
+/// The largest form or JSON object, in bytes. Ingest has a limit of its own.
+pub(super) const LIMIT: usize = 64 * 1024;
+
+/// Why a body could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// It is over [`LIMIT`].
+    TooLarge,
+    /// It ended before it was whole.
+    Broken,
+}
+
+impl Unreadable {
+    /// For people.
+    pub(super) fn message(self) -> String {
+        match self {
+            Self::TooLarge => format!("the body is larger than {LIMIT} bytes"),
+            Self::Broken => "the body ended before it was whole".into(),
+        }
+    }
+
+    /// The status that says so.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Broken => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+/// The whole body, at most [`LIMIT`] bytes.
+///
+/// # Errors
+/// When it is larger, or ends early.
+pub(super) async fn read(body: Body) -> Result<Bytes, Unreadable> {
+    axum::body::to_bytes(body, LIMIT).await.map_err(|error| {
+        let source = std::error::Error::source(&error);
+        if source.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>) {
+            Unreadable::TooLarge
+        } else {
+            Unreadable::Broken
+        }
+    })
+}
+
+/// The media type of a request in lower case, without parameters; `None` when there is none, or two.
+pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (first, None) = (types.next()?, types.next()) else { return None };
+    let text = first.to_str().ok()?;
+    Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+/// A JSON object as `T`. Members that are `null` are absent members; an empty body is an empty object.
+pub(super) struct Object<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Desk> for Object<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &Desk) -> Result<Self, Refusal> {
+        let (parts, body) = request.into_parts();
+        let json = media_type(&parts.headers)
+            .is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
+        let bytes = read(body).await.map_err(|why| match why {
+            Unreadable::TooLarge => Refusal::new(why.status(), "too_large", why.message()),
+            Unreadable::Broken => invalid(why.message()),
+        })?;
+        if bytes.is_empty() && !parts.headers.contains_key(header::CONTENT_TYPE) {
+            return typed(Map::new()).map(Self).map_err(invalid);
+        }
+        if !json {
+            return Err(Refusal::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_content_type",
+                "the body must be JSON; send `Content-Type: application/json`",
+            ));
+        }
+        object(&bytes).and_then(typed).map(Self).map_err(invalid)
+    }
+}
+
+/// The JSON object that `bytes` are.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err("the body must be a JSON object".into()),
+        Err(error) => Err(format!("the body is not JSON: {error}")),
+    }
+}
+
+/// The parameters of a query as `T`.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Desk> for Asked<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Desk) -> Result<Self, Refusal> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(asked)) => Ok(Self(asked)),
+            Err(rejection) => Err(invalid(rejection.body_text())),
+        }
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Refusal {
+    Fault::new(FaultCode::InvalidRequest, message).into()
+}
+
+/// Members as `T`.
+///
+/// # Errors
+/// What does not fit, by the member's name.
+fn typed<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, String> {
+    let members = members.into_iter().filter(|(_, value)| !value.is_null());
+    let named = members.map(|(name, value)| (name.clone(), Member(name, value)));
+    T::deserialize(MapDeserializer::<_, Unfit>::new(named)).map_err(|unfit| unfit.to_string())
+}
+
+/// A member that says its name when it does not fit.
+struct Member(String, Value);
+
+impl Member {
+    fn unfit(name: &str, error: &serde_json::Error) -> Unfit {
+        serde::de::Error::custom(format!("\"{name}\": {error}"))
+    }
+}
+
+impl IntoDeserializer<'_, Unfit> for Member {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Member {
+    type Error = Unfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+        self.1.deserialize_any(visitor).map_err(|error| Self::unfit(&self.0, &error))
+    }
+
+    // What is null never comes here.
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Unfit> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Unfit> {
+        self.1.deserialize_enum(name, variants, visitor).map_err(|error| Self::unfit(&self.0, &error))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        name: String,
+        count: Option<u32>,
+        words: Option<Vec<String>>,
+    }
+
+    fn sample(text: &str) -> Result<Sample, String> {
+        object(text.as_bytes()).and_then(typed)
+    }
+
+    #[test]
+    fn null_is_absent() {
+        let expected = Sample { name: "a".into(), count: None, words: None };
+        assert_eq!(sample(r#"{"name":"a","count":null}"#).unwrap(), expected);
+        let expected = Sample { name: "a".into(), count: Some(3), words: Some(vec!["b".into()]) };
+        assert_eq!(sample(r#"{"name":"a","count":3,"words":["b"]}"#).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_refusal_names_the_member() {
+        for (text, told) in [
+            (r#"{"name":"a","cuont":3}"#, "unknown field `cuont`"),
+            (r#"{"name":"a","count":"3"}"#, "\"count\": invalid type"),
+            (r#"{"name":"a","count":-1}"#, "\"count\": invalid value"),
+            (r#"{"name":"a","words":[1]}"#, "\"words\": invalid type"),
+            (r#"{"name":null}"#, "missing field `name`"),
+            (r#"{"name":["a"]}"#, "\"name\": invalid type"),
+            ("[]", "must be a JSON object"),
+            ("{", "is not JSON"),
+            ("", "is not JSON"),
+            (&format!("{{\"name\":{}", "[".repeat(100_000)), "is not JSON"),
+        ] {
+            let message = sample(text).unwrap_err();
+            assert!(message.contains(told), "{text:.60} → {message}");
+        }
+    }
+
+    #[test]
+    fn a_media_type_is_read_without_its_parameters() {
+        let with = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::CONTENT_TYPE, value.parse().unwrap());
+            }
+            media_type(&headers)
+        };
+        assert_eq!(with(&["Application/JSON; charset=utf-8"]).as_deref(), Some("application/json"));
+        assert_eq!(with(&[]), None);
+        assert_eq!(with(&["text/plain", "application/json"]), None, "two are none");
+    }
+}

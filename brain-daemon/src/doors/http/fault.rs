@@ -1,0 +1,193 @@
+//! Refusals as HTTP says them: a status, and `{"error", "message"}` in JSON. Never HTML, never a stack.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use brain_protocol::{Fault, FaultCode};
+use serde::Serialize;
+
+/// The body of a refusal.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub(crate) struct ErrorBody {
+    /// For programs. Stable.
+    #[schema(example = "empty_body")]
+    pub(crate) error: String,
+    /// For people: what happened, and the way out.
+    pub(crate) message: String,
+}
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// Boxed: most answers are none.
+    inner: Box<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    status: StatusCode,
+    body: ErrorBody,
+    headers: Vec<(header::HeaderName, HeaderValue)>,
+}
+
+impl Refusal {
+    /// A refusal with a status of its own.
+    pub(crate) fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
+        let body = ErrorBody { error: error.into(), message: message.into() };
+        Self { inner: Box::new(Inner { status, body, headers: Vec::new() }) }
+    }
+
+    /// The stable code.
+    #[cfg(test)]
+    pub(crate) fn error(&self) -> &str {
+        &self.inner.body.error
+    }
+
+    /// The status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.inner.status
+    }
+
+    /// The same with a header.
+    #[must_use]
+    pub(crate) fn with(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
+        self.inner.headers.push((name, value));
+        self
+    }
+}
+
+/// The status of a code (RFC 9110 section 15).
+fn status(code: FaultCode) -> StatusCode {
+    use FaultCode as F;
+    match code {
+        F::InvalidToken => StatusCode::UNAUTHORIZED,
+        F::Forbidden | F::Protected => StatusCode::FORBIDDEN,
+        F::NotFound | F::UnknownVersion | F::UnknownClient | F::UnknownToken | F::UnknownJob => {
+            StatusCode::NOT_FOUND
+        }
+        F::AlreadySoftDeleted | F::AlreadyActive | F::Conflict | F::ConfirmationNeeded => {
+            StatusCode::CONFLICT
+        }
+        F::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        F::UnsupportedContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        F::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        F::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        F::Busy | F::QueueFull | F::Stopping | F::DiskFull | F::ReadOnly | F::Cancelled => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        F::Usage
+        | F::EmptyContent
+        | F::EmptyBody
+        | F::BinaryContent
+        | F::InvalidEncoding
+        | F::InvalidFrontmatter
+        | F::InvalidSlug
+        | F::InvalidSource
+        | F::UnknownSource
+        | F::InvalidScope
+        | F::InvalidRequest => StatusCode::BAD_REQUEST,
+        F::Io
+        | F::StoreDamaged
+        | F::StoreNewer
+        | F::StoreLocked
+        | F::InvalidConfig
+        | F::BadFrame
+        | F::ProtocolMismatch
+        | F::Unreachable
+        | F::Partial
+        | F::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The code as HTTP clients know it.
+fn code(code: FaultCode) -> &'static str {
+    match code {
+        FaultCode::Forbidden => "insufficient_scope",
+        FaultCode::UnknownSource => "invalid_source",
+        FaultCode::EmptyContent => "empty_body",
+        FaultCode::BinaryContent => "invalid_encoding",
+        other => other.as_str(),
+    }
+}
+
+/// After how many seconds it is worth while to try again.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        let (status, code) = (status(fault.code), code(fault.code));
+        let message = match fault.code {
+            // Where files lie and what failed about them is the owner's business, and stands in the log.
+            _ if status == StatusCode::INTERNAL_SERVER_ERROR => {
+                tracing::error!(code, fault.message, "a request over HTTP failed");
+                "the brain failed at this; the log of its daemon says why".into()
+            }
+            FaultCode::DiskFull | FaultCode::ReadOnly => {
+                tracing::error!(code, fault.message, "a request over HTTP failed");
+                "the brain cannot write at the moment; the log of its daemon says why".into()
+            }
+            // The hint names every source there is, which is more than a client may know.
+            FaultCode::UnknownSource => fault.message,
+            _ => match fault.hint {
+                Some(hint) => format!("{}; {hint}", fault.message),
+                None => fault.message,
+            },
+        };
+        let refusal = Self::new(status, code, message);
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                refusal.with(header::RETRY_AFTER, RETRY_AFTER)
+            }
+            _ => refusal,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let Inner { status, body, headers } = *self.inner;
+        let mut response = (status, axum::Json(body)).into_response();
+        response.headers_mut().extend(headers);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_have_the_status_and_the_code_that_clients_know() {
+        for (fault, expected, error) in [
+            (FaultCode::InvalidToken, 401, "invalid_token"),
+            (FaultCode::Forbidden, 403, "insufficient_scope"),
+            (FaultCode::EmptyBody, 400, "empty_body"),
+            (FaultCode::EmptyContent, 400, "empty_body"),
+            (FaultCode::InvalidEncoding, 400, "invalid_encoding"),
+            (FaultCode::UnknownSource, 400, "invalid_source"),
+            (FaultCode::InvalidSlug, 400, "invalid_slug"),
+            (FaultCode::TooLarge, 413, "too_large"),
+            (FaultCode::UnsupportedContentType, 415, "unsupported_content_type"),
+            (FaultCode::RateLimited, 429, "rate_limited"),
+            (FaultCode::QueueFull, 503, "queue_full"),
+            (FaultCode::UnknownJob, 404, "unknown_job"),
+            (FaultCode::Internal, 500, "internal"),
+        ] {
+            let refusal = Refusal::from(Fault::new(fault, "x"));
+            assert_eq!((refusal.status().as_u16(), refusal.error()), (expected, error));
+            let waits = refusal.into_response().headers().contains_key(header::RETRY_AFTER);
+            assert_eq!(waits, matches!(expected, 429 | 503), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_the_owners_business_is_not_told() {
+        for code in [FaultCode::Io, FaultCode::StoreDamaged, FaultCode::DiskFull, FaultCode::ReadOnly] {
+            let refusal =
+                Refusal::from(Fault::new(code, "cannot write /home/ann/.brain/x").hint("look there"));
+            assert!(!refusal.inner.body.message.contains("/home"), "{}", refusal.inner.body.message);
+        }
+        let fault =
+            Fault::new(FaultCode::UnknownSource, "source \"x\" is not registered").hint("registered: secret");
+        assert_eq!(Refusal::from(fault).inner.body.message, "source \"x\" is not registered");
+    }
+}

@@ -1,0 +1,100 @@
+//! `GET /metrics`: figures for Prometheus (text format 0.0.4), on the local listener only. Nothing in it names a page or a client.
+
+use std::fmt::Write as _;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use brain_protocol::{Reply, Request, StatusReply, VERSION};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::count::Counts;
+use super::fault::ErrorBody;
+use super::{Desk, Refusal, Side};
+use crate::caller::Caller;
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(metrics))
+}
+
+/// Figures for Prometheus.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "metrics",
+    responses(
+        (status = 200, description = "The figures, in the text format 0.0.4", body = String, content_type = "text/plain"),
+        (status = 500, description = "The store failed", body = ErrorBody),
+        (status = 503, description = "The daemon ends, or is too busy", body = ErrorBody),
+    )
+)]
+async fn metrics(State(desk): State<Desk>) -> Result<Response, Refusal> {
+    let me = Caller::local(rustix::process::geteuid().as_raw());
+    let Reply::Status(status) = desk.ask(me, Request::Status).await? else {
+        return Err(super::defect());
+    };
+    let connections = [Side::Local, Side::Public].map(|side| (side, desk.room.crowd(side).count()));
+    let text = page(&status, &desk.room.counts, &connections);
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}
+
+/// The page as Prometheus reads it.
+fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) -> String {
+    let mut out = String::with_capacity(4096);
+    head(&mut out, "brain_build_info", "gauge", "1, with the version.");
+    let _ = writeln!(out, "brain_build_info{{version=\"{VERSION}\",schema=\"{}\"}} 1", status.schema);
+    for (name, kind, what, value) in [
+        ("brain_uptime_seconds", "gauge", "Since the daemon began.", status.uptime_seconds),
+        ("brain_pages", "gauge", "Active pages.", status.pages),
+        ("brain_pages_deleted", "gauge", "Deleted pages that can be restored.", status.deleted),
+        ("brain_store_bytes", "gauge", "Size of the store's file.", status.store_bytes),
+        ("brain_index_behind", "gauge", "Changes that the index on disk has not seen.", status.index_behind),
+        ("brain_outbox", "gauge", "Files that are still to be written.", status.outbox),
+        ("brain_degraded", "gauge", "Parts that do not work as they should.", status.degraded.len() as u64),
+        ("brain_queue_waiting", "gauge", "Items that are on their way to a page.", status.jobs.waiting),
+        ("brain_queue_failed", "gauge", "Items that failed for good.", status.jobs.failed),
+        ("brain_http_received_bytes_total", "counter", "Bytes of bodies that came.", counts.bytes_in.get()),
+    ] {
+        head(&mut out, name, kind, what);
+        let _ = writeln!(out, "{name} {value}");
+    }
+    head(&mut out, "brain_ingest_items_total", "counter", "Items that were sent, by what became of them.");
+    for (result, count) in
+        [("accepted", &counts.accepted), ("duplicate", &counts.duplicate), ("refused", &counts.refused)]
+    {
+        let _ = writeln!(out, "brain_ingest_items_total{{result=\"{result}\"}} {}", count.get());
+    }
+    head(&mut out, "brain_http_connections", "gauge", "Connections that are open.");
+    for (side, count) in connections {
+        let _ = writeln!(out, "brain_http_connections{{listener=\"{}\"}} {count}", side.as_str());
+    }
+    head(&mut out, "brain_http_requests_total", "counter", "Requests that were answered.");
+    for (name, route) in counts.routes() {
+        for (class, count) in route.classes() {
+            let _ =
+                writeln!(out, "brain_http_requests_total{{route=\"{name}\",status=\"{class}xx\"}} {count}");
+        }
+    }
+    histogram(&mut out, counts);
+    out
+}
+
+fn histogram(out: &mut String, counts: &Counts) {
+    const NAME: &str = "brain_http_request_duration_seconds";
+    head(out, NAME, "histogram", "How long requests took.");
+    let mut most = 0;
+    for (bound_us, sum) in counts.histogram() {
+        let _ = writeln!(out, "{NAME}_bucket{{le=\"{}\"}} {sum}", bound_us as f64 / 1e6);
+        most = sum;
+    }
+    // Counters move while they are read; a histogram must not shrink upwards.
+    let all = counts.requests.get().max(most);
+    let _ = writeln!(out, "{NAME}_bucket{{le=\"+Inf\"}} {all}");
+    let _ = writeln!(out, "{NAME}_sum {}\n{NAME}_count {all}", counts.took_us.get() as f64 / 1e6);
+}
+
+fn head(out: &mut String, name: &str, kind: &str, what: &str) {
+    let _ = writeln!(out, "# HELP {name} {what}\n# TYPE {name} {kind}");
+}

@@ -1,0 +1,185 @@
+//! HTTP: two listeners, one router. Turns requests into what the brain is asked, says who asks, and turns answers back.
+//!
+//! The local listener serves everything; the public one, which a tunnel forwards, serves no administration and no
+//! metrics. Nothing here opens the store, and every answer that is not a page for people is JSON.
+
+mod admin;
+mod answers;
+mod auth;
+mod body;
+mod clip;
+mod count;
+mod crowd;
+mod fault;
+mod guard;
+mod head;
+mod health;
+mod ingest;
+mod limits;
+mod listeners;
+mod log;
+mod metrics;
+mod oauth;
+mod openapi;
+mod peer;
+mod porter;
+mod pulse;
+mod serve;
+mod session;
+mod tries;
+mod wire;
+
+use std::sync::Arc;
+
+use axum::Router;
+use brain_protocol::{Fault, FaultCode, Reply, Request};
+use tokio::sync::Semaphore;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::brain::{Brain, Silent};
+use crate::caller::Caller;
+
+pub(crate) use fault::Refusal;
+pub use listeners::Listeners;
+
+use answers::Answers;
+use count::Counts;
+use crowd::Crowd;
+use guard::Guard;
+use health::Health;
+use limits::Limits;
+
+/// How much text is converted at once. HTML takes up to a hundred times its size meanwhile.
+const CONVERSIONS: usize = 2;
+
+/// Which listener a request came in by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// For this machine: everything.
+    Local,
+    /// For a tunnel.
+    Public,
+}
+
+impl Side {
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Public => "public",
+        }
+    }
+}
+
+/// What both listeners share.
+pub(crate) struct Room {
+    /// Names and origins.
+    pub(crate) guard: Guard,
+    /// How often who may call.
+    pub(crate) limits: Limits,
+    /// Whether the store answers.
+    pub(crate) health: Health,
+    /// What was counted.
+    pub(crate) counts: Counts,
+    /// For text that has to be converted before it can be kept: so many at once.
+    pub(crate) conversions: Semaphore,
+    /// Answers of the writer on their way to requests.
+    pub(crate) answers: Answers,
+    local: Arc<Crowd>,
+    public: Arc<Crowd>,
+}
+
+impl Room {
+    /// As it is configured. To be called in the runtime.
+    pub(crate) fn new(brain: &Arc<Brain>) -> Self {
+        let config = brain.config();
+        Self {
+            answers: Answers::begin(),
+            conversions: Semaphore::new(CONVERSIONS),
+            guard: Guard::new(config),
+            limits: Limits::new(config.ingest_rate()),
+            health: Health::new(brain),
+            counts: Counts::default(),
+            local: Crowd::new(config.http_connections()),
+            public: Crowd::new(config.http_connections()),
+        }
+    }
+
+    /// The connections of one side.
+    pub(crate) fn crowd(&self, side: Side) -> &Arc<Crowd> {
+        match side {
+            Side::Local => &self.local,
+            Side::Public => &self.public,
+        }
+    }
+}
+
+/// What every handler has at hand.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    /// The brain.
+    pub(crate) brain: Arc<Brain>,
+    /// The listener.
+    pub(crate) side: Side,
+    /// Sessions of the owner, and who tried too often.
+    pub(crate) porter: Arc<porter::Porter>,
+    /// What both listeners share.
+    pub(crate) room: Arc<Room>,
+}
+
+impl Desk {
+    /// Lets the brain answer on a thread that may block.
+    pub(crate) async fn ask(&self, caller: Caller, request: Request) -> Result<Reply, Refusal> {
+        self.block(move |brain| brain.answer(&caller, request, &Silent)).await?.map_err(Refusal::from)
+    }
+
+    /// Runs `work` on a thread that may block.
+    pub(crate) async fn block<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Brain>) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let brain = Arc::clone(&self.brain);
+        tokio::task::spawn_blocking(move || work(&brain)).await.map_err(|_| defect())
+    }
+}
+
+/// The refusal that nobody should see.
+fn defect() -> Refusal {
+    Fault::new(FaultCode::Internal, "a defect in brain ended this request").into()
+}
+
+/// Everything that is served on one side.
+fn routes(side: Side) -> OpenApiRouter<Desk> {
+    let common = OpenApiRouter::new().merge(health::routes()).merge(ingest::routes()).merge(oauth::routes());
+    match side {
+        Side::Local => common.merge(admin::routes()).merge(metrics::routes()),
+        Side::Public => common,
+    }
+}
+
+/// Everything that is served on one side, and what is noted about it.
+pub(crate) struct Site {
+    desk: Desk,
+    router: Router,
+    /// The paths of the router, for those who count: what a request asks for is somebody's text.
+    paths: matchit::Router<Arc<str>>,
+}
+
+impl Site {
+    /// What `side` serves.
+    pub(crate) fn new(brain: Arc<Brain>, side: Side, room: Arc<Room>) -> Self {
+        let (router, api) = routes(side).split_for_parts();
+        let mut paths = matchit::Router::new();
+        let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
+        for path in served.chain((side == Side::Local).then_some(clip::PATH)) {
+            // One that is not counted by its name is counted among the others.
+            let _ = paths.insert(path, Arc::from(path));
+        }
+        // Pages for people are not in the document about the interface.
+        let router = if side == Side::Local { router.merge(clip::routes()) } else { router };
+        let desk = Desk { brain, side, porter: Arc::default(), room };
+        let router = openapi::serve(router, api).with_state(desk.clone());
+        Self { desk, router, paths }
+    }
+}

@@ -1,0 +1,239 @@
+//! `brain clients`, `brain token`, `brain jobs` and `brain audit`, as the owner sees them.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use brain_tests::{Daemon, TestHome, texts};
+
+use crate::terminal::on_a_terminal;
+
+/// A home whose daemon serves HTTP on a port of its own.
+fn home() -> (TestHome, Daemon) {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_HTTP_LOCAL".into(), "127.0.0.1:0".into()));
+    home.env.push(("BRAIN_HTTP_PUBLIC".into(), "off".into()));
+    let daemon = home.daemon();
+    (home, daemon)
+}
+
+/// Posts `body` to `path` with a bearer; the status and the answer's body.
+fn post(home: &TestHome, path: &str, bearer: &str, body: &str) -> (u16, String) {
+    let address = home.json(["status"])["http_local"].as_str().unwrap().to_owned();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {bearer}\r\ncontent-type: text/plain\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.get(9..12).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    (status, answer.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned()))
+}
+
+#[test]
+fn a_client_is_registered_changed_and_revoked() {
+    let (home, _daemon) = home();
+    let none = home.brain(["clients"]).expect(0);
+    assert!(none.stdout.is_empty() && none.stderr.contains("brain clients register NAME"), "{none:?}");
+
+    let shown =
+        home.brain(["clients", "register", "Phone", "--scope", "read write", "--token-ttl", "2h"]).expect(0);
+    for part in ["registered Phone", "brain_cl_", "brain_cs_", "read write", "client_credentials", "live 2h"]
+    {
+        assert!(shown.stdout.contains(part), "{part} in {shown:?}");
+    }
+    assert!(shown.stderr.contains("never again") && shown.stderr.contains("POST /token"), "{shown:?}");
+    assert!(!shown.stderr.contains("brain_cs_"), "a secret is a result: {shown:?}");
+    let secret = home.brain(["clients", "register", "Tablet", "--scope", "read", "--quiet"]).expect(0);
+    assert!(
+        secret.stdout.starts_with("brain_cs_")
+            && secret.stdout.lines().count() == 1
+            && secret.stderr.is_empty()
+    );
+    let public = home.json([
+        "clients",
+        "register",
+        "App",
+        "--scope",
+        "read",
+        "--public",
+        "--grant",
+        "authorization_code",
+        "--redirect-uri",
+        "https://app.example/cb",
+        "--source",
+        "default",
+    ]);
+    assert!(public["client_secret"].is_null(), "{public}");
+    assert_eq!(public["redirect_uris"], serde_json::json!(["https://app.example/cb"]));
+    assert_eq!(public["sources"], serde_json::json!(["default"]));
+
+    let listed = home.json(["clients", "list"]);
+    assert_eq!(texts(&listed["clients"], "client_name"), ["Phone", "Tablet", "App"]);
+    assert!(!listed.to_string().contains("brain_cs_"), "no list has a secret: {listed}");
+    let id = listed["clients"][0]["client_id"].as_str().unwrap().to_owned();
+
+    let changed = home.json(["clients", "update", "Phone", "--scope", "read", "--source", "default"]);
+    assert_eq!((&changed["status"], &changed["client"]["scope"]), (&"updated".into(), &"read".into()));
+    assert_eq!(changed["client"]["sources"][0], "default");
+    let changed = home.json(["clients", "update", &id, "--all-sources", "--token-ttl", "90s"]);
+    assert_eq!(changed["client"]["sources"], serde_json::json!([]));
+    assert_eq!((&changed["client"]["token_ttl"], &changed["client"]["scope"]), (&90.into(), &"read".into()));
+
+    let refused = home.fault(["clients", "revoke", "Phone"], 5);
+    assert!(refused["hint"].as_str().is_some_and(|hint| hint.contains("--yes")), "{refused}");
+    assert_eq!(home.json(["clients", "revoke", "Phone", "--yes"])["status"], "revoked");
+    assert_eq!(texts(&home.json(["clients"])["clients"], "client_name"), ["Tablet", "App"]);
+    assert_eq!(home.json(["clients", "--all"])["clients"].as_array().map(Vec::len), Some(3));
+    let all = home.brain(["clients", "list", "--all"]).expect(0).stdout;
+    assert!(all.contains("REVOKED") && all.contains(&id), "{all}");
+}
+
+#[test]
+fn a_token_is_made_used_and_taken_back() {
+    let (home, _daemon) = home();
+    let made = home.brain(["token", "create", "shortcut", "--scope", "write", "--expires", "90d"]).expect(0);
+    assert!(made.stdout.contains("made the token shortcut") && made.stdout.contains("brain_pt_"), "{made:?}");
+    assert!(made.stderr.contains("never again") && made.stderr.contains("BRAIN_TOKEN"), "{made:?}");
+    let quiet = home.brain(["token", "create", "other", "--scope", "read", "--quiet"]).expect(0);
+    assert!(
+        quiet.stdout.starts_with("brain_pt_") && quiet.stdout.lines().count() == 1 && quiet.stderr.is_empty()
+    );
+    let twice = home.fault(["token", "create", "other", "--scope", "read"], 1);
+    assert!(twice["hint"].as_str().is_some_and(|hint| hint.contains("brain token revoke")), "{twice}");
+
+    let listed = home.json(["token", "list"]);
+    assert_eq!(texts(&listed["tokens"], "name"), ["shortcut", "other"]);
+    assert!(!listed.to_string().contains("brain_pt_"), "no list has a token: {listed}");
+    assert!(listed["tokens"][0]["expires_at"].is_string() && listed["tokens"][1]["expires_at"].is_null());
+    let text = home.brain(["token"]).expect(0).stdout;
+    assert!(text.contains("EXPIRES") && text.contains("never"), "{text}");
+
+    let token = quiet.stdout.trim().to_owned();
+    assert_eq!(post(&home, "/ingest", &token, "x").0, 403, "read does not write");
+    let revoked = home.brain(["token", "revoke", "other"]).expect(0);
+    assert!(revoked.stdout.contains("revoked other"), "{revoked:?}");
+    assert_eq!(post(&home, "/ingest", &token, "x").0, 401);
+    let id = listed["tokens"][1]["id"].as_str().unwrap();
+    assert_eq!(home.json(["token", "revoke", id])["status"], "already_revoked");
+    assert_eq!(texts(&home.json(["token"])["tokens"], "name"), ["shortcut"]);
+    assert_eq!(home.json(["token", "--all"])["tokens"].as_array().map(Vec::len), Some(2));
+    home.fault(["token", "revoke", "nobody"], 4);
+}
+
+#[test]
+fn what_comes_in_is_in_the_queue_the_status_and_the_audit() {
+    let (home, _daemon) = home();
+    let token = home.brain(["token", "create", "hook", "--scope", "write", "--quiet"]).expect(0).stdout;
+    let (status, answer) = post(&home, "/ingest", token.trim(), "A remark from afar");
+    assert_eq!(status, 202, "{answer}");
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    let job = answer["job_id"].as_str().unwrap();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let shown = loop {
+        let shown = home.json(["jobs", "show", job]);
+        if shown["status"] == "stored" {
+            break shown;
+        }
+        assert!(std::time::Instant::now() < patience, "{shown}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let slug = shown["slug"].as_str().unwrap();
+    assert_eq!(home.get(slug)["body"], "A remark from afar");
+    assert_eq!(home.brain(["jobs", "show", job, "--quiet"]).expect(0).stdout, format!("{slug}\n"));
+    let listed = home.brain(["jobs"]).expect(0);
+    assert!(listed.stdout.contains(job) && listed.stdout.contains(slug), "{listed:?}");
+    assert!(listed.stderr.contains("0 in the queue, 0 failed, 1 stored"), "{listed:?}");
+    assert_eq!(home.json(["jobs", "list", "--state", "failed"])["jobs"], serde_json::json!([]));
+    assert_eq!(home.json(["jobs", "retry", "--all"])["retried"], 0);
+    let again = home.fault(["jobs", "retry", job], 1);
+    assert!(again["message"].as_str().is_some_and(|m| m.contains("stored")), "{again}");
+    home.fault(["jobs", "show", "job_999"], 4);
+
+    let second = post(&home, "/ingest", token.trim(), "Another one");
+    assert_eq!(second.0, 202);
+    let page = home.brain(["jobs", "list", "--limit", "1"]).expect(0);
+    let next = home.json(["jobs", "list", "--limit", "1"])["next"].as_str().unwrap().to_owned();
+    assert!(page.stderr.contains(&format!("--after {next}")), "{page:?}");
+    assert_eq!(home.json(["jobs", "list", "--after", &next])["jobs"][0]["job_id"], job);
+
+    let status = home.brain(["status"]).expect(0).stdout;
+    let address = home.json(["status"])["http_local"].as_str().unwrap().to_owned();
+    assert!(status.contains(&format!("{address}; no public listener")), "{status}");
+    assert!(status.contains("stored within a day"), "{status}");
+
+    assert_eq!(post(&home, "/ingest", "brain_pt_nonsense", "x").0, 401);
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let failed = loop {
+        let failed = home.json(["audit", "--failed"]);
+        if failed["calls"].as_array().is_some_and(|calls| !calls.is_empty()) {
+            break failed;
+        }
+        assert!(std::time::Instant::now() < patience, "{failed}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert_eq!(
+        (&failed["calls"][0]["status"], &failed["calls"][0]["operation"]),
+        (&401.into(), &"POST /ingest".into())
+    );
+    assert!(!failed.to_string().contains("nonsense"), "{failed}");
+    let all = home.brain(["audit", "--client", "token:hook"]).expect(0).stdout;
+    assert!(all.contains("POST /ingest") && all.contains("202") && !all.contains("401"), "{all}");
+    let one = home.brain(["audit", "--limit", "1"]).expect(0);
+    assert!(one.stderr.contains("there are more"), "{one:?}");
+    assert_eq!(home.json(["audit", "--until", "2001-01-01"])["calls"], serde_json::json!([]));
+}
+
+#[test]
+fn the_admin_token_is_for_eyes_only() {
+    let (home, _daemon) = home();
+    let file = home.path().join("secrets/admin-token");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    let refused = home.brain(["token", "admin"]).expect(3);
+    assert!(refused.stdout.is_empty() && refused.stderr.contains(file.to_str().unwrap()), "{refused:?}");
+    home.fault(["token", "admin", "--rotate"], 3);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept, "what is refused changes nothing");
+
+    let Some((code, shown)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--quiet"]) else { return };
+    assert_eq!((code, shown.trim()), (0, kept.trim()));
+    let Some((_, rotated)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--rotate"]) else { return };
+    let now = std::fs::read_to_string(&file).unwrap();
+    assert!(rotated.contains(now.trim()) && now != kept, "{rotated:?}");
+}
+
+#[test]
+fn every_mistake_names_the_way_out() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_NO_START".into(), "1".into()));
+    for (args, way_out) in [
+        (&["clients", "register", "Phone"][..], "--scope \"read write\""),
+        (&["token", "create", "x"], "--scope admin"),
+        (&["token", "create", "x", "--scope", "owner"], "--scope read"),
+        (&["token", "create", "x", "--scope", "read", "--expires", "90"], "90d"),
+        (&["token", "create", "x", "--scope", "read", "--expires", "soon"], "1h30m"),
+        (&["token", "create"], "NAME"),
+        (&["token", "create", "x", "--rotate"], "brain token --help"),
+        (&["token", "list", "x"], "brain token --help"),
+        (&["clients", "register"], "NAME"),
+        (&["clients", "register", "x", "--scope", "read", "--grant", "password"], "client_credentials"),
+        (&["clients", "register", "x", "--scope", "read", "--source", "No Source"], "a-z, 0-9"),
+        (&["clients", "register", "x", "--scope", "read", "--all-sources"], "brain clients update"),
+        (&["clients", "update", "x"], "--token-ttl"),
+        (&["clients", "update", "x", "--source", "a", "--all-sources"], "--all-sources"),
+        (&["clients", "list", "x"], "brain clients list --all"),
+        (&["clients", "revoke", "x", "--scope", "read"], "brain clients update"),
+        (&["jobs", "retry"], "--all"),
+        (&["jobs", "retry", "17"], "job_17"),
+        (&["jobs", "retry", "job_1", "--all"], "one of them"),
+        (&["jobs", "show"], "JOB"),
+        (&["jobs", "list", "--state", "broken"], "failed"),
+        (&["jobs", "list", "--all"], "brain jobs retry"),
+        (&["audit", "--limit", "0"], "1..=1000"),
+    ] {
+        let fault = home.fault(args, 2);
+        assert!(fault.to_string().replace("\\\"", "\"").contains(way_out), "{way_out} in {args:?}: {fault}");
+    }
+    assert!(!home.path().exists(), "a mistake starts nothing");
+}

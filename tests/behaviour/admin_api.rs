@@ -1,0 +1,395 @@
+//! Administration over HTTP: clients, tokens, the record of calls, the queue, the state, and the document about all of it.
+
+use std::time::Instant;
+
+use brain_tests::PATIENCE;
+use serde_json::{Value, json};
+
+use crate::web::{Ask, CALLBACK, Site, text};
+
+const REGISTER: &str = "/admin/api/register-client";
+
+#[test]
+fn the_granted_scope_is_exactly_the_one_asked_for() {
+    let site = Site::new();
+    let make = |client: &Value| site.local(&Ask::json(REGISTER, client).bearer(&site.admin));
+    for (name, value, granted) in [
+        ("scope", json!("read"), "read"),
+        ("scope", json!("write"), "write"),
+        ("scope", json!("read write"), "read write"),
+        ("scope", json!("write,read"), "read write"),
+        ("scope", json!(["read", "write"]), "read write"),
+        ("scopes", json!("read write"), "read write"),
+        ("scopes", json!("read, write"), "read write"),
+        ("scopes", json!(["write"]), "write"),
+        ("scopes", json!(["admin"]), "admin"),
+    ] {
+        let client = make(&json!({ "name": "c", name: value })).expect(201).json();
+        assert_eq!(client["scope"], granted, "{name}: {value}");
+        assert!(text(&client, "client_secret").starts_with("brain_cs_"));
+        let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+        let tokens = site.token(&[
+            ("grant_type", "client_credentials"),
+            ("client_id", &id),
+            ("client_secret", &secret),
+        ]);
+        assert_eq!(tokens.expect(200).json()["scope"], granted);
+    }
+    let same = json!({ "name": "c", "scope": "read write", "scopes": ["write", "read"] });
+    assert_eq!(make(&same).expect(201).json()["scope"], "read write");
+
+    for (client, error, told) in [
+        (
+            json!({ "name": "c", "scope": "read", "scopes": "write" }),
+            "invalid_request",
+            "\"scopes\" is \"write\"",
+        ),
+        (json!({ "name": "c" }), "invalid_scope", "\"scope\" is missing"),
+        (json!({ "name": "c", "scope": null }), "invalid_scope", "\"scope\" is missing"),
+        (json!({ "name": "c", "scope": "" }), "invalid_scope", "no scope"),
+        (json!({ "name": "c", "scope": "owner" }), "invalid_scope", "owner"),
+        (json!({ "name": "c", "scope": ["read write"] }), "invalid_scope", "read write"),
+        (json!({ "name": "c", "scope": 7 }), "invalid_request", "\"scope\""),
+        (json!({ "name": "c", "scope": "read", "sources": ["none"] }), "invalid_source", "none"),
+        (json!({ "name": "c", "scope": "read", "sources": ["../x"] }), "invalid_source", "sources"),
+        (json!({ "name": "c", "scope": "read", "grant_types": "password" }), "invalid_request", "password"),
+        (json!({ "name": "c", "scope": "read", "token_ttl": 5 }), "invalid_request", "token_ttl"),
+        (json!({ "name": "c", "scope": "read", "token_ttl": "3600" }), "invalid_request", "\"token_ttl\""),
+        (json!({ "name": "c", "scope": "read", "token_ttl": -1 }), "invalid_request", "\"token_ttl\""),
+        (json!({ "name": "c", "scope": "read", "colour": "red" }), "invalid_request", "`colour`"),
+        (json!({ "scope": "read" }), "invalid_request", "`name`"),
+        (json!({ "name": "", "scope": "read" }), "invalid_request", "name"),
+        (json!({ "name": "a\nb", "scope": "read" }), "invalid_request", "name"),
+        (json!({ "name": ["c"], "scope": "read" }), "invalid_request", "\"name\""),
+        (
+            json!({ "name": "c", "scope": "read", "grant_types": ["authorization_code"], "redirect_uris": ["http://a.example/"] }),
+            "invalid_request",
+            "redirect",
+        ),
+    ] {
+        let refused = make(&client).refused(400, error);
+        assert!(text(&refused.json(), "message").contains(told), "{client} → {}", refused.body);
+    }
+    let known = site.local(&Ask::get("/admin/api/clients").bearer(&site.admin)).expect(200).json();
+    assert_eq!(known["clients"].as_array().unwrap().len(), 10, "what was refused is not there");
+}
+
+#[test]
+fn absent_fields_may_be_null() {
+    let site = Site::new();
+    let client = site.register(&json!({
+        "name": "c", "scope": "read", "scopes": null, "sources": null, "grant_types": null, "redirect_uris": null,
+        "token_ttl": null, "public": null,
+    }));
+    assert_eq!(client["grant_types"], json!(["client_credentials"]));
+    assert_eq!((&client["sources"], &client["token_ttl"]), (&json!([]), &json!(3600)));
+}
+
+#[test]
+fn clients_are_listed_changed_and_revoked() {
+    let site = Site::new();
+    let client = site.register(&json!({ "name": "machine", "scope": "read write" }));
+    let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+    let grant = [
+        ("grant_type", "client_credentials"),
+        ("client_id", id.as_str()),
+        ("client_secret", secret.as_str()),
+    ];
+    let token = text(&site.token(&grant).expect(200).json(), "access_token");
+    assert_eq!(site.writing(&token), 202);
+
+    let list = || site.local(&Ask::get("/admin/api/clients").bearer(&site.admin)).expect(200);
+    assert!(!list().body.contains(&secret));
+    assert_eq!(list().json()["clients"][0]["client_name"], "machine");
+
+    let at = format!("/admin/api/clients/{id}");
+    let patch = |value: &Value| site.local(&Ask::json(&at, value).method("PATCH").bearer(&site.admin));
+    let changed = patch(&json!({ "scope": "read", "token_ttl": 120 })).expect(200).json();
+    assert_eq!((&changed["status"], &changed["client"]["scope"]), (&json!("updated"), &json!("read")));
+    assert_eq!(site.writing(&token), 403, "tokens follow at once");
+    assert_eq!(patch(&json!({ "scopes": null })).expect(200).json()["status"], "unchanged");
+    patch(&json!({ "name": "other" })).refused(400, "invalid_request");
+    patch(&json!({ "scope": "owner" })).refused(400, "invalid_scope");
+    patch(&json!({ "token_ttl": 1 })).refused(400, "invalid_request");
+    patch(&json!({ "sources": ["default"], "scope": "read write" })).expect(200);
+    assert_eq!(site.writing(&token), 202);
+
+    let gone = site.local(&Ask::new("DELETE", &at).bearer(&site.admin)).expect(200).json();
+    assert_eq!((&gone["status"], &gone["tokens_revoked"]), (&json!("revoked"), &json!(1)));
+    assert_eq!(site.writing(&token), 401);
+    site.token(&grant).refused(401, "invalid_client");
+    assert_eq!(list().json()["clients"], json!([]));
+    let all = site.local(&Ask::get("/admin/api/clients?all=true").bearer(&site.admin)).expect(200).json();
+    assert_eq!(all["clients"].as_array().unwrap().len(), 1);
+    patch(&json!({ "scope": "write" })).refused(409, "conflict");
+    let none = Ask::new("DELETE", "/admin/api/clients/none%2f%20").bearer(&site.admin);
+    site.local(&none).refused(404, "unknown_client");
+}
+
+#[test]
+fn tokens_are_made_listed_and_revoked() {
+    let site = Site::new();
+    let new = json!({ "name": "phone", "scope": ["read", "write"], "expires_in": 3600 });
+    let make = |new: &Value| site.local(&Ask::json("/admin/api/tokens", new).bearer(&site.admin));
+    let made = make(&new).expect(201).json();
+    let token = text(&made, "token");
+    assert!(token.starts_with("brain_pt_"));
+    assert_eq!(made["info"]["scope"], "read write");
+    assert_eq!(site.writing(&token), 202);
+    make(&new).refused(409, "conflict");
+    make(&json!({ "name": "x", "scope": "read", "expires_in": 1 })).refused(400, "invalid_request");
+    make(&json!({ "name": "x", "scope": "read", "expires": "90d" })).refused(400, "invalid_request");
+
+    let list = site.local(&Ask::get("/admin/api/tokens").bearer(&site.admin)).expect(200);
+    assert!(!list.body.contains(&token));
+    let id = text(&list.json()["tokens"][0], "id");
+    let revoke = Ask::new("DELETE", &format!("/admin/api/tokens/{id}")).bearer(&site.admin);
+    assert_eq!(site.local(&revoke).expect(200).json()["status"], "revoked");
+    assert_eq!(site.local(&revoke).expect(200).json()["status"], "already_revoked");
+    assert_eq!(site.writing(&token), 401);
+    let none = Ask::new("DELETE", "/admin/api/tokens/none").bearer(&site.admin);
+    site.local(&none).refused(404, "unknown_token");
+}
+
+#[test]
+fn only_the_owner_administers() {
+    let site = Site::new();
+    let machine = |scope: &str| {
+        let client = site.register(&json!({ "name": scope, "scope": scope }));
+        let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+        let grant = [("grant_type", "client_credentials"), ("client_id", &*id), ("client_secret", &*secret)];
+        text(&site.token(&grant).expect(200).json(), "access_token")
+    };
+    let (writer, admin) = (machine("read write"), machine("admin"));
+    for (method, path) in [
+        ("POST", REGISTER),
+        ("GET", "/admin/api/clients"),
+        ("PATCH", "/admin/api/clients/x"),
+        ("DELETE", "/admin/api/clients/x"),
+        ("POST", "/admin/api/tokens"),
+        ("GET", "/admin/api/tokens"),
+        ("DELETE", "/admin/api/tokens/x"),
+        ("GET", "/admin/api/audit"),
+        ("GET", "/admin/api/jobs"),
+        ("GET", "/admin/api/jobs/job_1"),
+        ("POST", "/admin/api/jobs/retry"),
+        ("GET", "/admin/api/status"),
+    ] {
+        let ask = Ask::new(method, path);
+        let nobody = site.local(&ask).refused(401, "invalid_token");
+        assert!(nobody.header("www-authenticate").unwrap().starts_with("Bearer"), "{nobody:?}");
+        let less = site.local(&ask.clone().bearer(&writer)).refused(403, "insufficient_scope");
+        assert!(less.header("www-authenticate").unwrap().contains("scope=\"admin\""), "{less:?}");
+        site.local(&ask.clone().basic(&format!("admin:{}", site.admin))).refused(401, "invalid_token");
+        let owner = site.local(&ask.bearer(&admin));
+        assert!(![401, 403, 405, 500].contains(&owner.status), "{method} {path}: {owner:?}");
+    }
+    let wrong = site.local(&Ask::get("/admin/api/status").bearer("brain_ad_wrong"));
+    let wrong = wrong.refused(401, "invalid_token");
+    assert!(wrong.header("www-authenticate").unwrap().contains("invalid_token"));
+    site.local(&Ask::get(&format!("/admin/api/status?access_token={}", site.admin)))
+        .refused(401, "invalid_token");
+}
+
+#[test]
+fn bodies_and_queries_are_read_strictly() {
+    let site = Site::new();
+    let post = |kind: Option<&str>, body: &str| {
+        let ask = Ask::new("POST", REGISTER).bearer(&site.admin).body(body);
+        site.local(&kind.map_or(ask.clone(), |kind| ask.header("Content-Type", kind)))
+    };
+    let good = r#"{"name":"c","scope":"read"}"#;
+    let kind = Some("application/json");
+    post(Some("application/json; charset=utf-8"), good).expect(201);
+    for bad in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "7",
+        "\"x\"",
+        "{\"name\":\"c\",}",
+        "\u{feff}{}",
+        "{\"name\":\"\\ud800\",\"scope\":\"read\"}",
+    ] {
+        post(kind, bad).refused(400, "invalid_request");
+    }
+    post(kind, &format!("{{\"name\":{}", "[".repeat(20_000))).refused(400, "invalid_request");
+    post(kind, &format!(r#"{{"name":"{}","scope":"read"}}"#, "x".repeat(70_000))).refused(413, "too_large");
+    for other in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("json")] {
+        post(other, good).refused(415, "unsupported_content_type");
+    }
+    let get = |path: &str| site.local(&Ask::get(path).bearer(&site.admin));
+    for query in [
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "limit=",
+        "limit=1&limit=2",
+        "since=yesterday",
+        "colour=red",
+        "failed=maybe",
+    ] {
+        get(&format!("/admin/api/audit?{query}")).refused(400, "invalid_request");
+    }
+    for query in ["state=gone", "after=17", "limit=-1", "all=true"] {
+        get(&format!("/admin/api/jobs?{query}")).refused(400, "invalid_request");
+    }
+    get("/admin/api/clients?all=1").refused(400, "invalid_request");
+    get("/admin/api/jobs/17").refused(400, "invalid_request");
+    get("/admin/api/jobs/%ff").refused(400, "bad_request");
+}
+
+#[test]
+fn the_queue_and_the_state_are_seen() {
+    let site = Site::new();
+    let made = site.local(
+        &Ask::json("/admin/api/tokens", &json!({ "name": "t", "scope": "write" })).bearer(&site.admin),
+    );
+    assert_eq!(site.writing(&text(&made.expect(201).json(), "token")), 202);
+    let get = |path: &str| site.local(&Ask::get(path).bearer(&site.admin));
+    let patience = Instant::now() + PATIENCE;
+    let job = loop {
+        let job = get("/admin/api/jobs?limit=10").expect(200).json()["jobs"][0].clone();
+        if job["status"] == "stored" {
+            break job;
+        }
+        assert!(Instant::now() < patience, "{job}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let id = text(&job, "job_id");
+    assert_eq!(get(&format!("/admin/api/jobs/{id}")).expect(200).json(), job);
+    assert_eq!(get("/admin/api/jobs?state=failed").expect(200).json()["jobs"], json!([]));
+    get("/admin/api/jobs/job_999").refused(404, "unknown_job");
+    let retry = |body: &Value| site.local(&Ask::json("/admin/api/jobs/retry", body).bearer(&site.admin));
+    assert_eq!(retry(&json!({})).expect(200).json()["retried"], 0);
+    let bare = Ask::new("POST", "/admin/api/jobs/retry").bearer(&site.admin);
+    assert_eq!(site.local(&bare).expect(200).json()["retried"], 0);
+    retry(&json!({ "job_id": "17" })).refused(400, "invalid_request");
+    retry(&json!({ "job_id": "job_999" })).refused(404, "unknown_job");
+    let status = get("/admin/api/status").expect(200).json();
+    assert_eq!((&status["pages"], &status["jobs"]["stored"]), (&json!(1), &json!(1)));
+}
+
+#[test]
+fn calls_are_on_record_without_what_was_sent() {
+    let site = Site::new();
+    let client = site.register(&json!({ "name": "machine", "scope": "read" }));
+    let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+    site.token(&[("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)])
+        .expect(200);
+    site.token(&[("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", "guess")])
+        .expect(401);
+    site.local(&Ask::get("/authorize?client_id=private-words&state=secret-state")).expect(400);
+    site.local(&Ask::json("/admin/login", &json!({ "token": "guessed-token" }))).expect(401);
+    let get = |query: &str| {
+        site.local(&Ask::get(&format!("/admin/api/audit{query}")).bearer(&site.admin)).expect(200)
+    };
+    let patience = Instant::now() + PATIENCE;
+    let record = loop {
+        let record = get("");
+        if record.body.contains("POST /admin/login") {
+            break record;
+        }
+        assert!(Instant::now() < patience, "{record:?}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    let calls = record.json()["calls"].as_array().unwrap().clone();
+    let found = |operation: &str, status: u16| {
+        let call = calls.iter().find(|call| call["operation"] == operation && call["status"] == status);
+        call.unwrap_or_else(|| panic!("no {operation} {status} in {}", record.body)).clone()
+    };
+    assert_eq!(found("POST /token", 200)["client"], id.as_str());
+    assert_eq!(found("POST /token", 401)["client"], "-", "nobody has shown to be that client");
+    assert_eq!(found("POST /admin/api/register-client", 201)["client"], "admin");
+    let unknown = found("GET /authorize", 400);
+    assert_eq!(
+        unknown["parameters"].as_array().map(Vec::len),
+        Some(0),
+        "of somebody unknown nothing is kept"
+    );
+    for secret in [&*secret, &*site.admin, "guess", "private-words", "secret-state", "guessed-token"] {
+        assert!(!record.body.contains(secret), "{secret} in {}", record.body);
+        assert!(!site.home.log().contains(secret), "{secret} in the log");
+    }
+    let mine = get(&format!("?client={id}")).json();
+    assert!(mine["calls"].as_array().unwrap().iter().all(|call| call["client"] == id.as_str()), "{mine}");
+    let failed = get("?failed=true&limit=1").json();
+    assert_eq!((failed["calls"].as_array().unwrap().len(), &failed["truncated"]), (1, &json!(true)));
+}
+
+#[test]
+fn the_document_is_of_what_is_served() {
+    let site = Site::new();
+    for (address, administers) in [(&site.local, true), (&site.public, false)] {
+        let document =
+            crate::web::Browser::default().go(address, Ask::get("/openapi.json")).expect(200).json();
+        assert!(text(&document, "openapi").starts_with("3.1"));
+        assert_eq!(document["info"]["version"], brain_protocol::VERSION);
+        let paths = document["paths"].as_object().unwrap();
+        assert_eq!(paths.contains_key(REGISTER), administers);
+        assert_eq!(paths.contains_key("/metrics"), administers);
+        for path in ["/health", "/ingest", "/token", "/revoke", "/authorize", "/register", "/openapi.json"] {
+            assert!(paths.contains_key(path), "{path}");
+        }
+        for scheme in ["bearer", "client", "session"] {
+            assert!(document["components"]["securitySchemes"][scheme].is_object(), "{scheme}");
+        }
+        // Whatever it names is in it, and whatever is in it is served, with a status that it knows.
+        let mut names = Vec::new();
+        references(&document, &mut names);
+        assert!(names.len() > 50);
+        for name in names {
+            let pointer = name.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{name} is nowhere");
+        }
+        for (path, item) in paths {
+            for (method, operation) in
+                item.as_object().unwrap().iter().filter(|(key, _)| *key != "parameters")
+            {
+                let ask = Ask::new(&method.to_uppercase(), &path.replace(['{', '}'], ""));
+                let answer = crate::web::Browser::default().go(address, ask);
+                let known = &operation["responses"][answer.status.to_string()];
+                assert!(known.is_object(), "{method} {path} answers {answer:?}");
+                if answer.status >= 400 {
+                    assert!(
+                        known["content"]["application/json"]["schema"].is_object(),
+                        "{method} {path}: {known}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn references(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            names.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|value| references(value, names));
+        }
+        Value::Array(values) => values.iter().for_each(|value| references(value, names)),
+        _ => {}
+    }
+}
+
+/// A browser client for people: what the owner registers by hand works for consent, too.
+#[test]
+fn a_confidential_client_may_ask_for_consent() {
+    let site = Site::new();
+    let client = site.register(&json!({
+        "name": "server", "scope": "read", "grant_types": "authorization_code,refresh_token",
+        "redirect_uris": [CALLBACK],
+    }));
+    let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+    let code = crate::web::Browser::default().agree(&site, &id, "read");
+    site.exchange(&id, &code).refused(401, "invalid_client");
+    let form = [
+        ("grant_type", "authorization_code"),
+        ("code", &*code),
+        ("redirect_uri", CALLBACK),
+        ("code_verifier", crate::web::VERIFIER),
+    ];
+    let tokens = site.public(&Ask::form("/token", &form).basic(&format!("{id}:{secret}"))).expect(200).json();
+    assert_eq!(tokens["scope"], "read");
+}

@@ -1,0 +1,140 @@
+//! Attacks on administration: pages that act in the owner's name, sessions that are worth too much, the public side, guesses.
+
+use serde_json::json;
+
+use crate::web::{Ask, Browser, Site, text};
+
+#[test]
+fn administration_cannot_be_done_by_another_page() {
+    let site = Site::new();
+    let (client, mut browser) = (site.app(), Browser::default());
+    let login = Ask::json("/admin/login", &json!({ "token": site.admin }));
+    browser.go(&site.local, login.clone().header("Origin", "https://evil.example")).expect(403);
+    browser.go(&site.local, login.clone().header("Sec-Fetch-Site", "cross-site")).refused(403, "csrf");
+    assert_eq!(browser.cookies, []);
+    let answer = browser.go(&site.local, login).expect(200);
+    let seal = text(&answer.json(), "csrf_token");
+    let cookies = answer.headers("set-cookie");
+    assert!(
+        matches!(*cookies, [one] if one.contains("SameSite=Strict") && one.contains("HttpOnly")),
+        "{cookies:?}"
+    );
+
+    let new = json!({ "name": "made in a browser", "scope": "read" });
+    let make = Ask::json("/admin/api/register-client", &new);
+    browser.go(&site.local, Ask::get("/admin/api/clients")).expect(200);
+    browser.go(&site.local, make.clone()).refused(403, "csrf");
+    browser.go(&site.local, make.clone().header("X-Brain-Csrf", "")).refused(403, "csrf");
+    let other =
+        Browser::default().go(&site.local, Ask::json("/admin/login", &json!({ "token": site.admin })));
+    let others = text(&other.json(), "csrf_token");
+    browser.go(&site.local, make.clone().header("X-Brain-Csrf", &others)).refused(403, "csrf");
+    let sealed = make.header("X-Brain-Csrf", &seal);
+    browser.go(&site.local, sealed.clone().header("Sec-Fetch-Site", "cross-site")).refused(403, "csrf");
+    browser.go(&site.local, sealed.clone().header("Origin", &site.issuer())).expect(201);
+    let delete = Ask::new("DELETE", &format!("/admin/api/clients/{client}"));
+    browser.go(&site.local, delete).refused(403, "csrf");
+
+    // What agrees on the consent page administers nothing.
+    let mut agreeing = Browser::default();
+    agreeing.agree(&site, &client, "read");
+    let consent = agreeing.cookies.iter().find(|(name, _)| name == "brain-consent").unwrap().1.clone();
+    let mut weak = Browser { cookies: vec![("brain-admin".into(), consent)] };
+    weak.go(&site.local, Ask::get("/admin/api/clients")).refused(401, "invalid_token");
+
+    // Another service on this machine gets the cookie; it does not get the seal for it.
+    let session = browser.go(&site.local, Ask::get("/admin/api/session")).expect(200);
+    assert!(!session.body.contains(&seal) && session.json().get("csrf_token").is_none(), "{session:?}");
+    let kept = browser.cookies.clone();
+    browser.go(&site.local, Ask::new("POST", "/admin/logout")).refused(403, "csrf");
+    browser.go(&site.local, Ask::new("POST", "/admin/logout").header("X-Brain-Csrf", &seal)).expect(204);
+    assert_eq!(browser.cookies, []);
+    Browser { cookies: kept }.go(&site.local, Ask::get("/admin/api/clients")).refused(401, "invalid_token");
+}
+
+#[test]
+fn a_new_admin_token_ends_every_session() {
+    let site = Site::new();
+    let mut browser = Browser::default();
+    let login = Ask::json("/admin/login", &json!({ "token": site.admin }));
+    browser.go(&site.local, login.clone()).expect(200);
+    browser.go(&site.local, Ask::get("/admin/api/status")).expect(200);
+    let rotate = brain_protocol::Request::AdminToken(brain_protocol::AdminToken { rotate: true });
+    site.home.connect().unwrap().ask(&rotate).unwrap();
+    browser.go(&site.local, Ask::get("/admin/api/status")).refused(401, "invalid_token");
+    browser.go(&site.local, login).refused(401, "invalid_token");
+    site.local(&Ask::get("/admin/api/status").bearer(&site.admin)).refused(401, "invalid_token");
+}
+
+#[test]
+fn the_public_side_has_no_administration() {
+    let site = Site::new();
+    for (method, path) in [
+        ("POST", "/admin/api/register-client"),
+        ("GET", "/admin/api/clients"),
+        ("DELETE", "/admin/api/clients/x"),
+        ("GET", "/admin/api/tokens"),
+        ("GET", "/admin/api/audit"),
+        ("GET", "/admin/api/jobs"),
+        ("POST", "/admin/api/jobs/retry"),
+        ("GET", "/admin/api/status"),
+        ("GET", "/admin/api/session"),
+        ("POST", "/admin/login"),
+        ("POST", "/admin/logout"),
+        ("GET", "/admin"),
+        ("GET", "//admin/api/clients"),
+        ("GET", "/health/../admin/api/clients"),
+        ("GET", "/%61dmin/api/clients"),
+    ] {
+        let ask =
+            Ask::new(method, path).bearer(&site.admin).header("Content-Type", "application/json").body("{}");
+        site.public(&ask).refused(404, "not_found");
+    }
+}
+
+#[test]
+fn guessing_the_admin_token_ends_after_ten() {
+    let site = Site::new();
+    let (client, mut browser) = (site.app(), Browser::default());
+    let login = |token: &str| Ask::json("/admin/login", &json!({ "token": token }));
+    let page = browser.asked(&site, &client, "read").expect(200);
+    for at in 0..10 {
+        if at % 2 == 0 {
+            let answer = site.local(&login("guess")).refused(401, "invalid_token");
+            assert!(answer.header("www-authenticate").is_some() && answer.header("set-cookie").is_none());
+        } else {
+            browser.submit(&site, &page, &[("decision", "approve"), ("admin_token", "guess")]).expect(403);
+        }
+    }
+    let limited = site.local(&login(&site.admin)).refused(429, "rate_limited");
+    assert!((1..=60).contains(&limited.header("retry-after").unwrap().parse::<u64>().unwrap()));
+    let right = [("decision", "approve"), ("admin_token", site.admin.as_str())];
+    let limited = browser.submit(&site, &page, &right).expect(429);
+    assert!(limited.header("location").is_none() && limited.header("retry-after").is_some());
+    let status = Ask::get("/admin/api/status");
+    site.local(&status.bearer(&site.admin)).refused(429, "rate_limited");
+}
+
+#[test]
+fn guessing_the_admin_token_as_a_bearer_ends_after_ten() {
+    let site = Site::new();
+    let status = |token: &str| site.local(&Ask::get("/admin/api/status").bearer(token));
+    for _ in 0..10 {
+        status(&site.admin).expect(200);
+        site.local(&Ask::get("/admin/api/status").basic("admin:guess")).refused(401, "invalid_token");
+        status("brain_ad_guess").refused(401, "invalid_token");
+    }
+    let limited = status(&site.admin).refused(429, "rate_limited");
+    assert!((1..=60).contains(&limited.header("retry-after").unwrap().parse::<u64>().unwrap()));
+    site.local(&Ask::json("/admin/login", &json!({ "token": site.admin }))).refused(429, "rate_limited");
+}
+
+#[test]
+fn the_admin_token_opens_nothing_on_the_public_side() {
+    let site = Site::new();
+    let write = Ask::new("POST", "/ingest").header("Content-Type", "text/plain").body("a thought");
+    let unknown = site.public(&write.clone().bearer("brain_ad_guess")).refused(401, "invalid_token");
+    let refused = site.public(&write.clone().bearer(&site.admin)).refused(401, "invalid_token");
+    assert_eq!(refused.json()["message"], unknown.json()["message"], "nobody learns that it is the one");
+    site.local(&write.bearer(&site.admin)).expect(202);
+}

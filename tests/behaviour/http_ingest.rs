@@ -1,0 +1,360 @@
+//! `POST /ingest` as its clients see it: who is let in, what is taken, in which order it is refused.
+
+use std::time::{Duration, Instant};
+
+use brain_tests::http::{Answer, Wire, call, get, ingest, request};
+use brain_tests::{Daemon, PATIENCE, TestHome};
+
+struct Sender {
+    home: TestHome,
+    _daemon: Daemon,
+    token: String,
+}
+
+impl Sender {
+    fn new() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(pairs: &[(&str, &str)]) -> Self {
+        let mut home = TestHome::new();
+        home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let daemon = home.daemon();
+        let token = home.token("sender", "read write", &[]);
+        Self { home, _daemon: daemon, token }
+    }
+
+    fn post(&self, fields: &[(&str, &str)], body: &[u8]) -> Answer {
+        let bearer = format!("Bearer {}", self.token);
+        let mut all = vec![("Authorization", &*bearer)];
+        all.extend(fields);
+        call(self.home.http_local(), "POST", "/ingest", &all, body)
+    }
+
+    /// `GET /ingest/{id}` with this token, until the item has become something.
+    fn job(&self, token: &str, id: &str) -> serde_json::Value {
+        let bearer = format!("Bearer {token}");
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            let path = format!("/ingest/{id}");
+            let job = call(self.home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"")
+                .expect(200)
+                .json();
+            if !matches!(job["status"].as_str(), Some("queued" | "processing" | "retrying")) {
+                return job;
+            }
+            assert!(Instant::now() < patience, "{job}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+const PLAIN: (&str, &str) = ("Content-Type", "text/plain");
+
+#[test]
+fn what_is_sent_becomes_a_page() {
+    let sender = Sender::new();
+    let fields = [
+        ("Content-Type", "text/markdown; charset=utf-8"),
+        ("X-Brain-Title", "Grüße"),
+        ("X-Brain-Type", "note"),
+        ("X-Brain-Slug", "letters/one"),
+        ("X-Brain-Source-Uri", "https://example.org/1"),
+    ];
+    let accepted = sender.post(&fields, "Ein Brief über Otter".as_bytes()).expect(202).json();
+    assert_eq!(accepted["status"], "queued");
+    assert_eq!(accepted["source_id"], "default");
+    assert_eq!(accepted["content_hash"].as_str().unwrap().len(), 64);
+    let job = sender.job(&sender.token, accepted["job_id"].as_str().unwrap());
+    assert_eq!((&job["status"], &job["slug"]), (&"stored".into(), &"letters/one".into()), "{job}");
+    let page = sender.home.get("letters/one");
+    assert_eq!((&page["title"], &page["type"]), (&"Grüße".into(), &"note".into()), "{page}");
+    assert_eq!(sender.home.search("Otter"), ["letters/one"]);
+    let again = sender.post(&fields, "Ein Brief über Otter".as_bytes()).expect(202).json();
+    assert_eq!((&again["status"], &again["job_id"]), (&"duplicate".into(), &accepted["job_id"]));
+    let other = sender.home.token("other", "read", &[]);
+    let path = format!("/ingest/{}", accepted["job_id"].as_str().unwrap());
+    let of = |token: &str| {
+        call(sender.home.http_local(), "GET", &path, &[("Authorization", &format!("Bearer {token}"))], b"")
+    };
+    assert_eq!(of(&other).expect(404).error(), "unknown_job", "another client's is none");
+    assert_eq!(call(sender.home.http_local(), "GET", &path, &[], b"").expect(401).error(), "invalid_token");
+}
+
+#[test]
+fn only_a_whole_token_is_a_token() {
+    let sender = Sender::new();
+    let (address, token) = (sender.home.http_local(), &sender.token);
+    let metadata = format!("resource_metadata=\"http://{address}/.well-known/oauth-protected-resource\"");
+    let absent = call(address, "POST", "/ingest", &[PLAIN], b"x").expect(401);
+    let challenge = absent.header("www-authenticate").unwrap();
+    assert!(challenge.starts_with("Bearer ") && challenge.contains(&metadata), "{challenge}");
+    assert!(challenge.contains("scope=\"read write\"") && !challenge.contains("error="), "{challenge}");
+    let long = format!("Bearer {}", "a".repeat(9000));
+    for field in [
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        "bearer",
+        token,
+        &format!("Basic {token}"),
+        &format!("Token {token}"),
+        &format!("Bearer{token}"),
+        &format!("Bearer {token}x"),
+        &format!("Bearer {}", &token[..token.len() - 1]),
+        &format!("Bearer {} {token}", &token[..4]),
+        &format!("Bearer {token}, Bearer {token}"),
+        &format!("Bearer \"{token}\""),
+        &format!("Bearer {}", token.to_uppercase()),
+        &format!("Bearer {token}%00"),
+        "Bearer \u{1f600}",
+        "Bearer ../../secrets/admin-token",
+        "Bearer ' OR 1=1 --",
+        "Bearer ====",
+        &long,
+    ] {
+        let answer = call(address, "POST", "/ingest", &[PLAIN, ("Authorization", field)], b"x").expect(401);
+        assert_eq!(answer.error(), "invalid_token", "{field}");
+        assert!(answer.header("www-authenticate").unwrap().contains("error=\"invalid_token\""), "{field}");
+        assert!(!answer.text().contains(token.as_str()));
+    }
+    let query = call(address, "POST", &format!("/ingest?access_token={token}"), &[PLAIN], b"x");
+    assert_eq!(query.expect(401).error(), "invalid_token", "never in the address");
+    let _ = call(address, "POST", "/ingest", &[PLAIN, ("authorization", &format!("bEaReR {token}"))], b"x")
+        .expect(202);
+    assert!(!sender.home.log().contains(token.as_str()));
+}
+
+#[test]
+fn a_grant_reaches_as_far_as_it_says() {
+    let sender = Sender::new();
+    let address = sender.home.http_local();
+    let notes = sender.home.outside().join("notes");
+    std::fs::create_dir_all(&notes).unwrap();
+    let _ = sender.home.json(["sources", "add", "work", "--path", notes.to_str().unwrap()]);
+    let reader = sender.home.token("reader", "read", &[]);
+    let refused = ingest(address, &reader, "x").expect(403);
+    assert_eq!(refused.error(), "insufficient_scope");
+    let challenge = refused.header("www-authenticate").unwrap();
+    assert!(
+        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"write\""),
+        "{challenge}"
+    );
+    let worker = sender.home.token("worker", "write", &["work"]);
+    let send = |token: &str, source: &str| {
+        let bearer = format!("Bearer {token}");
+        let fields = [("Authorization", &*bearer), PLAIN, ("X-Brain-Source-Id", source)];
+        call(address, "POST", "/ingest", &fields, format!("for {source}").as_bytes())
+    };
+    assert_eq!(send(&worker, "work").expect(202).json()["source_id"], "work");
+    assert_eq!(send(&worker, "default").expect(403).error(), "insufficient_scope");
+    let unknown = send(&worker, "nowhere").expect(403);
+    assert_eq!(unknown.error(), "insufficient_scope", "whether it is there is not told");
+    assert_eq!(send(&sender.token, "work").expect(202).json()["source_id"], "work");
+    assert_eq!(send(&sender.token, "nowhere").expect(400).error(), "invalid_source");
+    assert_eq!(send(&sender.token, "../etc").expect(400).error(), "invalid_source");
+}
+
+#[test]
+fn nothing_is_no_content_in_any_form() {
+    let sender = Sender::new();
+    let (address, token) = (sender.home.http_local(), &sender.token);
+    let blank =
+        [&b""[..], b" ", b"\r\n\t ", b"\xef\xbb\xbf", b"\xef\xbb\xbf \n", "\u{a0}\u{2003}".as_bytes()];
+    for kind in ["text/plain", "text/markdown", "text/html", "application/json"] {
+        for body in blank {
+            assert_eq!(
+                sender.post(&[("Content-Type", kind)], body).expect(400).error(),
+                "empty_body",
+                "{kind} {body:?}"
+            );
+        }
+    }
+    let head = format!(
+        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: text/plain\r\n"
+    );
+    for rest in [
+        "\r\n",
+        "Content-Length: 0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n2\r\n \n\r\n0\r\n\r\n",
+        "Content-Length: 0\r\nExpect: 100-continue\r\n\r\n",
+    ] {
+        let mut wire = Wire::open(address);
+        wire.send(head.clone() + rest);
+        assert_eq!(wire.answer().expect(400).error(), "empty_body", "{rest:?}");
+    }
+    assert_eq!(sender.home.status().pages + sender.home.status().jobs.waiting, 0);
+}
+
+#[test]
+fn kinds_of_content() {
+    let sender = Sender::new();
+    for (kind, body) in [
+        ("text/plain", &b"plain one"[..]),
+        ("TEXT/PLAIN;charset=\"UTF-8\"", b"plain two"),
+        ("text/markdown", b"# markdown"),
+        ("text/html; charset=utf-8", b"<title>t</title><p>html</p>"),
+        ("application/json", br#"{"text":"from json"}"#),
+        ("text/csv", b"a,b"),
+    ] {
+        let _ = sender.post(&[("Content-Type", kind)], body).expect(202);
+    }
+    for kind in [
+        "application/octet-stream",
+        "application/xml",
+        "multipart/form-data; boundary=x",
+        "nonsense",
+        "text/plain; charset=latin1",
+    ] {
+        assert_eq!(
+            sender.post(&[("Content-Type", kind)], b"x").expect(415).error(),
+            "unsupported_content_type",
+            "{kind}"
+        );
+    }
+    assert_eq!(sender.post(&[], b"x").expect(415).error(), "unsupported_content_type");
+    assert_eq!(
+        sender.post(&[PLAIN, ("Content-Encoding", "gzip")], b"x").expect(415).error(),
+        "unsupported_content_type"
+    );
+    for kind in ["image/png", "application/pdf"] {
+        let refused = sender.post(&[("Content-Type", kind)], b"x").expect(415);
+        assert!(refused.text().contains("skill pack"), "{}", refused.text());
+    }
+    for body in [&b"\xff\xfe"[..], b"a\0b"] {
+        assert_eq!(sender.post(&[PLAIN], body).expect(400).error(), "invalid_encoding");
+    }
+    assert_eq!(
+        sender.post(&[("Content-Type", "application/json")], b"{").expect(400).error(),
+        "invalid_encoding"
+    );
+}
+
+#[test]
+fn fields_are_checked() {
+    let sender = Sender::new();
+    let long = "a".repeat(1025);
+    for (name, value, error) in [
+        ("X-Brain-Slug", "../../etc/passwd", "invalid_slug"),
+        ("X-Brain-Slug", "a//b", "invalid_slug"),
+        ("X-Brain-Slug", "a\\b", "invalid_slug"),
+        ("X-Brain-Slug", "%2e%2e/x", "invalid_slug"),
+        ("X-Brain-Slug", "/x", "invalid_slug"),
+        ("X-Brain-Source-Id", "A B", "invalid_source"),
+        ("X-Brain-Source-Uri", &long, "invalid_request"),
+        ("X-Brain-Title", &long, "invalid_request"),
+        ("X-Brain-Title", "a\tb", "invalid_request"),
+        ("Idempotency-Key", &long[..256], "invalid_request"),
+    ] {
+        assert_eq!(
+            sender.post(&[PLAIN, (name, value)], b"x").expect(400).error(),
+            error,
+            "{name}: {value:.40}"
+        );
+    }
+    assert_eq!(sender.home.status().pages + sender.home.status().jobs.waiting, 0);
+    let _ = sender.post(&[PLAIN, ("X-Brain-Title", ""), ("X-Brain-Slug", " ")], b"x").expect(202);
+    let path = "/ingest/nonsense";
+    let bearer = format!("Bearer {}", sender.token);
+    let answer = call(sender.home.http_local(), "GET", path, &[("Authorization", &bearer)], b"").expect(400);
+    assert_eq!(answer.error(), "invalid_request");
+}
+
+#[test]
+fn a_body_has_a_limit_however_it_is_announced() {
+    let sender = Sender::with(&[("BRAIN_INGEST_MAX_BYTES", "1000")]);
+    let (address, token) = (sender.home.http_local(), &sender.token);
+    let _ = sender.post(&[PLAIN], &[b'a'; 1000]).expect(202);
+    assert_eq!(sender.post(&[PLAIN], &[b'a'; 1001]).expect(413).error(), "too_large");
+    let head = format!(
+        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: text/plain\r\n"
+    );
+    // It is not waited for.
+    let mut wire = Wire::open(address);
+    wire.send(format!("{head}Content-Length: 1000000000000\r\nExpect: 100-continue\r\n\r\n"));
+    assert_eq!(wire.answer().expect(413).error(), "too_large");
+    let mut wire = Wire::open(address);
+    wire.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n", "a".repeat(1001)));
+    assert_eq!(wire.answer().expect(413).error(), "too_large");
+    let mut wire = Wire::open(address);
+    wire.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n3e8\r\n{}\r\n0\r\n\r\n", "b".repeat(1000)));
+    let _ = wire.answer().expect(202);
+}
+
+#[test]
+fn refusals_come_in_their_order() {
+    let sender = Sender::with(&[("BRAIN_INGEST_MAX_BYTES", "10")]);
+    let (address, reader) = (sender.home.http_local(), sender.home.token("reader", "read", &[]));
+    let large = [b'a'; 11];
+    // Who, before what kind, before the body, before whether there is anything in it.
+    assert_eq!(call(address, "POST", "/ingest", &[("Content-Type", "x/y")], &large).status, 401);
+    let bearer = format!("Bearer {reader}");
+    assert_eq!(call(address, "POST", "/ingest", &[("Authorization", &bearer)], &large).status, 403);
+    assert_eq!(sender.post(&[("Content-Type", "x/y")], &large).status, 415);
+    assert_eq!(sender.post(&[PLAIN], &large).status, 413);
+    assert_eq!(sender.post(&[("Content-Type", "x/y")], b"").status, 415);
+    assert_eq!(sender.post(&[PLAIN], b"").status, 400);
+}
+
+#[test]
+fn a_client_may_send_so_often_and_strangers_too() {
+    let sender = Sender::with(&[("BRAIN_INGEST_RATE", "3/1h")]);
+    let address = sender.home.http_local();
+    for n in 0..3 {
+        let _ = ingest(address, &sender.token, &format!("text {n}")).expect(202);
+    }
+    let refused = ingest(address, &sender.token, "one more").expect(429);
+    assert_eq!(refused.error(), "rate_limited");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=1200).contains(&wait), "{wait}");
+    // How often comes before everything else, and is each client's own.
+    assert_eq!(sender.post(&[("Content-Type", "x/y")], b"").status, 429);
+    let other = sender.home.token("other", "write", &[]);
+    let _ = ingest(address, &other, "from another").expect(202);
+    let (mut refused, mut limited) = (0, 0);
+    for n in 0..150 {
+        match ingest(address, &format!("brain_pt_{n}"), "x").status {
+            401 => refused += 1,
+            429 => limited += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(refused >= 100 && limited > 0, "{refused} refused, {limited} limited");
+    let _ = ingest(address, &other, "whoever guesses locks nobody out").expect(202);
+    let open = Sender::with(&[("BRAIN_INGEST_RATE", "off")]);
+    let mut wire = Wire::open(open.home.http_local());
+    let bearer = format!("Bearer {}", open.token);
+    for n in 0..300 {
+        let body = format!("text {n}");
+        let fields = [("Authorization", &*bearer), PLAIN];
+        wire.send(request(open.home.http_local(), "POST", "/ingest", &fields, body.as_bytes()));
+        let _ = wire.answer().expect(202);
+    }
+}
+
+#[test]
+fn every_call_is_in_the_audit_without_what_was_sent() {
+    let sender = Sender::new();
+    let address = sender.home.http_local();
+    let _ = sender.post(&[PLAIN, ("X-Brain-Title", "very private")], b"my secret text").expect(202);
+    let _ = get(address, "/health").expect(200);
+    let _ = get(address, "/nothing?password=hunter2").expect(404);
+    let patience = Instant::now() + PATIENCE;
+    let calls = loop {
+        let request = brain_protocol::AuditList { limit: 100, ..Default::default() };
+        match sender.home.connect().unwrap().ask(&brain_protocol::Request::AuditList(request)) {
+            Ok(brain_protocol::Reply::Audit(audit)) if audit.calls.len() >= 2 => break audit.calls,
+            Ok(_) => {}
+            Err(fault) => panic!("{fault}"),
+        }
+        assert!(Instant::now() < patience, "nothing is noted");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let text = serde_json::to_string(&calls).unwrap();
+    assert!(text.contains("POST /ingest") && text.contains("token:sender"), "{text}");
+    assert!(text.contains("x-brain-title") && text.contains("GET (none)"), "{text}");
+    for secret in ["very private", "my secret", "password", "hunter2", "/health", &sender.token] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+}

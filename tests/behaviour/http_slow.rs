@@ -1,0 +1,376 @@
+//! Clients that are slow, many, or gone; and a daemon that ends while it answers.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use brain_tests::http::{Wire, call, get, ingest, request};
+use brain_tests::{Daemon, PATIENCE, TestHome, skip};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
+    let mut home = TestHome::new();
+    home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let daemon = home.daemon();
+    (home, daemon)
+}
+
+/// The head of a `POST /ingest` with a body of this many bytes.
+fn head(home: &TestHome, length: usize) -> String {
+    let (address, token) = (home.http_local(), home.token("t", "write", &[]));
+    format!(
+        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: text/plain\r\n\
+         Content-Length: {length}\r\n\r\n"
+    )
+}
+
+#[test]
+fn a_head_that_comes_drop_by_drop_is_given_up() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let address = home.http_local();
+    let mut silent = Wire::open(address);
+    let mut wire = Wire::open(address);
+    let began = Instant::now();
+    wire.send("GET /health HTTP/1.1\r\n");
+    let mut field = 0;
+    while wire.send(format!("X-{field}: a\r\n")) {
+        assert!(began.elapsed() < PATIENCE, "it is never given up");
+        field += 1;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    silent.closed();
+    let _ = get(address, "/health").expect(200);
+}
+
+#[test]
+fn a_body_that_stops_or_drips_is_given_up() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let (address, head) = (home.http_local(), head(&home, 100_000));
+    let mut stops = Wire::open(address);
+    stops.send(&head);
+    stops.send("half of a thought");
+    let answer = stops.answer().expect(408);
+    assert_eq!(answer.error(), "request_timeout");
+    assert_eq!(answer.header("connection"), Some("close"));
+    stops.closed();
+    // A byte now and then is no progress worth the name: all of it has six times as long.
+    let mut drips = Wire::open(address);
+    let began = Instant::now();
+    drips.send(&head);
+    drips.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut byte = [0; 1];
+    while std::io::Read::read(&mut drips.stream, &mut byte).is_err() {
+        assert!(began.elapsed() < PATIENCE, "it is never given up");
+        drips.send("a");
+    }
+    assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
+    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "nothing of it was taken in");
+}
+
+#[test]
+fn a_small_body_has_no_more_time_than_one_pause() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "2s")]);
+    let address = home.http_local();
+    let large = head(&home, 100_000);
+    let chunked = large.replace("Content-Length: 100000", "Transfer-Encoding: chunked");
+    let small = format!(
+        "POST /token HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    );
+    for small in [small + "Content-Length: 60000\r\n\r\n", chunked] {
+        let (mut dragging, mut large_one) = (Wire::open(address), Wire::open(address));
+        dragging.send(&small);
+        large_one.send(&large);
+        let began = Instant::now();
+        for wire in [&dragging, &large_one] {
+            wire.stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        }
+        let mut byte = [0; 1];
+        while dragging.stream.peek(&mut byte).is_err() {
+            assert!(began.elapsed() < PATIENCE, "it is never given up");
+            dragging.send("1\r\na\r\n");
+            large_one.send("a");
+        }
+        assert!(large_one.stream.peek(&mut byte).is_err(), "a large one goes on");
+        dragging.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert_eq!(dragging.answer().expect(408).error(), "request_timeout");
+    }
+}
+
+#[test]
+fn bodies_that_drag_on_lock_nobody_out() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "4"), ("BRAIN_HTTP_TIMEOUT", "1h")]);
+    let address = home.http_local();
+    let head = request(address, "POST", "/token", &[("Content-Length", "60000")], b"");
+    let mut slow: Vec<Wire> = (0..10).map(|_| Wire::open(address)).collect();
+    for wire in &mut slow {
+        wire.send(&head);
+        wire.send("a");
+    }
+    for _ in 0..3 {
+        let _ = get(address, "/health").expect(200);
+    }
+    drop(slow);
+}
+
+#[test]
+fn a_long_upload_goes_on_while_there_is_room() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
+    let (address, head) = (home.http_local(), head(&home, 40));
+    let mut works = Wire::open(address);
+    works.send(&head);
+    for _ in 0..4 {
+        works.send("0123456789");
+        let _ = get(address, "/health").expect(200);
+        // Longer than what a body may take where there is no room.
+        std::thread::sleep(Duration::from_millis(800));
+    }
+    let _ = works.answer().expect(202);
+}
+
+#[test]
+fn half_a_body_is_nothing() {
+    let (home, _daemon) = served(&[]);
+    let (address, head) = (home.http_local(), head(&home, 1000));
+    let mut wire = Wire::open(address);
+    wire.send(&head);
+    wire.send("half");
+    wire.finish();
+    assert!(wire.answer_to("POST").is_none_or(|answer| answer.status == 400));
+    let mut gone = Wire::open(address);
+    gone.send(&head);
+    gone.send("half");
+    drop(gone);
+    let mut chunks = Wire::open(address);
+    chunks.send(head.replace("Content-Length: 1000", "Transfer-Encoding: chunked"));
+    chunks.send("5\r\nhalf");
+    chunks.finish();
+    assert!(chunks.answer_to("POST").is_none_or(|answer| answer.status == 400));
+    let _ = get(address, "/health").expect(200);
+    assert_eq!(home.status().pages + home.status().jobs.waiting, 0);
+}
+
+#[test]
+fn a_connection_with_nothing_to_say_is_closed_in_the_end() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_IDLE_TIMEOUT", "1s")]);
+    let address = home.http_local();
+    let mut wire = Wire::open(address);
+    wire.send(request(address, "GET", "/health", &[], b""));
+    let _ = wire.answer().expect(200);
+    wire.closed();
+}
+
+#[test]
+fn a_client_that_takes_no_answers_is_given_up() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let address = home.http_local();
+    let mut wire = Wire::open(address);
+    let many: Vec<u8> = (0..1000).flat_map(|_| request(address, "GET", "/openapi.json", &[], b"")).collect();
+    wire.stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let began = Instant::now();
+    // Until both buffers are full, and the daemon had enough of it.
+    while connections(&home) > 1 || began.elapsed() < Duration::from_secs(2) {
+        assert!(began.elapsed() < PATIENCE, "it is never given up");
+        wire.send(&many);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Connections that are open, the one that asks included.
+fn connections(home: &TestHome) -> u64 {
+    let metrics = get(home.http_local(), "/metrics").expect(200);
+    let line =
+        metrics.text().lines().find(|line| line.starts_with("brain_http_connections{listener=\"local\"}"));
+    line.unwrap().rsplit_once(' ').unwrap().1.parse().unwrap()
+}
+
+#[test]
+fn ten_thousand_idle_connections_lock_nobody_out() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let many = usize::try_from(most.saturating_sub(2000)).unwrap_or(usize::MAX).min(10_000);
+    if many < 10_000 {
+        skip(&format!("only {many} of 10,000 connections: {most} files may be open here"));
+    }
+    let (home, _daemon) = served(&[]);
+    let (address, token) = (home.http_local(), home.token("t", "write", &[]));
+    // Two of three say nothing at all; every third one has been answered and stays.
+    let idle: Vec<TcpStream> = (0..many)
+        .map(|at| {
+            let mut wire = Wire::open(address);
+            if at % 3 == 0 {
+                wire.send(request(address, "GET", "/health", &[], b""));
+                let _ = wire.answer().expect(200);
+            }
+            wire.stream
+        })
+        .collect();
+    let _ = get(address, "/health").expect(200);
+    let _ = ingest(address, &token, "from a newcomer").expect(202);
+    assert!(connections(&home) <= 512);
+    drop(idle);
+}
+
+#[test]
+fn who_works_does_not_make_room() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
+    let (address, head) = (home.http_local(), head(&home, 10));
+    let mut works = Wire::open(address);
+    works.send(&head);
+    works.send("12345");
+    let idle: Vec<Wire> = (0..20).map(|_| Wire::open(address)).collect();
+    let _ = get(address, "/health").expect(200);
+    works.send("67890");
+    let _ = works.answer().expect(202);
+    drop(idle);
+}
+
+#[test]
+fn what_is_under_way_is_answered_when_the_daemon_ends() {
+    let (home, daemon) = served(&[]);
+    let (address, head) = (home.http_local(), head(&home, 10));
+    let mut idle = Wire::open(address);
+    idle.send(request(address, "GET", "/health", &[], b""));
+    let _ = idle.answer().expect(200);
+    let mut works = Wire::open(address);
+    works.send(&head);
+    works.send("12345");
+    // It has begun when its five bytes are read.
+    std::thread::sleep(Duration::from_millis(300));
+    let ending = std::thread::spawn(move || daemon.terminate());
+    idle.closed();
+    works.send("67890");
+    let answer = works.answer().expect(202);
+    assert_eq!(answer.header("connection"), Some("close"));
+    let (status, took) = ending.join().unwrap();
+    assert!(status.success(), "{status}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    let _daemon = home.daemon();
+    let patience = Instant::now() + PATIENCE;
+    while home.search("1234567890").is_empty() {
+        assert!(Instant::now() < patience, "what was accepted became no page");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_client_that_never_ends_does_not_keep_the_daemon() {
+    let (home, daemon) = served(&[]);
+    let mut stuck = Wire::open(home.http_local());
+    stuck.send(head(&home, 10));
+    let mut half = Wire::open(home.http_local());
+    half.send("GET /hea");
+    std::thread::sleep(Duration::from_millis(300));
+    let (status, took) = daemon.terminate();
+    assert!(status.success() && took < Duration::from_secs(5), "{status} after {took:?}");
+    stuck.closed();
+    half.closed();
+}
+
+#[test]
+fn sockets_that_are_handed_over_lose_no_webhook_in_a_restart() {
+    let home = TestHome::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let socket = || OwnedFd::from(listener.try_clone().unwrap());
+    let started = || {
+        let daemon = home.activated_by(socket(), "http-local");
+        let patience = Instant::now() + PATIENCE;
+        while home.connect().is_none() {
+            assert!(Instant::now() < patience, "{}", home.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        daemon
+    };
+    let daemon = started();
+    assert_eq!(home.http_local(), address, "the one that is configured is not made");
+    let token = home.token("t", "write", &[]);
+    let _ = ingest(address, &token, "before").expect(202);
+    let (status, _) = daemon.terminate();
+    assert!(status.success(), "{status}");
+    let waiting = std::thread::spawn({
+        let token = token.clone();
+        move || ingest(address, &token, "between two daemons").status
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    let _daemon = started();
+    assert_eq!(waiting.join().unwrap(), 202);
+}
+
+#[test]
+fn a_socket_of_the_wrong_kind_is_refused_with_the_way_out() {
+    let home = TestHome::new();
+    let path = home.outside().join("x.sock");
+    let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
+    let mut daemon = home.activated(&listener, "http-public");
+    let patience = Instant::now() + PATIENCE;
+    while daemon.is_running() {
+        assert!(Instant::now() < patience, "{}", home.log());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(home.log().contains("FileDescriptorName=http-local"), "{}", home.log());
+}
+
+#[test]
+fn an_address_that_is_taken_is_an_error_only_where_somebody_asked_for_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_HTTP_LOCAL".into(), address.clone()));
+    let refused = brain_tests::run(home.command("brain-daemon"), b"").expect(1);
+    for word in [&*address, "http.local", "off"] {
+        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
+    }
+    // The usual addresses: whoever has them, the brain is there.
+    let held: Vec<_> = ["127.0.0.1:3131", "127.0.0.1:8765"].map(TcpListener::bind).into_iter().collect();
+    let home = TestHome::new();
+    let mut command = home.command("brain-daemon");
+    command.env_remove("BRAIN_HTTP_LOCAL").env_remove("BRAIN_HTTP_PUBLIC");
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+    let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let patience = Instant::now() + PATIENCE;
+    while home.connect().is_none() {
+        assert!(Instant::now() < patience && child.try_wait().unwrap().is_none(), "it does not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let status = home.status();
+    assert_eq!((status.http_local, status.http_public), (None, None));
+    assert!(status.degraded.iter().any(|why| why.contains("127.0.0.1:3131")), "{:?}", status.degraded);
+    let checks = home.json(["doctor"])["checks"].clone();
+    let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
+    assert_eq!(check["status"], "warn", "{check}");
+    assert!(check["message"].as_str().unwrap().contains("http.local"), "{check}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(held);
+}
+
+#[test]
+fn a_large_refused_body_does_not_hide_its_refusal() {
+    let (home, _daemon) = served(&[]);
+    let (address, token) = (home.http_local(), home.token("t", "write", &[]));
+    let bearer = format!("Bearer {token}");
+    let body = vec![b'a'; 3_000_000];
+    let fields = [("Authorization", &*bearer), ("Content-Type", "text/plain")];
+    for fields in [&fields[..], &fields[1..], &fields[..1]] {
+        let answer = call(address, "POST", "/ingest", fields, &body);
+        assert!(matches!(answer.status, 401 | 413 | 415), "{answer:?}");
+        assert_eq!(answer.header("connection"), Some("close"));
+        assert!(!answer.error().is_empty());
+    }
+    let mut chunks = Wire::open(address);
+    chunks.send(request(
+        address,
+        "POST",
+        "/ingest",
+        &[fields[0], fields[1], ("Transfer-Encoding", "chunked")],
+        b"",
+    ));
+    let chunk = format!("10000\r\n{}\r\n", "a".repeat(65_536));
+    for _ in 0..40 {
+        chunks.send(&chunk);
+    }
+    assert_eq!(chunks.answer().expect(413).error(), "too_large");
+}

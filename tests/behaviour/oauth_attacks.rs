@@ -1,0 +1,447 @@
+//! Attacks on the authorization server (RFC 9700): stolen codes and tokens, addresses that are almost right, more than was granted,
+//! pages that act in the owner's name, guesses.
+
+use serde_json::json;
+
+use crate::web::{Ask, Browser, CALLBACK, Site, VERIFIER, authorize, encoded, hidden, text};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+#[test]
+fn a_code_is_good_once_and_its_replay_takes_everything_back() {
+    let site = Site::new();
+    let (client, mut browser) = (site.app(), Browser::default());
+    let code = browser.agree(&site, &client, "read write");
+    let tokens = site.exchange(&client, &code).expect(200).json();
+    assert_eq!(site.writing(&text(&tokens, "access_token")), 202);
+    site.exchange(&client, &code).refused(400, "invalid_grant");
+    assert_eq!(site.writing(&text(&tokens, "access_token")), 401);
+    site.refresh(&client, &text(&tokens, "refresh_token")).refused(400, "invalid_grant");
+}
+
+#[test]
+fn a_code_is_for_one_client_one_address_and_one_verifier() {
+    let site = Site::new();
+    let (client, other, mut browser) = (site.app(), site.app(), Browser::default());
+    let right = [
+        ("grant_type", "authorization_code"),
+        ("client_id", client.as_str()),
+        ("redirect_uri", CALLBACK),
+        ("code_verifier", VERIFIER),
+    ];
+    for (name, value) in [
+        ("client_id", other.as_str()),
+        ("redirect_uri", "https://app.example/cb/"),
+        ("redirect_uri", ""),
+        ("code_verifier", "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXx"),
+        ("code_verifier", ""),
+    ] {
+        let code = browser.agree(&site, &client, "read");
+        let mut form: Vec<_> = right.iter().copied().filter(|(known, _)| *known != name).collect();
+        form.extend([(name, value), ("code", &code)]);
+        let answer = site.token(&form).expect(400);
+        let error = text(&answer.json(), "error");
+        assert!(matches!(&*error, "invalid_grant" | "invalid_request"), "{name}={value}: {error}");
+    }
+}
+
+#[test]
+fn a_refresh_token_that_was_taken_back_takes_its_family_with_it() {
+    let site = Site::new();
+    let (client, mut browser) = (site.app(), Browser::default());
+    let code = browser.agree(&site, &client, "read write");
+    let first = text(&site.exchange(&client, &code).expect(200).json(), "refresh_token");
+    let second = text(&site.refresh(&client, &first).expect(200).json(), "refresh_token");
+    let third = site.refresh(&client, &second).expect(200).json();
+    assert_eq!(site.writing(&text(&third, "access_token")), 202);
+    // One that was taken back may not even be exchanged again right after it was.
+    let gone = [("token", text(&third, "refresh_token")), ("client_id", client.clone())];
+    let gone: Vec<(&str, &str)> = gone.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    site.public(&Ask::form("/revoke", &gone)).expect(200);
+    assert_eq!(site.writing(&text(&third, "access_token")), 401);
+    for token in [&first, &second, &text(&third, "refresh_token")] {
+        site.refresh(&client, token).refused(400, "invalid_grant");
+    }
+}
+
+#[test]
+fn processes_of_one_client_renew_one_token_at_the_same_time() {
+    let site = Site::new();
+    let (client, mut browser) = (site.app(), Browser::default());
+    let code = browser.agree(&site, &client, "read write");
+    let shared = text(&site.exchange(&client, &code).expect(200).json(), "refresh_token");
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let renew = || site.refresh(&client, &shared).expect(200).json();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(renew)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for tokens in &answers {
+        assert_eq!(site.writing(&text(tokens, "access_token")), 202);
+        site.refresh(&client, &text(tokens, "refresh_token")).expect(200);
+    }
+}
+
+#[test]
+fn nobody_is_sent_to_an_address_that_is_almost_right() {
+    let site = Site::new();
+    let client = site.app();
+    let refused = |pairs: &[(&str, &str)]| {
+        let ask = Ask::get(&authorize(&client, pairs));
+        let page = site.public(&ask).expect(400);
+        assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+        assert!(
+            page.header("location").is_none() && page.body.contains("You were not sent back"),
+            "{pairs:?}"
+        );
+        let plain = site.public(&ask.header("Accept", "application/json")).expect(400);
+        assert!(plain.header("location").is_none());
+        plain.json()
+    };
+    for address in [
+        "https://app.example/cb/",
+        "https://app.example/cb?x=1",
+        "https://app.example/cb#x",
+        "https://app.example/",
+        "https://app.example/cb/../evil",
+        "https://app.example:444/cb",
+        "https://APP.example/cb",
+        "https://app.example.evil.example/cb",
+        "https://app.example@evil.example/cb",
+        "https://evil.example/cb",
+        "http://app.example/cb",
+        "//app.example/cb",
+        "javascript:alert(1)",
+        "https://app.example/c%62",
+        "https://app.example/cb\r\nX: y",
+    ] {
+        assert_eq!(refused(&[("redirect_uri", address)])["error"], "invalid_request", "{address}");
+    }
+    assert_eq!(refused(&[("client_id", "brain_cl_none")])["error"], "invalid_client");
+    assert_eq!(refused(&[("client_id", "https://evil.example/client.json")])["error"], "invalid_client");
+    assert_eq!(refused(&[("client_id", "")])["error"], "invalid_request");
+    let twice = format!("{}&redirect_uri=https%3A%2F%2Fevil.example%2Fcb", authorize(&client, &[]));
+    assert!(site.public(&Ask::get(&twice)).expect(400).header("location").is_none(), "two addresses");
+    site.public(&Ask::get("/authorize").header("Accept", "application/json")).refused(400, "invalid_request");
+}
+
+#[test]
+fn what_is_wrong_besides_is_told_to_the_client() {
+    let site = Site::new();
+    let client = site.app();
+    for (name, value, error) in [
+        ("response_type", "token", "unsupported_response_type"),
+        ("response_type", "", "invalid_request"),
+        ("code_challenge", "", "invalid_request"),
+        ("code_challenge", "short", "invalid_request"),
+        ("code_challenge_method", "plain", "invalid_request"),
+        ("code_challenge_method", "", "invalid_request"),
+        ("scope", "owner", "invalid_scope"),
+        ("scope", "admin", "invalid_scope"),
+        ("resource", "https://evil.example/mcp", "invalid_target"),
+    ] {
+        let answer = site.public(&Ask::get(&authorize(&client, &[(name, value)]))).expect(303);
+        assert!(answer.header("location").unwrap().starts_with(CALLBACK), "{answer:?}");
+        assert_eq!(answer.sent_back("error").as_deref(), Some(error), "{name}={value}");
+        assert_eq!(answer.sent_back("iss"), Some(site.issuer()));
+        assert_eq!(answer.sent_back("state").as_deref(), Some("a state & more"));
+    }
+}
+
+#[test]
+fn nobody_gets_more_than_was_granted() {
+    let site = Site::new();
+    let machine = site.register(&json!({ "name": "reader", "scope": "read" }));
+    let (id, secret) = (text(&machine, "client_id"), text(&machine, "client_secret"));
+    for scope in ["write", "read write", "admin", "read admin", "owner", "READ"] {
+        let grant = [
+            ("grant_type", "client_credentials"),
+            ("client_id", &id),
+            ("client_secret", &secret),
+            ("scope", scope),
+        ];
+        site.token(&grant).refused(400, "invalid_scope");
+    }
+    site.token(&[("grant_type", "password"), ("client_id", &id), ("client_secret", &secret)])
+        .refused(400, "unsupported_grant_type");
+    site.token(&[
+        ("grant_type", "refresh_token"),
+        ("refresh_token", "x"),
+        ("client_id", &id),
+        ("client_secret", &secret),
+    ])
+    .refused(400, "unauthorized_client");
+
+    let (client, mut browser) = (site.app(), Browser::default());
+    let page = browser.asked(&site, &client, "read").expect(200);
+    for grant in ["write", "admin", "owner", "read write", "read"] {
+        let more = [("decision", "approve"), ("grant", grant), ("admin_token", site.admin.as_str())];
+        let answer = browser.submit(&site, &page, &more).expect(400);
+        assert!(answer.header("location").is_none(), "{grant}");
+    }
+    let code = browser.agree(&site, &client, "read");
+    let tokens = site.exchange(&client, &code).expect(200).json();
+    let refresh = text(&tokens, "refresh_token");
+    let more = [
+        ("grant_type", "refresh_token"),
+        ("client_id", &client),
+        ("refresh_token", &refresh),
+        ("scope", "write"),
+    ];
+    site.token(&more).refused(400, "invalid_scope");
+    let public = [("grant_type", "client_credentials"), ("client_id", client.as_str())];
+    site.token(&public).refused(400, "unauthorized_client");
+}
+
+#[test]
+fn consent_cannot_be_given_by_another_page() {
+    let site = Site::new();
+    let (client, mut owner) = (site.app(), Browser::default());
+    let page = owner.asked(&site, &client, "read write").expect(200);
+    let field = |name: &str| hidden(&page.body).into_iter().find(|(known, _)| known == name).unwrap().1;
+    let (request, seal) = (field("request"), field("seal"));
+    let approve = |request: &str, seal: &str| {
+        let fields =
+            [("request", request), ("seal", seal), ("decision", "approve"), ("admin_token", &site.admin)];
+        Ask::form("/authorize", &fields)
+    };
+
+    // Somebody else's page knows what a request looks like, but not the seal; or has a seal of its own browser.
+    let mut thief = Browser::default();
+    let theirs = thief.asked(&site, &client, "read write").expect(200);
+    let their_seal = hidden(&theirs.body).into_iter().find(|(name, _)| name == "seal").unwrap().1;
+    for (request, seal) in [
+        (&request, ""),
+        (&request, their_seal.as_str()),
+        (&request.replace("read+write", "read"), &seal),
+        (&String::new(), &seal),
+    ] {
+        let answer = owner.go(&site.local, approve(request, seal)).expect(403);
+        assert!(answer.header("location").is_none(), "{answer:?}");
+    }
+    thief.go(&site.local, approve(&request, &seal)).expect(403);
+    let other = authorize(&client, &[("redirect_uri", "https://evil.example/cb")]);
+    let swapped = owner.go(&site.local, approve(other.split_once('?').unwrap().1, &seal)).expect(403);
+    assert!(swapped.header("location").is_none());
+
+    for (name, value) in [
+        ("Origin", "https://evil.example"),
+        ("Origin", "null"),
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Site", "same-site"),
+    ] {
+        owner.go(&site.local, approve(&request, &seal).header(name, value)).expect(403);
+    }
+    // Looking never agrees.
+    let clicked = format!("{}&decision=approve&admin_token={}", authorize(&client, &[]), site.admin);
+    assert!(owner.go(&site.local, Ask::get(&clicked)).expect(200).header("location").is_none());
+    let sent =
+        approve(&request, &seal).header("Accept", "application/json").header("Sec-Fetch-Site", "cross-site");
+    owner.go(&site.local, sent).refused(403, "access_denied");
+    // The page itself still can.
+    owner.go(&site.local, approve(&request, &seal).header("Origin", &site.issuer())).expect(303);
+}
+
+#[test]
+fn parameters_come_once_in_the_body_as_a_form() {
+    let site = Site::new();
+    let client = site.register(&json!({ "name": "machine", "scope": "read" }));
+    let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", id.as_str()),
+        ("client_secret", secret.as_str()),
+    ];
+    let body = encoded(&form);
+    let post = |path: &str, kind: &str, body: &str| {
+        site.public(&Ask::new("POST", path).header("Content-Type", kind).body(body))
+    };
+
+    post("/token", FORM, &body).expect(200);
+    post("/token", "Application/X-WWW-Form-URLencoded; charset=UTF-8", &body).expect(200);
+    for twice in ["grant_type=client_credentials", "client_id=x", "scope=read&scope=read", "x=1&x=1"] {
+        post("/token", FORM, &format!("{body}&{twice}")).refused(400, "invalid_request");
+    }
+    for query in ["client_secret=x", "code=x", "access_token=x", "x"] {
+        post(&format!("/token?{query}"), FORM, &body).refused(400, "invalid_request");
+        post(&format!("/revoke?{query}"), FORM, &format!("{body}&token=x")).refused(400, "invalid_request");
+    }
+    post(&format!("/token?{body}"), FORM, "").refused(400, "invalid_request");
+    let as_json =
+        json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret }).to_string();
+    post("/token", "application/json", &as_json).refused(415, "invalid_request");
+    post("/token", "multipart/form-data; boundary=x", &body).refused(415, "invalid_request");
+    post("/token", "text/plain", &body).refused(415, "invalid_request");
+    site.public(&Ask::new("POST", "/token").body(&body)).refused(415, "invalid_request");
+    post("/token", FORM, "").refused(400, "invalid_request");
+    post("/token", FORM, &format!("{body}&scope=%ff")).refused(400, "invalid_request");
+    let many: String = (0..65).map(|at| format!("&p{at}=x")).collect();
+    post("/token", FORM, &format!("{body}{many}")).refused(400, "invalid_request");
+    post("/token", FORM, &"x".repeat(70_000)).refused(413, "invalid_request");
+    post("/authorize", FORM, &"x".repeat(70_000)).expect(413);
+    for method in ["GET", "PUT", "DELETE"] {
+        let answer = site.public(&Ask::new(method, "/token")).refused(405, "method_not_allowed");
+        assert_eq!(answer.header("allow"), Some("POST"));
+    }
+
+    // In two ways at once, and in ways that there are none.
+    let basic = Ask::form("/token", &form).basic(&format!("{id}:{secret}"));
+    site.public(&basic).refused(400, "invalid_request");
+    let mixed = Ask::form("/token", &[form[0], ("client_id", "other")]).basic(&format!("{id}:{secret}"));
+    site.public(&mixed).refused(400, "invalid_request");
+    site.public(&Ask::form("/token", &form).bearer("x")).refused(401, "invalid_client");
+    site.public(&Ask::form("/token", &[form[0], form[1], ("client_assertion", "x")]))
+        .refused(401, "invalid_client");
+}
+
+#[test]
+fn an_unknown_client_and_a_wrong_secret_look_the_same() {
+    let site = Site::new();
+    let client = site.register(&json!({ "name": "machine", "scope": "read" }));
+    let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+    let grant = ("grant_type", "client_credentials");
+    let wrong = format!("{}x", &secret[..secret.len() - 1]);
+    let answers = [
+        site.token(&[grant, ("client_id", &id), ("client_secret", &wrong)]),
+        site.token(&[grant, ("client_id", "brain_cl_none"), ("client_secret", &secret)]),
+        site.local(&Ask::form("/token", &[grant]).basic(&format!("{id}:{wrong}"))),
+        site.local(&Ask::form("/token", &[grant]).basic(&format!("none:{secret}"))),
+        site.token(&[grant, ("client_id", &id)]),
+    ];
+    let bodies: Vec<String> = answers
+        .into_iter()
+        .map(|answer| {
+            let answer = answer.refused(401, "invalid_client");
+            assert!(answer.header("www-authenticate").unwrap().starts_with("Basic "), "{answer:?}");
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+            assert!(!answer.body.contains(&wrong) && !answer.body.contains(&id), "{answer:?}");
+            answer.body
+        })
+        .collect();
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
+}
+
+#[test]
+fn names_of_clients_are_text_and_nothing_else() {
+    let site = Site::with(&[("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true")]);
+    for name in [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "</title><h1>",
+        "&lt;b&gt;",
+        "' autofocus '",
+    ] {
+        let client = site
+            .public(&Ask::json("/register", &json!({ "client_name": name, "redirect_uris": [CALLBACK] })));
+        let page = site
+            .public(&Ask::get(&authorize(&text(&client.expect(201).json(), "client_id"), &[])))
+            .expect(200);
+        for live in ["<script", "<img", "<h1></", "<b>", "onerror=alert(1)>", "' autofocus"] {
+            assert!(!page.body.contains(live), "{name} is {live} in {}", page.body);
+        }
+        let shown = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let shown = shown.replace('"', "&quot;").replace('\'', "&#39;");
+        assert!(page.body.contains(&format!("<bdi>{shown}</bdi>")), "{}", page.body);
+    }
+    let spoofed = json!({ "client_name": "a\u{202e}b", "redirect_uris": [CALLBACK] });
+    site.public(&Ask::json("/register", &spoofed)).refused(400, "invalid_client_metadata");
+}
+
+/// A tunnel leads to the site, so it knows where requests come from.
+fn behind_a_tunnel() -> Site {
+    Site::with(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org")])
+}
+
+#[test]
+fn guessing_a_client_ends_after_fifty() {
+    let site = behind_a_tunnel();
+    let client = site.register(&json!({ "name": "machine", "scope": "read" }));
+    let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+    let grant = ("grant_type", "client_credentials");
+    let right = Ask::form("/token", &[grant, ("client_id", &id), ("client_secret", &secret)]);
+    let wrong = Ask::form("/token", &[grant, ("client_id", &id), ("client_secret", "guess")]);
+    let other = site.register(&json!({ "name": "another", "scope": "read" }));
+    let (other_id, other_secret) = (text(&other, "client_id"), text(&other, "client_secret"));
+    let other = Ask::form("/token", &[grant, ("client_id", &other_id), ("client_secret", &other_secret)]);
+    // Behind the tunnel, the last hop counts, and nothing that the guesser says.
+    let from = |ask: &Ask, hop: &str| site.public(&ask.clone().header("X-Forwarded-For", hop));
+    for at in 0..50 {
+        from(&right, "192.0.2.1").expect(200);
+        from(&Ask::form("/token", &[("grant_type", "x")]), "192.0.2.1")
+            .refused(400, "unsupported_grant_type");
+        from(&wrong, &format!("10.0.0.{at}, 192.0.2.1")).refused(401, "invalid_client");
+    }
+    let limited = from(&right, "10.0.0.99, 192.0.2.1").refused(429, "rate_limited");
+    let wait: u64 = limited.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=900).contains(&wait), "{wait}");
+    let token = [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret.as_str())];
+    from(&Ask::form("/revoke", &token), "192.0.2.1").refused(429, "rate_limited");
+    from(&other, "192.0.2.1").expect(200);
+    from(&right, "192.0.2.2").expect(200);
+    site.public(&right).expect(200);
+    // On this machine, nobody speaks for somebody else.
+    site.local(&right.header("X-Forwarded-For", "192.0.2.1")).expect(200);
+}
+
+#[test]
+fn guessing_many_clients_ends_after_five_hundred() {
+    let site = behind_a_tunnel();
+    let from = |client: &str, hop: &str| {
+        let form = [("grant_type", "client_credentials"), ("client_id", client), ("client_secret", "guess")];
+        site.public(&Ask::form("/token", &form).header("X-Forwarded-For", hop))
+    };
+    for at in 0..500 {
+        from(&format!("client-{at}"), "192.0.2.1").refused(401, "invalid_client");
+    }
+    from("client-500", "192.0.2.1").refused(429, "rate_limited");
+    from("client-500", "192.0.2.2").refused(401, "invalid_client");
+}
+
+#[test]
+fn without_a_tunnel_nobody_is_asked_for() {
+    let site = Site::new();
+    let form = [("grant_type", "client_credentials"), ("client_id", "x"), ("client_secret", "guess")];
+    let from =
+        |at: u8| site.public(&Ask::form("/token", &form).header("X-Forwarded-For", &format!("192.0.2.{at}")));
+    for at in 0..50 {
+        from(at).refused(401, "invalid_client");
+    }
+    from(50).refused(429, "rate_limited");
+}
+
+#[test]
+fn many_at_once_are_no_failures() {
+    let site = Site::new();
+    let client = site.register(&json!({ "name": "machine", "scope": "read" }));
+    let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
+    let form = [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
+    let ask = Ask::form("/token", &form);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..150).map(|_| scope.spawn(|| site.public(&ask))).collect();
+        for thread in threads {
+            thread.join().unwrap().expect(200);
+        }
+    });
+}
+
+#[test]
+fn an_error_is_no_way_to_send_people_anywhere() {
+    let site = Site::with(&[("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true")]);
+    let made = site.public(&Ask::json(
+        "/register",
+        &json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_post" }),
+    ));
+    let made = made.expect(201).json();
+    assert_eq!(made["token_endpoint_auth_method"], "none");
+    let client = text(&made, "client_id");
+    for wrong in [("response_type", "token"), ("scope", "admin"), ("code_challenge", "")] {
+        let page = site.public(&Ask::get(&authorize(&client, &[wrong]))).expect(400);
+        assert!(
+            page.header("location").is_none() && page.body.contains("You were not sent back"),
+            "{page:?}"
+        );
+    }
+    let mut browser = Browser::default();
+    let page = browser.asked(&site, &client, "read").expect(200);
+    let answer = browser.submit(&site, &page, &[("decision", "deny")]).expect(303);
+    assert_eq!(answer.sent_back("error").as_deref(), Some("access_denied"));
+}

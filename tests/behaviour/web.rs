@@ -1,0 +1,356 @@
+//! HTTP by hand for the tests of clients, owners and browsers: one request a connection, and what a browser keeps in between.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use brain_tests::{Daemon, PATIENCE, TestHome};
+use serde_json::Value;
+
+/// RFC 7636, appendix B.
+pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+/// Where the test's client wants the browser back.
+pub(crate) const CALLBACK: &str = "https://app.example/cb";
+
+/// A daemon that serves HTTP on ports of its own.
+pub(crate) struct Site {
+    pub(crate) home: TestHome,
+    _daemon: Daemon,
+    pub(crate) local: String,
+    pub(crate) public: String,
+    pub(crate) admin: String,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With these variables in the daemon's environment.
+    pub(crate) fn with(env: &[(&str, &str)]) -> Self {
+        let mut home = TestHome::new();
+        for (name, value) in
+            [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")].iter().chain(env)
+        {
+            home.env.retain(|(known, _)| known != name);
+            home.env.push(((*name).into(), (*value).into()));
+        }
+        let _daemon = home.daemon();
+        let status = home.json(["status"]);
+        let place =
+            |name: &str| status[name].as_str().unwrap_or_else(|| panic!("no {name} in {status}")).to_owned();
+        let admin =
+            std::fs::read_to_string(home.path().join("secrets/admin-token")).unwrap().trim().to_owned();
+        Self { local: place("http_local"), public: place("http_public"), home, _daemon, admin }
+    }
+
+    /// The address that clients know.
+    pub(crate) fn issuer(&self) -> String {
+        format!("http://{}", self.local)
+    }
+
+    pub(crate) fn local(&self, ask: &Ask) -> Answer {
+        ask.send(&self.local)
+    }
+
+    pub(crate) fn public(&self, ask: &Ask) -> Answer {
+        ask.send(&self.public)
+    }
+
+    /// Registers a client by the admin API.
+    pub(crate) fn register(&self, client: &Value) -> Value {
+        let ask = Ask::json("/admin/api/register-client", client).bearer(&self.admin);
+        self.local(&ask).expect(201).json()
+    }
+
+    /// A client that asks the owner, with `read write`.
+    pub(crate) fn app(&self) -> String {
+        let client = self.register(&serde_json::json!({
+            "name": "An app", "scope": "read write", "public": true, "redirect_uris": [CALLBACK],
+            "grant_types": ["authorization_code", "refresh_token"],
+        }));
+        text(&client, "client_id")
+    }
+
+    pub(crate) fn token(&self, form: &[(&str, &str)]) -> Answer {
+        self.local(&Ask::form("/token", form))
+    }
+
+    /// What a public client gets for its code.
+    pub(crate) fn exchange(&self, client: &str, code: &str) -> Answer {
+        self.token(&[
+            ("grant_type", "authorization_code"),
+            ("client_id", client),
+            ("code", code),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", VERIFIER),
+        ])
+    }
+
+    pub(crate) fn refresh(&self, client: &str, token: &str) -> Answer {
+        self.token(&[("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)])
+    }
+
+    /// The status of an attempt to write something with this token.
+    pub(crate) fn writing(&self, token: &str) -> u16 {
+        self.public(
+            &Ask::new("POST", "/ingest").header("Content-Type", "text/plain").body("a thought").bearer(token),
+        )
+        .status
+    }
+}
+
+/// A request.
+#[derive(Clone)]
+pub(crate) struct Ask {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Ask {
+    pub(crate) fn new(method: &str, path: &str) -> Self {
+        Self { method: method.into(), path: path.into(), headers: Vec::new(), body: Vec::new() }
+    }
+
+    pub(crate) fn get(path: &str) -> Self {
+        Self::new("GET", path)
+    }
+
+    pub(crate) fn form(path: &str, pairs: &[(&str, &str)]) -> Self {
+        Self::new("POST", path)
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .body(&encoded(pairs))
+    }
+
+    pub(crate) fn json(path: &str, value: &Value) -> Self {
+        Self::new("POST", path).header("Content-Type", "application/json").body(&value.to_string())
+    }
+
+    pub(crate) fn method(mut self, method: &str) -> Self {
+        self.method = method.into();
+        self
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    pub(crate) fn body(mut self, body: &str) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    pub(crate) fn bearer(self, token: &str) -> Self {
+        self.header("Authorization", &format!("Bearer {token}"))
+    }
+
+    /// `joined` is as it is to be encoded: `id:secret`.
+    pub(crate) fn basic(self, joined: &str) -> Self {
+        self.header("Authorization", &format!("Basic {}", base64(joined.as_bytes())))
+    }
+
+    fn send(&self, address: &str) -> Answer {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut head = format!("{} {} HTTP/1.1\r\nConnection: close\r\n", self.method, self.path);
+        if !self.headers.iter().any(|(name, _)| name == "Host") {
+            head.push_str(&format!("Host: {address}\r\n"));
+        }
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !self.body.is_empty() || self.method == "POST" {
+            head.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
+        }
+        head.push_str("\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        // Whoever refuses early need not read all of it.
+        let _ = stream.write_all(&self.body);
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        Answer::parse(&String::from_utf8(bytes).unwrap())
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let mut lines = head.split("\r\n");
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let headers = lines.map(|line| line.split_once(": ").unwrap_or((line, "")));
+        let headers: Vec<_> =
+            headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
+        assert!(!headers.iter().any(|(name, _)| name == "transfer-encoding"), "chunks are not read here");
+        Self { status, headers, body: body.to_owned() }
+    }
+
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+
+    /// Refused so, with a message, and in JSON.
+    pub(crate) fn refused(self, status: u16, error: &str) -> Self {
+        let this = self.expect(status);
+        let json = this.json();
+        assert_eq!(json["error"], error, "{json}");
+        let message = json["message"].as_str().or(json["error_description"].as_str());
+        assert!(message.is_some_and(|message| !message.is_empty()), "no message in {json}");
+        this
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn headers(&self, name: &str) -> Vec<&str> {
+        self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("not JSON ({e}): {self:?}"))
+    }
+
+    /// A parameter of the address that the browser is sent to.
+    pub(crate) fn sent_back(&self, name: &str) -> Option<String> {
+        let location = self.header("location").unwrap_or_else(|| panic!("sent nowhere: {self:?}"));
+        let (_, query) = location.split_once('?')?;
+        query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(key, _)| *key == name)
+            .map(|(_, v)| decoded(v))
+    }
+}
+
+/// A browser: it keeps cookies.
+#[derive(Default)]
+pub(crate) struct Browser {
+    pub(crate) cookies: Vec<(String, String)>,
+}
+
+impl Browser {
+    /// Sends a request to `address` with the cookies, and keeps those that come.
+    pub(crate) fn go(&mut self, address: &str, ask: Ask) -> Answer {
+        let cookies: Vec<String> =
+            self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let ask = if cookies.is_empty() { ask } else { ask.header("Cookie", &cookies.join("; ")) };
+        let answer = ask.send(address);
+        for line in answer.headers("set-cookie") {
+            let (name, value) = line.split(';').next().unwrap().split_once('=').unwrap();
+            self.cookies.retain(|(known, _)| known != name);
+            if !line.contains("Max-Age=0") {
+                self.cookies.push((name.into(), value.into()));
+            }
+        }
+        answer
+    }
+
+    /// The consent page for `client`, which asks for `scope`.
+    pub(crate) fn asked(&mut self, site: &Site, client: &str, scope: &str) -> Answer {
+        self.go(&site.local, Ask::get(&authorize(client, &[("scope", scope)])))
+    }
+
+    /// Submits the form of a consent page with these fields more.
+    pub(crate) fn submit(&mut self, site: &Site, page: &Answer, more: &[(&str, &str)]) -> Answer {
+        let hidden = hidden(&page.body);
+        let fields: Vec<(&str, &str)> = hidden
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .chain(more.iter().copied())
+            .collect();
+        let ask = Ask::form("/authorize", &fields).header("Origin", &site.issuer());
+        self.go(&site.local, ask.header("Sec-Fetch-Site", "same-origin"))
+    }
+
+    /// Agrees to what `client` asks for; the code.
+    pub(crate) fn agree(&mut self, site: &Site, client: &str, scope: &str) -> String {
+        let page = self.asked(site, client, scope).expect(200);
+        let fields = [("decision", "approve"), ("admin_token", site.admin.as_str())];
+        self.submit(site, &page, &fields).expect(303).sent_back("code").unwrap()
+    }
+}
+
+/// The address that a client sends the browser to.
+pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
+    let mut pairs = vec![
+        ("response_type", "code"),
+        ("client_id", client),
+        ("redirect_uri", CALLBACK),
+        ("state", "a state & more"),
+        ("code_challenge", CHALLENGE),
+        ("code_challenge_method", "S256"),
+    ];
+    pairs.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));
+    pairs.extend_from_slice(more);
+    format!("/authorize?{}", encoded(&pairs))
+}
+
+/// The hidden fields of a page's form.
+pub(crate) fn hidden(html: &str) -> Vec<(String, String)> {
+    let attribute = |tag: &str, name: &str| {
+        let (_, rest) = tag.split_once(&format!("{name}=\""))?;
+        Some(rest.split('"').next()?.replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&"))
+    };
+    let tags = html.split("<input").skip(1).map(|rest| rest.split('>').next().unwrap());
+    let hidden = tags.filter(|tag| tag.contains("type=\"hidden\""));
+    hidden.filter_map(|tag| Some((attribute(tag, "name")?, attribute(tag, "value")?))).collect()
+}
+
+/// A text member.
+pub(crate) fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}")).to_owned()
+}
+
+/// Pairs as a form has them.
+pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
+    let one = |text: &str| {
+        let byte = |b: u8| match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(b).to_string(),
+            _ => format!("%{b:02X}"),
+        };
+        text.bytes().map(byte).collect::<String>()
+    };
+    pairs.iter().map(|(name, value)| format!("{}={}", one(name), one(value))).collect::<Vec<_>>().join("&")
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let hex: Vec<u8> = rest.by_ref().take(2).collect();
+                u8::from_str_radix(std::str::from_utf8(&hex).unwrap(), 16).unwrap()
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for group in bytes.chunks(3) {
+        let bits = (0..3).fold(0_u32, |bits, at| bits << 8 | u32::from(group.get(at).copied().unwrap_or(0)));
+        for at in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * at)) as usize & 63];
+            out.push(if at <= group.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}

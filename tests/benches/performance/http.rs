@@ -1,0 +1,314 @@
+//! HTTP: what is taken in a second, beside an endpoint that only reads the body; and whether memory comes back after a
+//! million items. The load is `wrk`'s; without it these rows are left out, loudly.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Reply, Request, StatusReply, TokenCreate};
+use brain_tests::{Client, Daemon, TestHome, program};
+
+use crate::floors::Redb;
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, memory};
+
+/// Takes turns this often.
+const ROUNDS: usize = 3;
+/// For what has been taken in to become pages.
+const CATCHING_UP: Duration = Duration::from_secs(900);
+
+/// A daemon to post to: no limit of calls, room for everybody.
+struct Posted {
+    daemon: Daemon,
+    home: TestHome,
+    address: String,
+    token: String,
+}
+
+impl Posted {
+    fn new() -> Self {
+        let mut home = TestHome::new();
+        for (name, value) in [
+            ("BRAIN_HTTP_LOCAL", "127.0.0.1:0"),
+            ("BRAIN_HTTP_PUBLIC", "off"),
+            ("BRAIN_INGEST_RATE", "off"),
+            ("BRAIN_INGEST_QUEUE", "10000000"),
+        ] {
+            home.env.retain(|(known, _)| known != name);
+            home.env.push((name.into(), value.into()));
+        }
+        let daemon = home.daemon();
+        let mut client = home.connect().unwrap();
+        let address = status(&mut client).http_local.expect("HTTP is served");
+        let request = TokenCreate {
+            name: "load".into(),
+            scopes: brain_protocol::Scopes::READ_WRITE,
+            sources: Vec::new(),
+            expires_in: None,
+        };
+        let Ok(Reply::TokenMade(made)) = client.ask(&Request::TokenCreate(request)) else {
+            panic!("no token")
+        };
+        Self { daemon, home, address, token: made.token.expose().to_owned() }
+    }
+
+    /// Waits until everything that was taken in is a page; how many a second were made.
+    fn caught_up(&self) -> f64 {
+        let mut client = self.home.connect().unwrap();
+        let (began, before) = (Instant::now(), status(&mut client).jobs.waiting);
+        let patience = began + CATCHING_UP;
+        loop {
+            let jobs = status(&mut client).jobs;
+            if jobs.waiting == 0 {
+                assert_eq!(jobs.failed, 0, "items failed");
+                return before as f64 / began.elapsed().as_secs_f64();
+            }
+            assert!(Instant::now() < patience, "{} items still wait", jobs.waiting);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn status(client: &mut Client) -> StatusReply {
+    match client.ask(&Request::Status) {
+        Ok(Reply::Status(status)) => status,
+        other => panic!("no status: {other:?}"),
+    }
+}
+
+/// The endpoint that only reads the body.
+struct Bare {
+    child: Child,
+    address: String,
+}
+
+impl Bare {
+    fn new() -> Self {
+        let mut child = Command::new(program("brain-bare")).stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Self { child, address: address.trim().into() }
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One run of `wrk`.
+struct Load {
+    /// Answers a second.
+    rate: f64,
+    /// Median time of an answer, in milliseconds.
+    median: f64,
+    /// Answers in all.
+    answers: u64,
+}
+
+/// Writes what `wrk` is to send: `POST` of texts that are all different, of `bytes` bytes each.
+fn script(dir: &Path, token: &str, bytes: usize, run: usize) -> PathBuf {
+    let mut filler = String::new();
+    for n in 0.. {
+        let _ = write!(filler, "A sentence with the number {n} in it, so that there is something to index. ");
+        if filler.len() > bytes {
+            break;
+        }
+    }
+    filler.truncate(bytes.saturating_sub(24));
+    let path = dir.join(format!("post-{bytes}-{run}.lua"));
+    let text = format!(
+        r#"local id, n, threads = 0, 0, 0
+function setup(thread) thread:set("id", threads); threads = threads + 1 end
+local head = {{ ["Authorization"] = "Bearer {token}", ["Content-Type"] = "text/plain" }}
+function request()
+  n = n + 1
+  return wrk.format("POST", "/ingest", head, string.format("%d-%d-%d\n\n{filler}", {run}, id, n))
+end
+"#
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Lets `wrk` call `url` over so many connections for this long.
+fn wrk(url: &str, connections: usize, time: Duration, script: Option<&Path>) -> Load {
+    let mut command = Command::new("wrk");
+    command.args(["--latency", "--timeout", "30s", "-c", &connections.to_string()]);
+    command.args(["-t", &connections.min(2).to_string(), "-d", &format!("{}s", time.as_secs().max(1))]);
+    if let Some(script) = script {
+        command.arg("-s").arg(script);
+    }
+    let out = command.arg(url).output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "some calls failed: {text}");
+    let after = |label: &str| {
+        let line = text.lines().map(str::trim_start).find(|line| line.starts_with(label));
+        line.and_then(|line| line[label.len()..].split_whitespace().next())
+            .unwrap_or_else(|| panic!("{text}"))
+    };
+    let answers = text.lines().find(|line| line.contains(" requests in ")).unwrap();
+    Load {
+        rate: after("Requests/sec:").parse().unwrap(),
+        median: milliseconds(after("50%")),
+        answers: answers.split_whitespace().next().unwrap().parse().unwrap(),
+    }
+}
+
+/// What `wrk` means by `410.00us`, `1.23ms`, `2.00s`.
+fn milliseconds(text: &str) -> f64 {
+    let (number, factor) = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)]
+        .into_iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))
+        .unwrap();
+    number.parse::<f64>().unwrap() * factor
+}
+
+impl Bench {
+    /// Rates of `POST /ingest` and `GET /health` beside those of the bare endpoint, taking turns.
+    pub(crate) fn http(&mut self) {
+        if Command::new("wrk").arg("-v").output().is_err() {
+            eprintln!("SKIPPED: HTTP, because `wrk` is not installed");
+            return;
+        }
+        let (posted, bare) = (Posted::new(), Bare::new());
+        let redb = Redb::new(self.dir.path(), "queue-commits.redb");
+        let (ours, theirs) = (format!("http://{}", posted.address), format!("http://{}", bare.address));
+        let [mut one, mut sixteen, mut many, mut bare_many, mut health, mut bare_health] =
+            std::array::from_fn(|_| Samples::default());
+        let [mut alone, mut shared, mut catching_up] = std::array::from_fn(|_| Samples::default());
+        let time = self.scale.posting;
+        for round in 0..ROUNDS {
+            let script = script(self.dir.path(), &posted.token, 2000, round);
+            let post = |url: &str, connections: usize, part: usize| {
+                let script = self::script(self.dir.path(), &posted.token, 2000, round * 10 + part);
+                wrk(&format!("{url}/ingest"), connections, time, Some(&script))
+            };
+            one.push(post(&ours, 1, 1).median);
+            catching_up.push(posted.caught_up());
+            sixteen.push(post(&ours, 16, 2).rate);
+            catching_up.push(posted.caught_up());
+            many.push(post(&ours, 64, 3).rate);
+            catching_up.push(posted.caught_up());
+            bare_many.push(wrk(&format!("{theirs}/ingest"), 64, time, Some(&script)).rate);
+            health.push(wrk(&format!("{ours}/health"), 64, time, None).rate);
+            bare_health.push(wrk(&format!("{theirs}/health"), 64, time, None).rate);
+            let text = [b'x'; 2000];
+            for n in 0..40 {
+                let from = (round as u64 * 40 + n) * 17;
+                alone.time(redb.enqueue(from, 1, &text));
+                shared.time(redb.enqueue(from + 1, 16, &text));
+            }
+        }
+        let commits = 16.0 / (shared.median() / 1e3);
+        self.table.add(Row {
+            place: 100,
+            what: "`POST /ingest`, 2 KB, durable before the answer, 16 connections".into(),
+            goal: Goal::AtLeast((commits / 2.0).round(), "items/s"),
+            value: sixteen.median(),
+            measured: sixteen.text("items/s"),
+            floor: Some((
+                Some(commits),
+                format!(
+                    "{commits:.0} items/s: 16 ÷ a commit of redb alone with 16 items, {} ms",
+                    short(shared.median())
+                ),
+            )),
+        });
+        self.table.add(Row {
+            place: 101,
+            what: "the same, 64 connections, as a part of the bare endpoint's rate".into(),
+            goal: Goal::AtLeast(20.0, "%"),
+            value: 100.0 * many.median() / bare_many.median(),
+            measured: format!(
+                "{} % ({:.0} items/s)",
+                short(100.0 * many.median() / bare_many.median()),
+                many.median()
+            ),
+            floor: Some((
+                None,
+                format!("{:.0} answers/s: reading the body and answering, the same load", bare_many.median()),
+            )),
+        });
+        let least = alone.median();
+        self.table.add(Row {
+            place: 102,
+            what: "the same, 1 connection, median of one call".into(),
+            goal: Goal::Below(((least + 0.5) * 100.0).round() / 100.0, "ms"),
+            value: one.median(),
+            measured: one.text("ms"),
+            floor: Some((Some(least), format!("{} ms: a commit of redb alone with one item", short(least)))),
+        });
+        self.table.add(Row {
+            place: 103,
+            what: "`GET /health`, 64 connections, as a part of the bare endpoint's rate".into(),
+            goal: Goal::AtLeast(80.0, "%"),
+            value: 100.0 * health.median() / bare_health.median(),
+            measured: format!(
+                "{} % ({:.0} answers/s)",
+                short(100.0 * health.median() / bare_health.median()),
+                health.median()
+            ),
+            floor: Some((None, format!("{:.0} answers/s", bare_health.median()))),
+        });
+        self.table.add(Row {
+            place: 104,
+            what: "items that were taken in are made pages, while nothing comes in".into(),
+            goal: Goal::None,
+            value: catching_up.median(),
+            measured: catching_up.text("pages/s"),
+            floor: None,
+        });
+    }
+
+    /// Memory before and after very many items of 1 KB.
+    pub(crate) fn soak(&mut self) {
+        if Command::new("wrk").arg("-v").output().is_err() {
+            eprintln!("SKIPPED: the soak, because `wrk` is not installed");
+            return;
+        }
+        let posted = Posted::new();
+        let url = format!("http://{}/ingest", posted.address);
+        let pid = posted.daemon.pid();
+        let (mut sent, mut run, began) = (0, 0, Instant::now());
+        let mut resting = Samples::default();
+        while sent < self.scale.soak {
+            let script = script(self.dir.path(), &posted.token, 1000, run);
+            sent += wrk(&url, 16, self.scale.soak_part, Some(&script)).answers;
+            posted.caught_up();
+            run += 1;
+            std::thread::sleep(Duration::from_secs(2));
+            resting.push(memory(pid, "RssAnon"));
+            eprintln!(
+                "  {sent} items, {} MB at rest, {:.0?}",
+                short(memory(pid, "RssAnon")),
+                began.elapsed()
+            );
+        }
+        // What is in caches and in the index's overlay goes when nothing comes in for a while.
+        std::thread::sleep(self.scale.soak_rest);
+        let (end, mapped) = (memory(pid, "RssAnon"), memory(pid, "VmRSS"));
+        let peak = memory(pid, "VmHWM");
+        let tenth = resting.first();
+        self.table.add(Row {
+            place: 105,
+            what: format!("memory after {sent} items of 1 KB, all different, each a page now, without files that are mapped"),
+            goal: Goal::None,
+            value: end,
+            measured: format!(
+                "{} MB ({} MB after the first {} of them; peak {} MB and now {} MB with mapped files)",
+                short(end),
+                short(tenth),
+                sent / run as u64,
+                short(peak),
+                short(mapped)
+            ),
+            floor: None,
+        });
+    }
+}

@@ -1,0 +1,101 @@
+"""authlib: metadata as RFC 8414 wants it, client credentials in both ways, code with PKCE, refresh, revocation."""
+
+import os
+import random
+import re
+import html
+from urllib.parse import urljoin
+
+import requests
+from authlib.common.security import generate_token
+from authlib.integrations.base_client.errors import OAuthError
+from authlib.integrations.requests_client import OAuth2Session
+from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
+
+ISSUER = os.environ["ISSUER"]
+os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
+
+
+class Plain(AuthorizationServerMetadata):
+    """The address of a test is not https, which is all that is overlooked here."""
+
+    def validate_issuer(self):
+        assert self["issuer"] == ISSUER
+
+
+def attribute(tag, name):
+    found = re.search(rf'\b{name}="([^"]*)"', tag)
+    return html.unescape(found.group(1)) if found else None
+
+
+def consent(url):
+    """Agrees as the owner; the address that the browser is sent to."""
+    browser = requests.Session()
+    page = browser.get(url, allow_redirects=False)
+    assert page.status_code == 200, page.text
+    form = []
+    for tag in re.findall(r"<input[^>]*>", page.text):
+        name, kind, value = (attribute(tag, each) for each in ("name", "type", "value"))
+        if name and kind == "password":
+            form.append((name, os.environ["ADMIN_TOKEN"]))
+        elif name and (kind == "hidden" or (kind == "checkbox" and " checked" in tag)):
+            form.append((name, value or ""))
+    agree = next(tag for tag in re.findall(r"<button[^>]*>", page.text) if re.search("allow|approve", tag))
+    if attribute(agree, "name"):
+        form.append((attribute(agree, "name"), attribute(agree, "value") or ""))
+    action = attribute(re.search(r"<form[^>]*>", page.text).group(0), "action")
+    answer = browser.post(
+        urljoin(url, action) if action else url, data=form, headers={"Origin": ISSUER}, allow_redirects=False
+    )
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def ingest(session, text):
+    return session.post(f"{ISSUER}/ingest", data=text.encode(), headers={"Content-Type": "text/plain"})
+
+
+metadata = Plain(requests.get(f"{ISSUER}/.well-known/oauth-authorization-server").json())
+for check in ("issuer", "response_types_supported", "grant_types_supported", "token_endpoint_auth_methods_supported"):
+    getattr(metadata, f"validate_{check}")()
+
+for method in ("client_secret_basic", "client_secret_post"):
+    machine = OAuth2Session(
+        os.environ["MACHINE_ID"],
+        os.environ["MACHINE_SECRET"],
+        scope="read write",
+        token_endpoint_auth_method=method,
+    )
+    token = machine.fetch_token(metadata["token_endpoint"], grant_type="client_credentials")
+    assert token["scope"] == "read write" and token["token_type"].lower() == "bearer", token
+    taken = ingest(machine, f"by authlib {method} {random.random()}")
+    assert taken.status_code == 202, taken.text
+
+redirect = "http://127.0.0.1:45678/callback"
+app = OAuth2Session(
+    os.environ["PUBLIC_ID"],
+    scope="read write",
+    redirect_uri=redirect,
+    token_endpoint_auth_method="none",
+    code_challenge_method="S256",
+)
+verifier = generate_token(64)
+url, state = app.create_authorization_url(metadata["authorization_endpoint"], code_verifier=verifier)
+back = consent(url)
+token = app.fetch_token(
+    metadata["token_endpoint"], authorization_response=back, state=state, code_verifier=verifier
+)
+assert ingest(app, f"by authlib with consent {random.random()}").status_code == 202
+old = token["refresh_token"]
+token = app.refresh_token(metadata["token_endpoint"], refresh_token=old)
+assert token["refresh_token"] != old
+answer = app.revoke_token(
+    metadata["revocation_endpoint"], token=token["refresh_token"], token_type_hint="refresh_token"
+)
+assert answer.status_code == 200, answer.text
+try:
+    app.refresh_token(metadata["token_endpoint"], refresh_token=token["refresh_token"])
+    raise AssertionError("a revoked refresh token was taken")
+except OAuthError as error:
+    assert error.error == "invalid_grant", error
+print("authlib: ok")

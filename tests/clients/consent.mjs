@@ -1,0 +1,33 @@
+// What the owner's browser does: opens the consent page, agrees with the owner's token, and follows no redirect but the last one.
+import assert from 'node:assert/strict'
+
+const unescaped = (text) => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#x27;', "'").replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>')
+const attribute = (tag, name) => {
+  const found = tag.match(new RegExp(`\\b${name}="([^"]*)"`))
+  return found ? unescaped(found[1]) : undefined
+}
+
+/** Agrees to what `url` asks for; the address that the browser is sent to. */
+export async function consent(url, adminToken) {
+  const page = await fetch(url, { redirect: 'manual' })
+  const html = await page.text()
+  assert.equal(page.status, 200, html)
+  const form = new URLSearchParams()
+  for (const [tag] of html.matchAll(/<input[^>]*>/g)) {
+    const [name, type, value] = ['name', 'type', 'value'].map((each) => attribute(tag, each))
+    if (!name) continue
+    if (type === 'password') form.append(name, adminToken)
+    else if (type === 'hidden' || (type === 'checkbox' && / checked/.test(tag))) form.append(name, value ?? '')
+  }
+  const agree = [...html.matchAll(/<button[^>]*>/g)].map(([tag]) => tag).find((tag) => /allow|approve/.test(tag))
+  assert.ok(agree, `no button to agree with: ${html}`)
+  if (attribute(agree, 'name')) form.append(attribute(agree, 'name'), attribute(agree, 'value') ?? '')
+  const action = attribute(html.match(/<form[^>]*>/)[0], 'action')
+  const cookie = page.headers.getSetCookie().map((each) => each.split(';')[0]).join('; ')
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(url).origin }
+  if (cookie) headers.cookie = cookie
+  const target = action ? new URL(action, url) : new URL(url)
+  const answer = await fetch(target, { method: 'POST', redirect: 'manual', headers, body: form })
+  assert.equal(answer.status, 303, await answer.text())
+  return new URL(answer.headers.get('location'))
+}

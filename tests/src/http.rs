@@ -1,0 +1,197 @@
+//! A client for HTTP/1.1 that sends exactly the bytes that a test wants, and reads what comes back.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use crate::PATIENCE;
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The fields, their names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The value of a field.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("an answer is UTF-8")
+    }
+
+    /// The body as JSON.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("not JSON ({e}): {self:?}"))
+    }
+
+    /// The code of a refusal, which must be JSON with a message.
+    #[must_use]
+    pub fn error(&self) -> String {
+        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        let body = self.json();
+        assert!(body["message"].as_str().is_some_and(|text| !text.is_empty()), "{self:?}");
+        body["error"].as_str().unwrap_or_else(|| panic!("no code: {self:?}")).to_owned()
+    }
+
+    /// Itself, if it has this status.
+    #[must_use]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{self:?} {}", String::from_utf8_lossy(&self.body));
+        self
+    }
+}
+
+/// A connection.
+pub struct Wire {
+    /// The socket.
+    pub stream: TcpStream,
+    /// What came and was not read yet.
+    rest: Vec<u8>,
+}
+
+impl Wire {
+    /// A connection to this address.
+    #[must_use]
+    pub fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("it accepts");
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, rest: Vec::new() }
+    }
+
+    /// Sends bytes; whether the other end still takes them.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).is_ok()
+    }
+
+    /// Says that nothing more comes.
+    pub fn finish(&self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// The next answer; `None` when the other end closes without one. `to` is the method that was sent.
+    pub fn answer_to(&mut self, to: &str) -> Option<Answer> {
+        let head_end = loop {
+            if let Some(at) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at;
+            }
+            if !self.more() {
+                assert!(self.rest.is_empty(), "half an answer: {:?}", String::from_utf8_lossy(&self.rest));
+                return None;
+            }
+        };
+        let head: Vec<u8> = self.rest.drain(..head_end + 4).collect();
+        let head = String::from_utf8(head).expect("a head is text");
+        let mut lines = head.trim_end().split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status line");
+        let headers: Vec<(String, String)> = lines
+            .map(|line| line.split_once(':').expect("a field"))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        let mut answer = Answer { status: status.parse().unwrap(), headers, body: Vec::new() };
+        if answer.status == 100 {
+            return self.answer_to(to);
+        }
+        if to == "HEAD" || answer.status == 204 {
+            return Some(answer);
+        }
+        assert_eq!(answer.header("transfer-encoding"), None, "this client reads no chunks");
+        let length: usize = answer.header("content-length").expect("a length").parse().unwrap();
+        while self.rest.len() < length {
+            assert!(self.more(), "half a body: {answer:?}");
+        }
+        answer.body = self.rest.drain(..length).collect();
+        Some(answer)
+    }
+
+    /// The next answer.
+    ///
+    /// # Panics
+    /// When the other end closes without one.
+    pub fn answer(&mut self) -> Answer {
+        self.answer_to("").expect("there is an answer")
+    }
+
+    /// Waits until the other end closes; it must say nothing more.
+    pub fn closed(&mut self) {
+        assert!(!self.more(), "more came: {:?}", String::from_utf8_lossy(&self.rest));
+    }
+
+    /// Reads more; `false` when the other end closed.
+    fn more(&mut self) -> bool {
+        let mut bytes = [0; 16 * 1024];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.rest.extend_from_slice(&bytes[..count]);
+                true
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => false,
+            Err(e) => panic!("nothing came: {e}"),
+        }
+    }
+}
+
+/// A request as bytes, with `Host` and, for a body, `Content-Length`.
+#[must_use]
+pub fn request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Vec<u8> {
+    let mut text = format!("{method} {path} HTTP/1.1\r\n");
+    let given = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    if !given("host") {
+        text += &format!("Host: {address}\r\n");
+    }
+    if !body.is_empty() && !given("content-length") && !given("transfer-encoding") {
+        text += &format!("Content-Length: {}\r\n", body.len());
+    }
+    for (name, value) in headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    let mut bytes = (text + "\r\n").into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// Sends one request on a connection of its own, and gives the answer.
+#[must_use]
+pub fn call(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    let mut wire = Wire::open(address);
+    wire.send(request(address, method, path, headers, body));
+    wire.answer_to(method).expect("there is an answer")
+}
+
+/// `GET` on a connection of its own.
+#[must_use]
+pub fn get(address: SocketAddr, path: &str) -> Answer {
+    call(address, "GET", path, &[], b"")
+}
+
+/// `POST /ingest` of plain text with this token on a connection of its own.
+#[must_use]
+pub fn ingest(address: SocketAddr, token: &str, text: &str) -> Answer {
+    let bearer = format!("Bearer {token}");
+    call(
+        address,
+        "POST",
+        "/ingest",
+        &[("Authorization", &bearer), ("Content-Type", "text/plain")],
+        text.as_bytes(),
+    )
+}
