@@ -25,15 +25,18 @@ pub(crate) enum Group {
     Reading,
     /// Tags and links.
     Organising,
+    /// Clients and tokens.
+    Access,
     /// The daemon and the programs.
     Service,
 }
 
 impl Group {
-    const SHOWN: [(Self, &'static str); 4] = [
+    const SHOWN: [(Self, &'static str); 5] = [
         (Self::Writing, "Writing"),
         (Self::Reading, "Reading"),
         (Self::Organising, "Organising"),
+        (Self::Access, "Who may come in"),
         (Self::Service, "Service"),
     ];
 }

@@ -13,6 +13,7 @@ mod home;
 mod input;
 mod output;
 mod progress;
+mod span;
 mod start;
 mod verbs;
 mod xdg;

@@ -1,7 +1,10 @@
 //! The commands, one file each or for a small family: arguments, the question, the words of the answer.
 
+mod access;
+mod audit;
 mod backup;
 mod capture;
+mod clients;
 mod completions;
 mod delete;
 mod doctor;
@@ -10,6 +13,7 @@ mod get;
 mod graph;
 mod history;
 mod import;
+mod jobs;
 mod link;
 mod list;
 mod put;
@@ -21,6 +25,7 @@ mod status;
 mod sync;
 mod tags;
 mod timeline;
+mod token;
 mod written;
 
 use brain_protocol::{Fault, PageRef};
@@ -48,11 +53,15 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<link::Backlinks>(),
     Row::of::<graph::Graph>(),
     Row::of::<sources::Sources>(),
+    Row::of::<clients::Clients>(),
+    Row::of::<token::Token>(),
+    Row::of::<audit::Audit>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),
     Row::of::<serve::Serve>(),
     Row::of::<service::Service>(),
     Row::of::<doctor::Doctor>(),
+    Row::of::<jobs::Jobs>(),
     Row::of::<backup::Backup>(),
     Row::of::<serve::Config>(),
     Row::of::<completions::Completions>(),

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode, Hello, Reply, Request, StatusReply, encode};
+use brain_protocol::{Fault, FaultCode, Hello, JobCounts, Reply, Request, StatusReply, encode};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -70,9 +70,35 @@ impl Show for StatusReply {
                 n => format!("{n} still to be written"),
             },
         );
+        t.field("http", &http(self.http_local.as_deref(), self.http_public.as_deref()));
+        t.field("queue", &queue(&self.jobs));
     }
 
     fn quiet(&self, _: &mut Text) {}
+}
+
+/// Where HTTP is served.
+fn http(local: Option<&str>, public: Option<&str>) -> String {
+    match (local, public) {
+        (None, None) => "off".into(),
+        (Some(local), None) => format!("{local}; no public listener"),
+        (Some(local), Some(public)) => format!("{local}; public {public}"),
+        (None, Some(public)) => format!("public {public}; no local listener"),
+    }
+}
+
+/// What came in over HTTP and what became of it.
+fn queue(jobs: &JobCounts) -> String {
+    let waiting = match jobs.waiting {
+        0 => "nothing waits".to_owned(),
+        1 => "1 item waits".to_owned(),
+        n => format!("{n} items wait"),
+    };
+    let failed = match jobs.failed {
+        0 => String::new(),
+        n => format!(", {n} failed (brain jobs list --state failed)"),
+    };
+    format!("{waiting}{failed}, {} stored within a day", jobs.stored)
 }
 
 /// `seconds` in the two largest units.
@@ -212,6 +238,19 @@ mod tests {
         assert_eq!(duration(67), "1 min 7 s");
         assert_eq!(duration(3600 * 3 + 120), "3 h 2 min");
         assert_eq!(duration(86_400 * 2 + 3600), "2 d 1 h");
+    }
+
+    #[test]
+    fn the_listeners_and_the_queue_read_well() {
+        assert_eq!(http(None, None), "off");
+        assert_eq!(http(Some("127.0.0.1:1"), Some("127.0.0.1:2")), "127.0.0.1:1; public 127.0.0.1:2");
+        assert_eq!(http(Some("127.0.0.1:1"), None), "127.0.0.1:1; no public listener");
+        assert_eq!(queue(&JobCounts::default()), "nothing waits, 0 stored within a day");
+        let some = JobCounts { waiting: 2, failed: 1, stored: 5 };
+        assert_eq!(
+            queue(&some),
+            "2 items wait, 1 failed (brain jobs list --state failed), 5 stored within a day"
+        );
     }
 
     #[test]

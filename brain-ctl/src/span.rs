@@ -1,0 +1,92 @@
+//! Spans of time as people type them: `90d`, `1h30m`. Pure.
+
+/// The seconds that `text` means: whole numbers, each with its unit (`s`, `m`, `h`, `d`, `w`), without spaces.
+///
+/// # Errors
+/// What is wrong with it, and what would be right.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    let wrong = || {
+        format!("\"{text}\" is no span of time: write a number and s, m, h, d or w, for example 90d or 1h30m")
+    };
+    let mut total = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let mut unit = rest[digits..].chars();
+        let length = match unit.next() {
+            Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3600,
+            Some('d') => 86_400,
+            Some('w') => 7 * 86_400,
+            None if digits == text.len() => {
+                return Err(format!("\"{text}\" of what? {text}s, {text}m, {text}h, {text}d or {text}w"));
+            }
+            _ => return Err(wrong()),
+        };
+        total = number.checked_mul(length).and_then(|n| total.checked_add(n)).ok_or_else(wrong)?;
+        rest = unit.as_str();
+    }
+    match total {
+        0 => Err(format!("\"{text}\" is no time at all")),
+        n => Ok(n),
+    }
+}
+
+/// `seconds` as [`seconds`] reads it, in the largest units that say it exactly.
+pub(crate) fn shown(seconds: u64) -> String {
+    let mut text = String::new();
+    let mut rest = seconds;
+    for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
+        if rest >= length {
+            text.push_str(&format!("{}{unit}", rest / length));
+            rest %= length;
+        }
+    }
+    if text.is_empty() { "0s".into() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_and_shown() {
+        for (text, want) in [
+            ("90d", 7_776_000),
+            ("1h", 3600),
+            ("1h30m", 5400),
+            ("45s", 45),
+            ("2w", 1_209_600),
+            ("1d1s", 86_401),
+        ] {
+            assert_eq!(seconds(text), Ok(want), "{text}");
+            assert_eq!(seconds(&shown(want)), Ok(want), "{text}");
+        }
+        assert_eq!(shown(7_776_000), "90d");
+    }
+
+    #[test]
+    fn what_is_none_is_refused_with_an_example() {
+        for text in [
+            "",
+            "d",
+            "1x",
+            "-1d",
+            "1 d",
+            "1.5h",
+            "0s",
+            "1h ",
+            "h1",
+            "1d30",
+            "99999999999999999999d",
+            "999999999999999w",
+            "é",
+        ] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+        assert!(seconds("90").is_err_and(|message| message.contains("90d")));
+        assert!(seconds("1y").is_err_and(|message| message.contains("1h30m")));
+    }
+}

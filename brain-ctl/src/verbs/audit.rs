@@ -1,0 +1,117 @@
+//! `brain audit`: who called over the network, and what became of it.
+
+use brain_protocol::{Audit as Calls, AuditList, Fault, Reply, Request};
+use clap::Args;
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text},
+};
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// Only calls from this day or instant on (YYYY-MM-DD or RFC 3339)
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+
+    /// Only calls up to this day or instant
+    #[arg(long, value_name = "DATE")]
+    until: Option<String>,
+
+    /// Only calls of the client with this id
+    #[arg(long, value_name = "ID")]
+    client: Option<String>,
+
+    /// Only calls that failed
+    #[arg(long)]
+    failed: bool,
+
+    /// How many calls, 1 to 1000, the newest first
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+}
+
+impl Verb for Audit {
+    const NAME: &'static str = "audit";
+    const GROUP: Group = Group::Access;
+    const ABOUT: &'static str = "Show who called over HTTP";
+    const EXAMPLES: &'static str = "Examples:
+  brain audit --failed
+  brain audit --since 2026-11-01 --limit 1000 --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let Self { since, until, client, failed, limit } = self;
+        match context.call(&Request::AuditList(AuditList { since, until, client, failed, limit }))? {
+            Reply::Audit(audit) => context.show(&audit),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("AT").painted(Paint::dim),
+    Column::flexible("CLIENT", 10).painted(Paint::cyan),
+    Column::flexible("CALL", 12),
+    Column::fixed("STATUS").right(),
+    Column::fixed("TOOK").right().optional(1),
+    Column::flexible("WITH", 8).optional(2),
+];
+
+impl Show for Calls {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for call in &self.calls {
+            let took = format!("{:.1} ms", call.took_us as f64 / 1000.0);
+            let at = second(&call.at);
+            let status = call.status.to_string();
+            table.row([&at, &call.client, &call.operation, &status, &took, &call.parameters.join(", ")]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for call in &self.calls {
+            t.line(&format!("{} {} {} {}", call.at, call.status, call.client, call.operation));
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match (self.calls.last(), self.truncated) {
+            (None, _) => vec!["no calls".into()],
+            (Some(last), true) => vec![format!("there are more: --limit, or --until {}", last.at)],
+            (Some(_), false) => Vec::new(),
+        }
+    }
+}
+
+/// `2026-11-21 10:30:45` of an RFC 3339 instant: calls come many to a minute.
+fn second(at: &str) -> String {
+    at.get(..19).unwrap_or(at).replace('T', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brain_protocol::AuditCall;
+
+    #[test]
+    fn the_list_fits_60_columns_and_tells_where_to_go_on() {
+        let call = AuditCall {
+            at: "2026-11-21T10:30:45.123Z".into(),
+            client: format!("brain_cl_{}", "x".repeat(43)),
+            operation: "POST /admin/api/register-client".into(),
+            status: 401,
+            took_us: 1_250,
+            parameters: vec!["body 12".into()],
+        };
+        let reply = Calls { calls: vec![call], truncated: true };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
+        assert!(t.as_str().contains("2026-11-21 10:30:45") && t.as_str().contains("401"), "{}", t.as_str());
+        assert!(reply.notes()[0].contains("--until 2026-11-21T10:30:45.123Z"));
+    }
+}

@@ -1,0 +1,339 @@
+//! `brain clients`: the programs that may come in over HTTP.
+
+use brain_protocol::{
+    Client, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate,
+    Clients as Known, Fault, GrantType, Reply, Request,
+};
+use clap::{Args, ValueEnum};
+
+use super::access::{of_sources, only, scopes, sources};
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text, count, day, minute},
+    span,
+};
+
+/// Arguments of `clients`.
+#[derive(Debug, Args)]
+pub(crate) struct Clients {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
+    action: Action,
+
+    /// What people call the client; to update and revoke also its id
+    #[arg(value_name = "NAME", required_if_eq_any([("action", "register"), ("action", "update"), ("action", "revoke")]))]
+    name: Option<String>,
+
+    /// What it may do: read, write, admin, or several: "read write" (register, update)
+    #[arg(long, value_name = "SCOPES")]
+    scope: Option<String>,
+
+    /// The only source it may see and write; again for more; without it all (register, update)
+    #[arg(long = "source", value_name = "SOURCE")]
+    sources: Vec<String>,
+
+    /// Let it see and write all sources again (update)
+    #[arg(long, conflicts_with = "sources")]
+    all_sources: bool,
+
+    /// How it comes to a token; again for more; client_credentials when not given (register)
+    #[arg(long = "grant", value_name = "TYPE")]
+    grants: Vec<String>,
+
+    /// Where the browser may be sent back to; again for more (register)
+    #[arg(long = "redirect-uri", value_name = "URI")]
+    redirect_uris: Vec<String>,
+
+    /// How long its tokens live, for example 1h (register, update)
+    #[arg(long, value_name = "SPAN", value_parser = ttl)]
+    token_ttl: Option<u32>,
+
+    /// It keeps no secret, and comes by consent in a browser only (register)
+    #[arg(long)]
+    public: bool,
+
+    /// Revoked ones, too (list)
+    #[arg(long)]
+    all: bool,
+
+    /// Do it, although it lets the client in no more (revoke)
+    #[arg(long)]
+    yes: bool,
+}
+
+/// What `clients` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// List the clients
+    List,
+    /// Let a new client in, and print its secret once
+    Register,
+    /// Change what a client may do
+    Update,
+    /// Let a client in no more
+    Revoke,
+}
+
+/// The life of a token, in seconds.
+fn ttl(text: &str) -> Result<u32, String> {
+    let seconds = span::seconds(text)?;
+    u32::try_from(seconds).map_err(|_| format!("\"{text}\" is too long for an access token: 30d at the most"))
+}
+
+impl Verb for Clients {
+    const NAME: &'static str = "clients";
+    const GROUP: Group = Group::Access;
+    const ABOUT: &'static str = "Let programs in over HTTP";
+    const EXAMPLES: &'static str = "Examples:
+  brain clients register Phone --scope \"read write\"
+  brain clients revoke Phone --yes";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        self.check()?;
+        let name = self.name.clone().unwrap_or_default();
+        let request = match self.action {
+            Action::List => Request::ClientList(ClientList { all: self.all }),
+            Action::Register => Request::ClientRegister(ClientRegister {
+                name,
+                scopes: scopes(self.scope.as_deref())?,
+                sources: sources(&self.sources)?,
+                grant_types: self.grants.iter().map(|text| grant(text)).collect::<Result<_, _>>()?,
+                redirect_uris: self.redirect_uris,
+                token_ttl: self.token_ttl,
+                public: self.public,
+            }),
+            Action::Update => Request::ClientUpdate(self.update(name)?),
+            Action::Revoke => Request::ClientRevoke(ClientRevoke { client: name, yes: self.yes }),
+        };
+        match context.call(&request)? {
+            Reply::Clients(clients) => context.show(&clients),
+            Reply::ClientRegistered(client) => context.show(&client),
+            Reply::ClientChanged(changed) => context.show(&changed),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Clients {
+    /// Refuses what is given, but would not be heeded.
+    fn check(&self) -> Result<(), Fault> {
+        use Action::{List, Register, Revoke, Update};
+        if self.action == List
+            && let Some(name) = &self.name
+        {
+            return Err(fail::usage(format!("`brain clients list` lists all of them, not \"{name}\" alone"))
+                .hint("with the revoked ones: brain clients list --all"));
+        }
+        only(
+            Self::NAME,
+            &self.action,
+            &[
+                ("--scope", self.scope.is_some(), &[Register, Update]),
+                ("--source", !self.sources.is_empty(), &[Register, Update]),
+                ("--all-sources", self.all_sources, &[Update]),
+                ("--grant", !self.grants.is_empty(), &[Register]),
+                ("--redirect-uri", !self.redirect_uris.is_empty(), &[Register]),
+                ("--token-ttl", self.token_ttl.is_some(), &[Register, Update]),
+                ("--public", self.public, &[Register]),
+                ("--all", self.all, &[List]),
+                ("--yes", self.yes, &[Revoke]),
+            ],
+        )
+    }
+
+    fn update(&self, client: String) -> Result<ClientUpdate, Fault> {
+        let scopes = self.scope.as_deref().map(|text| scopes(Some(text))).transpose()?;
+        let sources = match (self.all_sources, self.sources.is_empty()) {
+            (false, true) => None,
+            _ => Some(sources(&self.sources)?),
+        };
+        if scopes.is_none() && sources.is_none() && self.token_ttl.is_none() {
+            return Err(fail::usage("nothing to change is given")
+                .hint("give at least one of --scope, --source, --all-sources and --token-ttl"));
+        }
+        Ok(ClientUpdate { client, scopes, sources, token_ttl: self.token_ttl })
+    }
+}
+
+/// The kind of grant that was typed.
+fn grant(text: &str) -> Result<GrantType, Fault> {
+    GrantType::parse(&text.replace('-', "_")).ok_or_else(|| {
+        let all: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
+        fail::usage(format!("\"{text}\" is not a kind of grant"))
+            .hint(format!("there are {}", all.join(", ")))
+    })
+}
+
+const COLUMNS: &[Column] = &[
+    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::fixed("SCOPE"),
+    Column::flexible("SOURCES", 8).optional(2),
+    Column::fixed("USED").optional(1),
+    Column::flexible("ID", 14),
+];
+
+const WITH_REVOKED: &[Column] = &[
+    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::fixed("SCOPE"),
+    Column::flexible("SOURCES", 8).optional(3),
+    Column::fixed("USED").optional(2),
+    Column::fixed("REVOKED").optional(1),
+    Column::flexible("ID", 14),
+];
+
+impl Show for Known {
+    fn text(&self, t: &mut Text) {
+        // Most lists have nobody who was shown the door.
+        let revoked = self.clients.iter().any(|client| client.revoked_at.is_some());
+        let mut table = Table::new(if revoked { WITH_REVOKED } else { COLUMNS });
+        for client in &self.clients {
+            let used = client.last_used_at.as_deref().map_or("never", day);
+            let until = client.revoked_at.as_deref().map_or("", day);
+            let sources = of_sources(&client.sources);
+            let Client { client_id: id, client_name: name, scope, .. } = client;
+            if revoked {
+                table.row([name, scope, &sources, used, until, id]);
+            } else {
+                table.row([name, scope, &sources, used, id]);
+            }
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for client in &self.clients {
+            t.line(&client.client_id);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if !self.clients.is_empty() {
+            return Vec::new();
+        }
+        vec!["no clients; let one in: brain clients register NAME --scope \"read write\"".into()]
+    }
+}
+
+impl Show for ClientRegistered {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("registered {}", self.client_name));
+        t.field("id", &self.client_id);
+        if let Some(secret) = &self.client_secret {
+            t.field("secret", secret.expose());
+        }
+        t.field("scope", &self.scope);
+        t.field("sources", &of_sources(&self.sources));
+        t.field("grants", &self.grant_types.join(", "));
+        if !self.redirect_uris.is_empty() {
+            t.field("returns", &self.redirect_uris.join(", "));
+        }
+        t.field("tokens", &format!("live {}", span::shown(self.token_ttl.into())));
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(self.client_secret.as_ref().map_or(self.client_id.as_str(), |secret| secret.expose()));
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.client_secret.is_some() {
+            notes.push(
+                "the secret is shown now and never again: put it where the client keeps its secrets"
+                    .to_owned(),
+            );
+        }
+        if self.grant_types.iter().any(|kind| kind == GrantType::ClientCredentials.as_str()) {
+            notes.push(
+                "it gets its tokens by POST /token with grant_type=client_credentials, id and secret as HTTP Basic, \
+                 and sends them as `Authorization: Bearer …`"
+                    .to_owned(),
+            );
+        } else {
+            notes.push("it asks at /authorize in a browser, where you agree or not".to_owned());
+        }
+        notes
+    }
+}
+
+impl Show for ClientChanged {
+    fn text(&self, t: &mut Text) {
+        let Client { client_id, client_name, scope, sources, token_ttl, .. } = &self.client;
+        t.line(&format!("{} {client_name}", self.status));
+        t.field("id", client_id);
+        t.field("scope", scope);
+        t.field("sources", &of_sources(sources));
+        t.field("tokens", &format!("live {}", span::shown((*token_ttl).into())));
+        if let Some(at) = &self.client.revoked_at {
+            t.field("revoked", &minute(at));
+        }
+        if self.tokens_revoked > 0 {
+            t.line(&format!("{} ended with it", count(self.tokens_revoked, "token")));
+        }
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brain_protocol::Secret;
+
+    fn client(revoked: bool) -> Client {
+        Client {
+            client_id: format!("brain_cl_{}", "x".repeat(43)),
+            client_name: "A rather long name of a program on a phone".into(),
+            scope: "read write".into(),
+            sources: vec!["work".into(), "default".into()],
+            grant_types: vec!["client_credentials".into()],
+            redirect_uris: Vec::new(),
+            token_ttl: 3600,
+            public: false,
+            registered_by: "admin".into(),
+            created_at: "2026-11-21T10:00:00.000Z".into(),
+            last_used_at: None,
+            revoked_at: revoked.then(|| "2026-11-21T11:00:00.000Z".into()),
+        }
+    }
+
+    #[test]
+    fn the_list_fits_60_columns_and_a_pipe_gets_all() {
+        for revoked in [false, true] {
+            let reply = Known { clients: vec![client(false), client(revoked)] };
+            let mut t = Text::plain(Some(60));
+            reply.text(&mut t);
+            assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
+            assert_eq!(t.as_str().contains("REVOKED"), revoked, "{}", t.as_str());
+            let mut wide = Text::plain(None);
+            reply.text(&mut wide);
+            assert!(wide.as_str().contains(&"x".repeat(43)) && wide.as_str().contains("work, default"));
+        }
+    }
+
+    #[test]
+    fn quiet_prints_the_secret_alone_and_a_public_clients_id() {
+        let mut registered = ClientRegistered {
+            client_id: "brain_cl_x".into(),
+            client_secret: Some(Secret::new("brain_cs_x")),
+            client_name: "Phone".into(),
+            scope: "read".into(),
+            sources: Vec::new(),
+            grant_types: vec!["client_credentials".into()],
+            redirect_uris: Vec::new(),
+            token_ttl: 3600,
+        };
+        let quiet = |registered: &ClientRegistered| {
+            let mut t = Text::plain(None);
+            registered.quiet(&mut t);
+            t.as_str().to_owned()
+        };
+        assert_eq!(quiet(&registered), "brain_cs_x\n");
+        assert!(registered.notes()[0].contains("never again"));
+        registered.client_secret = None;
+        registered.grant_types = vec!["authorization_code".into()];
+        assert_eq!(quiet(&registered), "brain_cl_x\n");
+        assert!(registered.notes().iter().all(|note| !note.contains("secret")));
+    }
+}

@@ -1,0 +1,272 @@
+//! `brain jobs`: what was taken in over HTTP, and what became of it.
+
+use brain_protocol::{
+    Fault, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs as Listed, JobsRetried, Reply, Request,
+};
+use clap::{Args, ValueEnum};
+
+use super::access::only;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text, bytes, count, minute},
+};
+
+/// Arguments of `jobs`.
+#[derive(Debug, Args)]
+pub(crate) struct Jobs {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
+    action: Action,
+
+    /// Which one (show, retry)
+    #[arg(value_name = "JOB", value_parser = JobId::parse, required_if_eq("action", "show"))]
+    job: Option<JobId>,
+
+    /// Only those that are so far (list)
+    #[arg(long, value_enum, value_name = "STATE")]
+    state: Option<State>,
+
+    /// How many, 1 to 1000 [default: 50] (list)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
+
+    /// Go on after the former answer (its `next`) (list)
+    #[arg(long, value_name = "NEXT", value_parser = JobId::parse)]
+    after: Option<JobId>,
+
+    /// All that failed (retry)
+    #[arg(long)]
+    all: bool,
+}
+
+/// What `jobs` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// List what was taken in
+    List,
+    /// Show one item
+    Show,
+    /// Try again what failed
+    Retry,
+}
+
+/// How far an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum State {
+    /// It waits
+    Queued,
+    /// It is being made a page
+    Processing,
+    /// It failed, and will be tried again by itself
+    Retrying,
+    /// It is a page
+    Stored,
+    /// It failed for good
+    Failed,
+}
+
+impl From<State> for JobState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Queued => Self::Queued,
+            State::Processing => Self::Processing,
+            State::Retrying => Self::Retrying,
+            State::Stored => Self::Stored,
+            State::Failed => Self::Failed,
+        }
+    }
+}
+
+impl Verb for Jobs {
+    const NAME: &'static str = "jobs";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Show and retry what came in over HTTP";
+    const EXAMPLES: &'static str = "Examples:
+  brain jobs list --state failed
+  brain jobs retry --all";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        use Action::{List, Retry};
+        only(
+            Self::NAME,
+            &self.action,
+            &[
+                ("a job's id", self.job.is_some(), &[Action::Show, Retry]),
+                ("--state", self.state.is_some(), &[List]),
+                ("--limit", self.limit.is_some(), &[List]),
+                ("--after", self.after.is_some(), &[List]),
+                ("--all", self.all, &[Retry]),
+            ],
+        )?;
+        let request = match (self.action, self.job) {
+            (List, _) => Request::JobList(JobList {
+                state: self.state.map(JobState::from),
+                limit: self.limit.unwrap_or(50),
+                after: self.after,
+            }),
+            (Action::Show, Some(id)) => Request::JobShow(JobShow { id }),
+            (Retry, Some(_)) if self.all => {
+                return Err(fail::usage("both a job and --all are given").hint("give one of them"));
+            }
+            (Retry, Some(id)) => Request::JobRetry(JobRetry { id: Some(id) }),
+            (Retry, None) if self.all => Request::JobRetry(JobRetry { id: None }),
+            (Action::Show | Retry, None) => {
+                return Err(fail::usage("no job is named")
+                    .hint("one of them: brain jobs retry job_17; all that failed: brain jobs retry --all"));
+            }
+        };
+        match context.call(&request)? {
+            Reply::Jobs(jobs) => context.show(&jobs),
+            Reply::Job(job) => context.show(&job),
+            Reply::JobsRetried(retried) => context.show(&retried),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("JOB").painted(Paint::cyan),
+    Column::fixed("STATE"),
+    Column::fixed("RECEIVED").optional(1),
+    Column::flexible("CLIENT", 10).optional(2),
+    Column::flexible("PAGE OR ERROR", 16),
+];
+
+impl Show for Listed {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for job in &self.jobs {
+            let outcome = match (&job.slug, &job.error) {
+                (Some(slug), _) => slug.as_str(),
+                (None, Some(error)) => error.message.as_str(),
+                (None, None) => "",
+            };
+            let received = minute(&job.received_at);
+            table.row([&job.job_id.to_string(), job.status.as_str(), &received, &job.client, outcome]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for job in &self.jobs {
+            t.line(&job.job_id.to_string());
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let counts = &self.counts;
+        let mut notes = vec![format!(
+            "{} in the queue, {} failed, {} stored within a day",
+            counts.waiting, counts.failed, counts.stored
+        )];
+        if counts.failed > 0 {
+            notes.push("once what failed them is mended: brain jobs retry --all".into());
+        }
+        if let Some(next) = &self.next {
+            notes.push(format!("there are more: --after {next}"));
+        }
+        notes
+    }
+}
+
+impl Show for Job {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("{} {}", self.job_id, self.status.as_str()));
+        t.field("from", &self.client);
+        t.field("source", &self.source_id);
+        t.field("what", &format!("{}, {}", self.content_type, bytes(self.bytes)));
+        t.field("received", &minute(&self.received_at));
+        if let Some(slug) = &self.slug {
+            t.field("page", slug);
+        }
+        if let Some(at) = &self.finished_at {
+            t.field("finished", &minute(at));
+        }
+        if self.attempts > 1 || self.error.is_some() {
+            t.field("tried", &count(self.attempts.into(), "time"));
+        }
+        if let Some(at) = &self.retry_at {
+            t.field("again", &minute(at));
+        }
+        if let Some(error) = &self.error {
+            t.field("error", &format!("{} ({})", error.message, error.code));
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(self.slug.as_deref().unwrap_or(self.status.as_str()));
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.status {
+            JobState::Failed => vec![format!("to try it again: brain jobs retry {}", self.job_id)],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Show for JobsRetried {
+    fn text(&self, t: &mut Text) {
+        t.line(&match self.retried {
+            0 => "nothing has failed".to_owned(),
+            n => format!("trying {} again", count(n, "item")),
+        });
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brain_protocol::{JobCounts, JobError};
+
+    fn job(status: JobState) -> Job {
+        let failed = status == JobState::Failed;
+        Job {
+            job_id: JobId(1_234_567),
+            status,
+            content_hash: "ab".repeat(32),
+            source_id: "default".into(),
+            client: format!("brain_cl_{}", "x".repeat(43)),
+            content_type: "text/html".into(),
+            bytes: 70_000,
+            received_at: "2026-11-21T10:30:00.000Z".into(),
+            finished_at: None,
+            attempts: 3,
+            retry_at: None,
+            slug: (!failed).then(|| "inbox/2026-11-21-abababab".into()),
+            error: failed
+                .then(|| JobError { code: "disk_full".into(), message: "no room for it on the disk".into() }),
+        }
+    }
+
+    #[test]
+    fn the_list_fits_60_columns_and_says_what_to_do() {
+        let reply = Listed {
+            jobs: JobState::ALL.map(job).to_vec(),
+            counts: JobCounts { waiting: 3, failed: 1, stored: 1 },
+            next: Some(JobId(7)),
+        };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
+        assert!(t.as_str().contains("job_1234567") && t.as_str().contains("no room for"), "{}", t.as_str());
+        assert!(reply.notes().iter().any(|note| note.contains("--after job_7")));
+        assert!(reply.notes().iter().any(|note| note.contains("brain jobs retry --all")));
+        let mut quiet = Text::plain(None);
+        job(JobState::Stored).quiet(&mut quiet);
+        assert_eq!(quiet.as_str(), "inbox/2026-11-21-abababab\n");
+    }
+
+    #[test]
+    fn the_states_are_those_of_the_wire() {
+        for state in State::value_variants() {
+            let name = state.to_possible_value().map(|value| value.get_name().to_owned());
+            assert_eq!(name.as_deref(), Some(JobState::from(*state).as_str()));
+        }
+        assert_eq!(State::value_variants().len(), JobState::ALL.len());
+    }
+}

@@ -1,0 +1,283 @@
+//! `brain token`: personal tokens for programs that can only send one, and the owner's own.
+
+use std::io::{self, IsTerminal};
+
+use brain_protocol::{
+    AdminToken, AdminTokenReply, Fault, FaultCode, Reply, Request, TokenCreate, TokenInfo, TokenList,
+    TokenMade, TokenRevoke, TokenRevoked, Tokens,
+};
+use clap::{Args, ValueEnum};
+
+use super::access::{of_sources, only, scopes, sources};
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    home::Home,
+    output::{Column, Outcome, Paint, Show, Table, Text, day, minute},
+    span,
+};
+
+/// Arguments of `token`.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
+    action: Action,
+
+    /// What people call the token; to revoke also its id
+    #[arg(value_name = "NAME", required_if_eq_any([("action", "create"), ("action", "revoke")]))]
+    name: Option<String>,
+
+    /// What it allows: read, write, admin, or several: "read write" (create)
+    #[arg(long, value_name = "SCOPES")]
+    scope: Option<String>,
+
+    /// The only source it allows; again for more; without it all (create)
+    #[arg(long = "source", value_name = "SOURCE")]
+    sources: Vec<String>,
+
+    /// How long it lives, for example 90d; without it until it is revoked (create)
+    #[arg(long, value_name = "SPAN", value_parser = span::seconds)]
+    expires: Option<u64>,
+
+    /// Those of clients, and revoked and expired ones, too (list)
+    #[arg(long)]
+    all: bool,
+
+    /// Make a new one, and end the former one (admin)
+    #[arg(long)]
+    rotate: bool,
+}
+
+/// What `token` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// List the tokens
+    List,
+    /// Make a token, and print it once
+    Create,
+    /// Take a token back
+    Revoke,
+    /// Print the owner's own token, on a terminal only
+    Admin,
+}
+
+impl Verb for Token {
+    const NAME: &'static str = "token";
+    const GROUP: Group = Group::Access;
+    const ABOUT: &'static str = "Make and take back tokens";
+    const EXAMPLES: &'static str = "Examples:
+  brain token create shortcut --scope write --expires 90d
+  brain token revoke shortcut";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        self.check()?;
+        let name = self.name.unwrap_or_default();
+        let request = match self.action {
+            Action::List => Request::TokenList(TokenList { all: self.all }),
+            Action::Create => Request::TokenCreate(TokenCreate {
+                name,
+                scopes: scopes(self.scope.as_deref())?,
+                sources: sources(&self.sources)?,
+                expires_in: self.expires,
+            }),
+            Action::Revoke => Request::TokenRevoke(TokenRevoke { token: name }),
+            Action::Admin => {
+                // Asked before the daemon is: a token that was changed and not shown would help nobody.
+                terminal(io::stdout().is_terminal())?;
+                Request::AdminToken(AdminToken { rotate: self.rotate })
+            }
+        };
+        match context.call(&request)? {
+            Reply::Tokens(tokens) => context.show(&tokens),
+            Reply::TokenMade(made) => context.show(&made),
+            Reply::TokenRevoked(revoked) => context.show(&revoked),
+            Reply::AdminToken(token) => context.show(&token),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Token {
+    /// Refuses what is given, but would not be heeded.
+    fn check(&self) -> Result<(), Fault> {
+        use Action::{Admin, Create, List};
+        if let (List | Admin, Some(name)) = (self.action, &self.name) {
+            let shown = if name.starts_with("brain_") { "a token" } else { "a name" };
+            return Err(fail::usage(format!("this action takes no name, and {shown} was given"))
+                .hint("see: brain token --help"));
+        }
+        only(
+            Self::NAME,
+            &self.action,
+            &[
+                ("--scope", self.scope.is_some(), &[Create]),
+                ("--source", !self.sources.is_empty(), &[Create]),
+                ("--expires", self.expires.is_some(), &[Create]),
+                ("--all", self.all, &[List]),
+                ("--rotate", self.rotate, &[Admin]),
+            ],
+        )
+    }
+}
+
+/// The owner's token opens everything: it goes to eyes, not into files, pipes and logs.
+fn terminal(is_terminal: bool) -> Result<(), Fault> {
+    if is_terminal {
+        return Ok(());
+    }
+    let path = Home::find()?.dir().join("secrets/admin-token");
+    Err(Fault::new(FaultCode::Forbidden, "the admin token is printed on a terminal only").hint(format!(
+        "a program of yours reads it from {}; for everything else make a token of its own: brain token create",
+        path.display()
+    )))
+}
+
+const COLUMNS: &[Column] = &[
+    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::fixed("SCOPE"),
+    Column::flexible("SOURCES", 8).optional(2),
+    Column::fixed("EXPIRES").optional(1),
+    Column::flexible("ID", 10),
+];
+
+const ALL: &[Column] = &[
+    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::fixed("KIND"),
+    Column::fixed("SCOPE").optional(1),
+    Column::flexible("SOURCES", 8).optional(4),
+    Column::fixed("EXPIRES").optional(2),
+    Column::fixed("REVOKED").optional(3),
+    Column::flexible("ID", 10),
+];
+
+impl Show for Tokens {
+    fn text(&self, t: &mut Text) {
+        // Without --all there are personal ones only, and none of them is revoked.
+        let all = self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
+        let mut table = Table::new(if all { ALL } else { COLUMNS });
+        for token in &self.tokens {
+            let expires = token.expires_at.as_deref().map_or("never", day);
+            let revoked = token.revoked_at.as_deref().map_or("", day);
+            let sources = of_sources(&token.sources);
+            let TokenInfo { id, kind, name, scope, .. } = token;
+            if all {
+                table.row([name, kind, scope, &sources, expires, revoked, id]);
+            } else {
+                table.row([name, scope, &sources, expires, id]);
+            }
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for token in &self.tokens {
+            t.line(&token.id);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if !self.tokens.is_empty() {
+            return Vec::new();
+        }
+        vec!["no tokens; make one: brain token create NAME --scope write".into()]
+    }
+}
+
+/// All that may be shown of a token.
+fn fields(t: &mut Text, info: &TokenInfo) {
+    t.field("id", &info.id);
+    t.field("scope", &info.scope);
+    t.field("sources", &of_sources(&info.sources));
+    t.field("expires", &info.expires_at.as_deref().map_or_else(|| "never".into(), minute));
+    if let Some(at) = &info.revoked_at {
+        t.field("revoked", &minute(at));
+    }
+}
+
+impl Show for TokenMade {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("made the token {}", self.info.name));
+        t.field("token", self.token.expose());
+        fields(t, &self.info);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(self.token.expose());
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![
+            "it is shown now and never again: put it where the program keeps its secrets, for example as BRAIN_TOKEN".into(),
+            "a program sends it as `Authorization: Bearer …`".into(),
+        ]
+    }
+}
+
+impl Show for TokenRevoked {
+    fn text(&self, t: &mut Text) {
+        t.line(&match self.status.as_str() {
+            "revoked" => format!("revoked {}", self.info.name),
+            _ => format!("{} was revoked already", self.info.name),
+        });
+        fields(t, &self.info);
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+}
+
+impl Show for AdminTokenReply {
+    fn text(&self, t: &mut Text) {
+        t.line(if self.rotated {
+            "a new admin token; the former one opens nothing any more"
+        } else {
+            "the admin token"
+        });
+        t.field("token", self.token.expose());
+        t.field("file", &self.path);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(self.token.expose());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(kind: &str, revoked: bool) -> TokenInfo {
+        TokenInfo {
+            id: "0123456789abcdef".into(),
+            kind: kind.into(),
+            name: "the shortcut on the phone of my sister".into(),
+            client_id: None,
+            scope: "read write".into(),
+            sources: vec!["work".into()],
+            created_at: "2026-11-21T10:00:00.000Z".into(),
+            expires_at: Some("2027-02-19T10:00:00.000Z".into()),
+            revoked_at: revoked.then(|| "2026-11-21T11:00:00.000Z".into()),
+        }
+    }
+
+    #[test]
+    fn the_list_fits_60_columns() {
+        for tokens in [vec![info("personal", false)], vec![info("access", false), info("personal", true)]] {
+            let reply = Tokens { tokens };
+            let mut t = Text::plain(Some(60));
+            reply.text(&mut t);
+            assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
+            let mut wide = Text::plain(None);
+            reply.text(&mut wide);
+            assert!(wide.as_str().contains("2027-02-19") && wide.as_str().contains("0123456789abcdef"));
+        }
+    }
+
+    #[test]
+    fn the_admin_token_is_refused_to_whatever_is_no_terminal() {
+        assert_eq!(terminal(true), Ok(()));
+        let fault = terminal(false).map_err(|fault| (fault.code.exit() as u8, fault.hint));
+        assert!(matches!(fault, Err((3, Some(hint))) if hint.contains("secrets/admin-token")));
+    }
+}
