@@ -3,6 +3,9 @@
 //! [`Brain::ingest`] is the one way in: it works out text and hash, and puts the item into the store's queue; the answer comes
 //! after the commit. [`Brain::work_off`] makes pages of what waits: a page and the new state of its item are one transaction,
 //! so that a crash at any point neither loses an item nor stores it twice.
+//!
+//! [`Brain::ingest`]: crate::brain::Brain::ingest
+//! [`Brain::work_off`]: crate::brain::Brain::work_off
 
 mod accept;
 mod pages;
