@@ -617,6 +617,8 @@ impl Bench {
              bytes of resident memory, mapped files included; starts are held to the slowest one. Importing makes as \
              many files as notes, and ext4 makes files several times more slowly for some minutes after many were \
              removed: let a machine that just ran the tests rest first.\n\n\
+             HTTP is loaded by `wrk` with two threads and texts that are all different; the bare endpoint is axum that reads \
+             the body and answers. The rate limit is off, the queue has room for ten million items.\n\n\
              What many writers gain depends on the machine. They share commits, which pays as much as a commit costs: \
              where a flush takes 0.1 ms, one writer hardly waits for it, and 64 are bound by two cores; with 5 ms added \
              to every flush (`strace --inject=fdatasync:delay_exit=5000`) 64 writers reached 16 times the rate of one \
