@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Get, List, PageRef, Reply, Request, Scopes, Sort, StatusReply, TokenCreate};
+use brain_protocol::{Get, List, PageRef, Reply, Request, Sort};
 use brain_tests::{PATIENCE, TestHome};
 
 use crate::crash::{Run, settle};
@@ -22,22 +22,11 @@ const ENOUGH: Duration = Duration::from_secs(30);
 fn accepted_items_survive_sigkill_and_are_pages_once() {
     let run = Run::new(10);
     let mut home = TestHome::new();
-    home.env.retain(|(name, _)| name != "BRAIN_HTTP_LOCAL");
-    home.env.push(("BRAIN_HTTP_LOCAL".into(), "127.0.0.1:0".into()));
     home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
     let mut dice = run.dice();
     let token = {
         let _daemon = home.daemon();
-        let request = TokenCreate {
-            name: "posting".into(),
-            scopes: Scopes::READ_WRITE,
-            sources: Vec::new(),
-            expires_in: None,
-        };
-        match home.connect().unwrap().ask(&Request::TokenCreate(request)) {
-            Ok(Reply::TokenMade(made)) => made.token.expose().to_owned(),
-            other => panic!("no token: {other:?}"),
-        }
+        home.token("posting", "read write", &[])
     };
     let mut books: Vec<Book> = (0..CLIENTS).map(Book::new).collect();
     let (mut kills, mut accepted, mut waited) = (0, 0, 0);
@@ -46,13 +35,13 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
             break;
         }
         let daemon = home.daemon();
-        let address = status(&home).http_local.expect("HTTP is served");
+        let address = home.http_local();
         let moment = Duration::from_micros((600 << dice.below(10)) + dice.below(4000));
         std::thread::scope(|scope| {
             let clients: Vec<_> = books
                 .iter_mut()
                 .map(|book| {
-                    let (address, token) = (&address, &token);
+                    let token = &token;
                     scope.spawn(move || book.post_until_killed(address, token))
                 })
                 .collect();
@@ -71,7 +60,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
             kills += 1;
         }
         let daemon = home.daemon();
-        waited += status(&home).jobs.waiting;
+        waited += home.status().jobs.waiting;
         assert!(daemon.terminate().0.success(), "{}", home.log());
     }
 
@@ -79,7 +68,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     settle(&home);
     let patience = Instant::now() + PATIENCE;
     loop {
-        let jobs = status(&home).jobs;
+        let jobs = home.status().jobs;
         assert_eq!(jobs.failed, 0, "{}", home.log());
         if jobs.waiting == 0 {
             break;
@@ -114,13 +103,6 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     ));
 }
 
-fn status(home: &TestHome) -> StatusReply {
-    match home.connect().unwrap().ask(&Request::Status) {
-        Ok(Reply::Status(status)) => status,
-        other => panic!("no status: {other:?}"),
-    }
-}
-
 /// What one client has sent.
 struct Book {
     client: usize,
@@ -138,7 +120,7 @@ impl Book {
     }
 
     /// Posts one item after the other until nobody answers; how many were accepted.
-    fn post_until_killed(&mut self, address: &str, token: &str) -> usize {
+    fn post_until_killed(&mut self, address: SocketAddr, token: &str) -> usize {
         let Ok(stream) = TcpStream::connect(address) else { return 0 };
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -171,7 +153,7 @@ impl Book {
     }
 }
 
-/// Status and body of an answer; `None` when it did not come whole.
+/// Status and body of an answer; `None` when it did not come whole, which `brain_tests::http` takes for a fault.
 fn answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;

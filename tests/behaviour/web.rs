@@ -1,9 +1,6 @@
 //! HTTP by hand for the tests of clients, owners and browsers: one request a connection, and what a browser keeps in between.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
-use brain_tests::{Daemon, PATIENCE, TestHome};
+use brain_tests::{Daemon, TestHome, http};
 use serde_json::Value;
 
 /// RFC 7636, appendix B.
@@ -153,25 +150,14 @@ impl Ask {
     }
 
     fn send(&self, address: &str) -> Answer {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut head = format!("{} {} HTTP/1.1\r\nConnection: close\r\n", self.method, self.path);
-        if !self.headers.iter().any(|(name, _)| name == "Host") {
-            head.push_str(&format!("Host: {address}\r\n"));
+        let mut headers: Vec<(&str, &str)> =
+            self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        if self.body.is_empty() && self.method == "POST" {
+            headers.push(("Content-Length", "0"));
         }
-        for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        if !self.body.is_empty() || self.method == "POST" {
-            head.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
-        }
-        head.push_str("\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        // Whoever refuses early need not read all of it.
-        let _ = stream.write_all(&self.body);
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        Answer::parse(&String::from_utf8(bytes).unwrap())
+        let answer = http::call(address.parse().unwrap(), &self.method, &self.path, &headers, &self.body);
+        let body = answer.text().to_owned();
+        Answer { status: answer.status, headers: answer.headers, body }
     }
 }
 
@@ -184,17 +170,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn parse(text: &str) -> Self {
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
-        let mut lines = head.split("\r\n");
-        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
-        let headers = lines.map(|line| line.split_once(": ").unwrap_or((line, "")));
-        let headers: Vec<_> =
-            headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
-        assert!(!headers.iter().any(|(name, _)| name == "transfer-encoding"), "chunks are not read here");
-        Self { status, headers, body: body.to_owned() }
-    }
-
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{self:?}");
         self

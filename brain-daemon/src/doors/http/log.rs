@@ -19,7 +19,7 @@ use tower::ServiceExt as _;
 
 use super::guard::{Pass, share};
 use super::serve::Here;
-use super::{Refusal, Site};
+use super::{Refusal, Site, defect};
 use crate::store::AuditRecord;
 
 /// Where nothing is served.
@@ -44,8 +44,8 @@ pub(crate) fn called_by(name: &str) {
 }
 
 impl Site {
-    /// Answers a request, and takes note of it.
-    pub(crate) async fn answer<B>(&self, request: axum::http::Request<B>) -> Response
+    /// Answers a request that came in `here`, and takes note of it.
+    pub(crate) async fn answer<B>(&self, request: axum::http::Request<B>, here: &Here) -> Response
     where
         B: axum::body::HttpBody<Data = axum::body::Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
@@ -57,15 +57,10 @@ impl Site {
         let route = path.as_deref().unwrap_or(NOWHERE);
         let audited = !UNAUDITED.contains(&route);
         let method = request.method().clone();
-        let here = request.extensions().get::<Here>().cloned();
         let (at, mut parameters) =
             if audited { (desk.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
-        let passed = match &here {
-            Some(here) => {
-                desk.room.guard.check(&method, request.uri(), request.headers(), here.address, &here.text)
-            }
-            None => Ok(Pass::Plain),
-        };
+        let passed =
+            desk.room.guard.check(&method, request.uri(), request.headers(), here.address, &here.text);
         let (mut response, caller) = match passed {
             Err(refusal) => (refusal.into_response(), None),
             Ok(Pass::Preflight(answer)) => (answer, None),
@@ -82,12 +77,12 @@ impl Site {
                 (response, caller)
             }
         };
-        if here.as_ref().is_some_and(|here| here.pulse.is_late()) && !response.status().is_success() {
+        if here.pulse.is_late() && !response.status().is_success() {
             let message = "the body of this request did not come in time; send it again";
             response = Refusal::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message).into_response();
         }
         let (status, took) = (response.status().as_u16(), began.elapsed());
-        let received = here.map_or(0, |here| here.pulse.received());
+        let received = here.pulse.received();
         desk.room.counts.answered(route, status, took);
         desk.room.counts.bytes_in.add(received);
         let client = caller.as_deref().unwrap_or(AuditRecord::UNKNOWN);
@@ -126,7 +121,8 @@ async fn served(router: Router, request: Request) -> Response {
             Ok(Poll::Ready(Ok(response))) => Poll::Ready(response),
             Ok(Poll::Ready(Err(never))) => match never {},
             Ok(Poll::Pending) => Poll::Pending,
-            Err(_) => Poll::Ready(defect()),
+            // What it said stands in the daemon's log.
+            Err(_) => Poll::Ready(defect().into_response()),
         }
     })
     .await
@@ -188,13 +184,6 @@ fn in_json(response: Response) -> Response {
 
 fn is_plain(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"))
-}
-
-/// The answer when a handler panicked; what it said stands in the daemon's log.
-fn defect() -> Response {
-    let message =
-        "a defect in brain ended this request; the log of the daemon has the place; please report it";
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
 }
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ mod wire;
 use std::sync::Arc;
 
 use axum::Router;
-use brain_protocol::{Fault, FaultCode, Reply, Request};
+use axum::http::StatusCode;
+use brain_protocol::{Reply, Request};
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -146,7 +147,9 @@ impl Desk {
 
 /// The refusal that nobody should see.
 fn defect() -> Refusal {
-    Fault::new(FaultCode::Internal, "a defect in brain ended this request").into()
+    let message =
+        "a defect in brain ended this request; the log of the daemon has the place; please report it";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
 }
 
 /// Everything that is served on one side.

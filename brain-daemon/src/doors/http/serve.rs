@@ -208,10 +208,8 @@ async fn answer(
         refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         refused
     } else {
-        let extensions = request.extensions_mut();
-        extensions.insert(ConnectInfo(peer));
-        extensions.insert(here);
-        service.site.answer(request).await
+        request.extensions_mut().insert(ConnectInfo(peer));
+        service.site.answer(request, &here).await
     };
     // hyper closes a connection whose request has more than that to come; its client is to know.
     if pulse.is_unread() && left > DRAINED {

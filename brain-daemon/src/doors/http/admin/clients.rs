@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use brain_protocol::{
-    ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate, Clients, Fault,
-    FaultCode, Reply, Request,
+    ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate, Clients, Reply,
+    Request,
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -89,9 +89,7 @@ async fn register(
     Owner(caller): Owner,
     Object(new): Object<NewClient>,
 ) -> Result<(StatusCode, Json<ClientRegistered>), Refusal> {
-    let scopes = words::scopes(new.scope.as_ref(), new.scopes.as_ref())?.ok_or_else(|| {
-        Fault::new(FaultCode::InvalidScope, "\"scope\" is missing").hint("there are read, write and admin")
-    })?;
+    let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = Request::ClientRegister(ClientRegister {
         name: new.name,
         scopes,

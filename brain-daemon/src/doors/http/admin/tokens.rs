@@ -3,9 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use brain_protocol::{
-    Fault, FaultCode, Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
-};
+use brain_protocol::{Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -66,9 +64,7 @@ async fn create(
     Owner(caller): Owner,
     Object(new): Object<NewToken>,
 ) -> Result<(StatusCode, Json<TokenMade>), Refusal> {
-    let scopes = words::scopes(new.scope.as_ref(), new.scopes.as_ref())?.ok_or_else(|| {
-        Fault::new(FaultCode::InvalidScope, "\"scope\" is missing").hint("there are read, write and admin")
-    })?;
+    let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = Request::TokenCreate(TokenCreate {
         name: new.name,
         scopes,

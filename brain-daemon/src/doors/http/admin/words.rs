@@ -78,6 +78,19 @@ pub(super) fn scopes(scope: Option<&Words>, scopes: Option<&Words>) -> Result<Op
     }
 }
 
+/// The same, where a grant cannot do without.
+///
+/// # Errors
+/// As [`scopes`], and [`FaultCode::InvalidScope`] when there are none.
+pub(super) fn needed_scopes(
+    scope: Option<&Words>,
+    under_other_name: Option<&Words>,
+) -> Result<Scopes, Fault> {
+    scopes(scope, under_other_name)?.ok_or_else(|| {
+        Fault::new(FaultCode::InvalidScope, "\"scope\" is missing").hint("there are read, write and admin")
+    })
+}
+
 /// The sources that are named.
 ///
 /// # Errors
