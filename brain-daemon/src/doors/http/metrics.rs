@@ -90,7 +90,7 @@ fn histogram(out: &mut String, counts: &Counts) {
         most = sum;
     }
     // Counters move while they are read; a histogram must not shrink upwards.
-    let all = counts.requests.get().max(most);
+    let all = counts.requests().max(most);
     let _ = writeln!(out, "{NAME}_bucket{{le=\"+Inf\"}} {all}");
     let _ = writeln!(out, "{NAME}_sum {}\n{NAME}_count {all}", counts.took_us.get() as f64 / 1e6);
 }

@@ -42,12 +42,13 @@ const DRAINED: u64 = 4096;
 const LAST_HEAD: Duration = Duration::from_millis(500);
 
 /// Where a request came in: what the door knows of its connection.
-#[derive(Clone)]
 pub(crate) struct Here {
+    /// The address of the other side.
+    pub(crate) peer: SocketAddr,
     /// The address of our side.
     pub(crate) address: SocketAddr,
     /// The same as text: what most requests are addressed to.
-    pub(crate) text: Arc<str>,
+    pub(crate) text: String,
     /// How the connection is.
     pub(crate) pulse: Arc<Pulse>,
 }
@@ -136,12 +137,13 @@ async fn connection(stream: TcpStream, peer: SocketAddr, service: &Arc<Service>,
     // An answer is written at once; waiting for more only delays it.
     let _ = stream.set_nodelay(true);
     let Ok(address) = stream.local_addr() else { return };
-    let here = Here { address, text: address.to_string().into(), pulse: Arc::clone(&pulse) };
+    // What all requests of a connection share has a counter of its own: one for all connections would go from core to core.
+    let here = Arc::new((
+        Here { peer, address, text: address.to_string(), pulse: Arc::clone(&pulse) },
+        Arc::clone(service),
+    ));
     let wire = Wire::new(stream, Arc::clone(&pulse), HEAD);
-    let answer = {
-        let service = Arc::clone(service);
-        service_fn(move |request| answer(request, peer, here.clone(), Arc::clone(&service)))
-    };
+    let answer = service_fn(move |request| answer(request, Arc::clone(&here)));
     let mut builder = http1::Builder::new();
     builder.max_headers(FIELDS).max_header_size(HEAD).header_read_timeout(None);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(wire), answer));
@@ -188,10 +190,9 @@ async fn connection(stream: TcpStream, peer: SocketAddr, service: &Arc<Service>,
 /// One request to its answer.
 async fn answer(
     request: Request<Incoming>,
-    peer: SocketAddr,
-    here: Here,
-    service: Arc<Service>,
+    connection: Arc<(Here, Arc<Service>)>,
 ) -> Result<Response<Download>, Infallible> {
+    let (here, service) = &*connection;
     let pulse = Arc::clone(&here.pulse);
     let has_length = pulse.begin(request.method().as_str(), b"content-length");
     let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
@@ -208,8 +209,8 @@ async fn answer(
         refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         refused
     } else {
-        request.extensions_mut().insert(ConnectInfo(peer));
-        service.site.answer(request, &here).await
+        request.extensions_mut().insert(ConnectInfo(here.peer));
+        service.site.answer(request, here).await
     };
     // hyper closes a connection whose request has more than that to come; its client is to know.
     if pulse.is_unread() && left > DRAINED {
