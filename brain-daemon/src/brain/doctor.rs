@@ -78,7 +78,12 @@ impl Brain {
                 let (answer, finding) = sync_channel(1);
                 let brain = Arc::clone(self);
                 let thread = std::thread::Builder::new().name("doctor".into());
-                let started = thread.spawn(move || _ = answer.send(look(&brain)));
+                let started = thread.spawn(move || {
+                    let found = look(&brain);
+                    // Whoever has the answer may close the brain.
+                    drop(brain);
+                    let _ = answer.send(found);
+                });
                 (name, started.map(|_| finding))
             })
             .collect();
