@@ -205,6 +205,13 @@ pub const KEYS: &[Key] = &[
         what: "whether clients may register themselves (RFC 7591); they may only ask for consent",
     },
     Key {
+        section: "http",
+        name: "client_documents",
+        kind: Kind::Word(&["fetch", "known"]),
+        default: "fetch",
+        what: "clients that name themselves by the address of a document: fetch it, or take only those known by a copy",
+    },
+    Key {
         section: "ingest",
         name: "rate",
         kind: Kind::Rate,
@@ -528,6 +535,12 @@ impl Config {
     #[must_use]
     pub fn http_dynamic_registration(&self) -> bool {
         self.text("http", "dynamic_registration") == "true"
+    }
+
+    /// Whether documents of clients are fetched, of which there is no copy.
+    #[must_use]
+    pub fn http_fetches_client_documents(&self) -> bool {
+        self.text("http", "client_documents") == "fetch"
     }
 
     /// How many calls of one client are taken in how many seconds; `None` when there is no limit.

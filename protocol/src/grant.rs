@@ -78,6 +78,16 @@ impl Scopes {
         self.iter().last().unwrap_or(Scope::Read)
     }
 
+    /// Those of them that whoever holds `granted` may have, too; `None` when there are none.
+    #[must_use]
+    pub fn within(self, granted: Self) -> Option<Self> {
+        let bits = self
+            .iter()
+            .filter(|scope| *scope <= granted.most())
+            .fold(0, |bits, scope| bits | Self::from(scope).0);
+        (bits != 0).then_some(Self(bits))
+    }
+
     /// Whether whoever holds these may also hold `asked`.
     #[must_use]
     pub fn cover(self, asked: Self) -> bool {
@@ -218,6 +228,14 @@ mod tests {
         }
         assert!(Scopes::parse("write").unwrap().cover(Scopes::READ_WRITE));
         assert!(!Scopes::parse("read").unwrap().cover(Scopes::READ_WRITE));
+        let within = |asked: &str, granted: &str| {
+            let within = Scopes::parse(asked).unwrap().within(Scopes::parse(granted).unwrap());
+            within.map(|scopes| scopes.to_string())
+        };
+        assert_eq!(within("read write", "read").as_deref(), Some("read"));
+        assert_eq!(within("read admin", "write").as_deref(), Some("read"));
+        assert_eq!(within("read write", "admin").as_deref(), Some("read write"));
+        assert_eq!(within("write", "read"), None);
     }
 
     #[test]

@@ -152,14 +152,21 @@ fn nobody_gets_more_than_was_granted() {
     let site = Site::new();
     let machine = site.register(&json!({ "name": "reader", "scope": "read" }));
     let (id, secret) = (text(&machine, "client_id"), text(&machine, "client_secret"));
-    for scope in ["write", "read write", "admin", "read admin", "owner", "READ"] {
+    let asking = |scope: &str| {
         let grant = [
             ("grant_type", "client_credentials"),
             ("client_id", &id),
             ("client_secret", &secret),
             ("scope", scope),
         ];
-        site.token(&grant).refused(400, "invalid_scope");
+        site.token(&grant)
+    };
+    for scope in ["write", "admin", "write admin", "owner", "READ"] {
+        asking(scope).refused(400, "invalid_scope");
+    }
+    // A client that asks for what a challenge names gets what it may have, and is told so.
+    for scope in ["read write", "read admin"] {
+        assert_eq!(text(&asking(scope).expect(200).json(), "scope"), "read", "{scope}");
     }
     site.token(&[("grant_type", "password"), ("client_id", &id), ("client_secret", &secret)])
         .refused(400, "unsupported_grant_type");

@@ -204,6 +204,10 @@ impl Brain {
         self.is_still_ours(old.resource.as_deref())?;
         let kept = bounded(client.scopes, old.scopes);
         let scopes = wanted_scopes(scope, kept)?;
+        // What a consent did not give, a refresh may not even ask for (RFC 6749 section 6).
+        if scope.and_then(|scope| Scopes::parse(scope).ok()).is_some_and(|asked| !kept.cover(asked)) {
+            return Err(OAuthFault::new(OAuthError::InvalidScope, "more is asked for than was granted"));
+        }
         // The grace counts from the first exchange.
         let used_at = Some(old.used_at.unwrap_or(now));
         let tokens = vec![(hash, Some(TokenRecord { used_at, ..old.clone() }))];

@@ -1,11 +1,9 @@
-//! Clients that name themselves by the address of a document about them (Client ID Metadata Documents), with copies of the
-//! documents of those that people use. The copies stand here rather than being fetched: some of the originals lie behind checks
-//! that only a browser passes, and a service that fetches addresses on a stranger's word can be sent anywhere.
+//! Copies of the documents of clients that people use (Client ID Metadata Documents). These are never fetched: some of the originals
+//! lie behind checks that only a browser passes, and they work where nothing goes out. `documents.rs` fetches the others.
 
-use brain_protocol::{GrantType, Scopes};
+use brain_protocol::GrantType;
 
-use super::clients::TOKEN_TTL;
-use crate::store::ClientRecord;
+use super::documents::Introduced;
 
 /// A copy of a document.
 struct Document {
@@ -48,22 +46,13 @@ const DOCUMENTS: &[Document] = &[
     },
 ];
 
-/// The client that this document is about; it is none of ours before the owner agrees.
-pub(super) fn client(id: &str, now: i64) -> Option<ClientRecord> {
+/// What the client with this id says of itself, if there is a copy of it.
+pub(super) fn introduced(id: &str) -> Option<Introduced> {
     let document = DOCUMENTS.iter().find(|document| document.id == id)?;
-    Some(ClientRecord {
+    Some(Introduced {
         name: document.name.into(),
-        secret: None,
-        // What it may ask for. What it gets, the owner says each time.
-        scopes: Scopes::READ_WRITE,
-        sources: Vec::new(),
-        grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
         redirect_uris: document.redirect_uris.iter().map(|&uri| uri.into()).collect(),
-        token_ttl: TOKEN_TTL,
-        registered_by: "metadata".into(),
-        created_at: now,
-        last_used_at: None,
-        revoked_at: None,
+        grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
     })
 }
 
@@ -76,13 +65,12 @@ mod tests {
     #[test]
     fn every_copy_could_be_registered() {
         for document in DOCUMENTS {
-            let client = client(document.id, 7).unwrap();
+            let client = introduced(document.id).unwrap();
             assert!(!client.redirect_uris.is_empty(), "{}", document.id);
             for uri in &client.redirect_uris {
                 assert_eq!(redirect::check(uri), Ok(()), "{uri}");
             }
-            assert!(client.secret.is_none() && client.scopes == Scopes::READ_WRITE);
         }
-        assert!(client("https://claude.ai/oauth/other", 7).is_none());
+        assert!(introduced("https://claude.ai/oauth/other").is_none());
     }
 }

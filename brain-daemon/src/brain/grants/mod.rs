@@ -5,7 +5,8 @@
 //! the types below and back. Secrets and tokens are 256 random bits, prefixed by kind, shown once and stored as SHA-256.
 //!
 //! `table.rs` has clients and tokens in memory; `bearer.rs` lets a call in; `exchange.rs` issues and revokes; `consent.rs` asks the
-//! owner, with `redirect.rs` for addresses, `known.rs` for clients with a document of their own, `codes.rs` for what was agreed to;
+//! owner, with `redirect.rs` for addresses, `known.rs` and `documents.rs` for clients with a document of their own, `codes.rs` for what was
+//! agreed to;
 //! `register.rs` is for clients that register themselves, `clients.rs`, `tokens.rs` and `admin.rs` for the owner; `expiry.rs` forgets.
 
 mod admin;
@@ -13,6 +14,7 @@ mod bearer;
 mod clients;
 mod codes;
 mod consent;
+mod documents;
 mod exchange;
 mod expiry;
 mod known;
@@ -172,7 +174,9 @@ pub struct AuthorizeRequest {
 pub struct Consent {
     /// Who asks.
     pub client_id: String,
-    /// What people call it. From outside, when the client registered itself.
+    /// The host that a client with a document of its own is known by: nobody else can have a document there.
+    pub client_host: Option<String>,
+    /// What people call it. From outside, unless the owner registered it.
     pub client_name: String,
     /// How it became a client: `admin`, `dynamic`, `metadata`.
     pub registered_by: String,

@@ -43,7 +43,7 @@ impl Brain {
     }
 
     /// Whether a token for this resource, as [`Url`] writes it, is good here.
-    pub(super) fn is_our_resource(&self, resource: &str) -> bool {
+    pub(in crate::brain) fn is_our_resource(&self, resource: &str) -> bool {
         match self.grants.resources.get() {
             Some(ours) => ours.contains(resource),
             None => self.resources().contains(resource),

@@ -11,7 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::admin::Admin;
 use super::codes::Codes;
+use super::documents::Documents;
 use crate::brain::Brain;
+use crate::net::Outgoing;
 use crate::random::Random;
 use crate::secrets::Secrets;
 use crate::store::{ClientRecord, GrantChange, Hash, Store, TokenKind, TokenRecord, Visibility};
@@ -190,7 +192,9 @@ pub(in crate::brain) struct Grants {
     /// Held by whoever changes clients or tokens, from the look at the table to the change of it.
     turn: Mutex<Turn>,
     pub(super) admin: Admin,
-    pub(super) random: Arc<dyn Random>,
+    /// What clients say of themselves at addresses of their own.
+    pub(super) documents: Documents,
+    pub(in crate::brain) random: Arc<dyn Random>,
     /// What tokens may be for, once it is known where HTTP is served.
     pub(super) resources: OnceLock<HashSet<String>>,
 }
@@ -211,11 +215,13 @@ impl Grants {
         secrets: Secrets,
         admin_file: Option<PathBuf>,
         random: Arc<dyn Random>,
+        net: Arc<dyn Outgoing>,
     ) -> Result<Self, Fault> {
         Ok(Self {
             table: RwLock::new(Table::load(store)?),
             turn: Mutex::default(),
             admin: Admin::open(secrets, admin_file, &*random),
+            documents: Documents::new(net),
             random,
             resources: OnceLock::new(),
         })

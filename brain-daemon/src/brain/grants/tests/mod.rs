@@ -4,6 +4,7 @@ mod bearer;
 mod codes;
 mod consent;
 mod credentials;
+mod documents;
 mod faults;
 mod owner;
 mod refresh;
@@ -11,8 +12,8 @@ mod register;
 mod restart;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,6 +29,7 @@ use crate::brain::{Brain, Outside};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::home::Home;
+use crate::net::{Answer, Call, Document, Outgoing, Trouble};
 use crate::random::Random;
 use crate::store::SourceRecord;
 
@@ -58,8 +60,28 @@ impl Random for Counted {
     }
 }
 
+/// A network in which documents are, and in which every fetch is counted.
+#[derive(Default)]
+struct Shelf {
+    documents: Mutex<HashMap<String, Result<Document, Trouble>>>,
+    fetched: Mutex<Vec<String>>,
+}
+
+impl Outgoing for Shelf {
+    fn document(&self, url: &str) -> Result<Document, Trouble> {
+        self.fetched.lock().unwrap().push(url.into());
+        let found = self.documents.lock().unwrap().get(url).cloned();
+        found.unwrap_or_else(|| Err(Trouble::Name("there is none".into())))
+    }
+
+    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+        panic!("nothing here calls {}", call.url)
+    }
+}
+
 struct Lab {
     dir: tempfile::TempDir,
+    shelf: Arc<Shelf>,
     hands: Hands,
     random: Arc<Counted>,
     issuer: String,
@@ -71,6 +93,7 @@ impl Lab {
     fn new() -> Self {
         let mut lab = Self {
             dir: tempfile::tempdir().unwrap(),
+            shelf: Arc::default(),
             hands: Hands(Arc::new(AtomicI64::new(1_795_257_045_123))),
             random: Arc::new(Counted(AtomicU64::new(1))),
             issuer: ISSUER.into(),
@@ -109,6 +132,7 @@ impl Lab {
         let outside = Outside {
             random: self.random.clone(),
             variables: Box::new(move |name| given.get(name).cloned()),
+            net: self.shelf.clone(),
         };
         let brain = Brain::open_with(home, config, Arc::new(self.hands.clone()), 7, outside).unwrap();
         brain.set_places(Places { local: Some("127.0.0.1:3131".parse().unwrap()), ..Places::default() });

@@ -47,6 +47,7 @@ struct ServerMetadata {
     code_challenge_methods_supported: Vec<&'static str>,
     /// RFC 9207.
     authorization_response_iss_parameter_supported: bool,
+    /// Whether documents are fetched or not: those that people use are known by copies.
     client_id_metadata_document_supported: bool,
 }
 

@@ -45,8 +45,13 @@ pub(super) struct Shown<'a> {
 /// The consent page.
 pub(super) fn consent(status: StatusCode, shown: &Shown<'_>) -> Response {
     let consent = shown.consent;
-    let name = escape(&consent.client_name);
-    let mut html = format!("<h1>May <bdi>{name}</bdi> use your brain?</h1>\n");
+    let name = format!("<bdi>{}</bdi>", escape(&consent.client_name));
+    // Anybody may call themselves anything in a document of their own; where it is, they cannot choose.
+    let who = match &consent.client_host {
+        Some(host) => format!("{name} of <strong>{}</strong>", escape(host)),
+        None => name,
+    };
+    let mut html = format!("<h1>May {who} use your brain?</h1>\n");
     if let Some(problem) = shown.problem {
         let _ = writeln!(html, r#"<p class="told" role="alert">{}</p>"#, escape(problem));
     }
@@ -59,6 +64,10 @@ pub(super) fn consent(status: StatusCode, shown: &Shown<'_>) -> Response {
         html.push_str(
             "<p class=\"told\">You are led to a program on the computer you sit at. Any program there could be the one \
              that listens. Go on only if you started this yourself, just now.</p>\n",
+        );
+    } else if consent.client_host.as_ref().is_some_and(|host| *host != consent.redirect_host) {
+        html.push_str(
+            "<p class=\"told\">You are led to another host than the one that asks. Go on only if you know both.</p>\n",
         );
     }
     html.push_str("<form method=\"post\" action=\"/authorize\" autocomplete=\"off\">\n");
@@ -129,7 +138,7 @@ fn page(status: StatusCode, title: &str, inner: &str, referrer: &'static str) ->
 fn facts(consent: &Consent) -> Vec<(&'static str, String)> {
     let known = match consent.registered_by.as_str() {
         "admin" => "registered by you",
-        "metadata" => "names itself by a document at its own address",
+        "metadata" => "known by the address of its document; the name is its own word",
         _ => "registered itself: nobody has checked its name",
     };
     let sources = if consent.sources.is_empty() {
@@ -211,6 +220,7 @@ mod tests {
     fn asked() -> Consent {
         Consent {
             client_id: "brain_cl_x".into(),
+            client_host: None,
             client_name: "<script>alert(1)</script>".into(),
             registered_by: "dynamic".into(),
             redirect_uri: "http://localhost:1234/cb".into(),
@@ -247,6 +257,34 @@ mod tests {
         let signed_in = text(&Consent { loopback: false, ..asked() }, true).await;
         assert!(!signed_in.contains("type=\"password\"") && signed_in.contains("sign_out"));
         assert!(!signed_in.contains("the computer you sit at"));
+    }
+
+    #[tokio::test]
+    async fn a_client_with_a_document_is_known_by_its_host() {
+        let claimed = Consent {
+            client_id: "https://evil.example/client.json".into(),
+            client_host: Some("evil.example".into()),
+            client_name: "Claude".into(),
+            registered_by: "metadata".into(),
+            redirect_host: "elsewhere.example".into(),
+            loopback: false,
+            ..asked()
+        };
+        let html = text(&claimed, false).await;
+        for told in [
+            "<h1>May <bdi>Claude</bdi> of <strong>evil.example</strong> use your brain?</h1>",
+            "the name is its own word",
+            "<code>https://evil.example/client.json</code>",
+            "<strong>elsewhere.example</strong>",
+            "another host than the one that asks",
+        ] {
+            assert!(html.contains(told), "{told} in {html}");
+        }
+        let own = text(&Consent { redirect_host: "evil.example".into(), ..claimed.clone() }, false).await;
+        assert!(!own.contains("another host"));
+        let program =
+            text(&Consent { redirect_host: "localhost".into(), loopback: true, ..claimed }, false).await;
+        assert!(program.contains("the computer you sit at") && !program.contains("another host"));
     }
 
     #[test]

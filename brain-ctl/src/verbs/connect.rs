@@ -1,0 +1,189 @@
+//! `brain connect`: whether an AI client would get to a tool endpoint, and where it would get stuck.
+
+use std::{fs::File, io::Read, path::PathBuf};
+
+use brain_protocol::{
+    ConnectReport, ConnectTest, Credentials, Exit, Fault, FaultCode, Reply, Request, Secret,
+};
+use clap::{Args, ValueEnum};
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, clean, pad, width},
+};
+
+/// The longest secret in a file, in bytes.
+const LONGEST: u64 = 4096;
+/// The variable that has a token.
+const TOKEN: &str = "BRAIN_TOKEN";
+
+/// Arguments of `connect`.
+#[derive(Debug, Args)]
+pub(crate) struct Connect {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION")]
+    action: Action,
+
+    /// The endpoint as you type it into a client: `https://brain.example.org/mcp`
+    #[arg(value_name = "URL")]
+    url: String,
+
+    /// Come in as this client instead of with BRAIN_TOKEN or a token made for the test
+    #[arg(long, value_name = "ID", requires = "secret_file")]
+    client_id: Option<String>,
+
+    /// The file that has the client's secret
+    #[arg(long, value_name = "FILE", requires = "client_id")]
+    secret_file: Option<PathBuf>,
+}
+
+/// What `connect` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// Walk there as an AI client would, and say which step fails
+    Test,
+}
+
+impl Verb for Connect {
+    const NAME: &'static str = "connect";
+    const GROUP: Group = Group::Access;
+    const ABOUT: &'static str = "Test the way of an AI client";
+    const EXAMPLES: &'static str = "Examples:
+  brain connect test https://brain.example.org/mcp
+  brain connect test http://127.0.0.1:3131/mcp --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let Action::Test = self.action;
+        let token = std::env::var(TOKEN).ok();
+        let request = ConnectTest { credentials: self.credentials(token.as_deref())?, url: self.url };
+        match context.call(&Request::ConnectTest(request))? {
+            Reply::ConnectTest(report) => context.show(&report),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Connect {
+    /// How the walk is to be let in: what stands on the command line comes before the environment.
+    fn credentials(&self, token: Option<&str>) -> Result<Credentials, Fault> {
+        if let (Some(id), Some(path)) = (&self.client_id, &self.secret_file) {
+            return Ok(Credentials::Client { id: id.clone(), secret: secret(path)? });
+        }
+        Ok(match token.map(str::trim).filter(|token| !token.is_empty()) {
+            Some(token) => Credentials::Token(Secret::new(token)),
+            None => Credentials::Own,
+        })
+    }
+}
+
+/// The secret in a file, without white space around it.
+fn secret(path: &PathBuf) -> Result<Secret, Fault> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    read.map_err(|e| fail::file("read", path, &e))?;
+    let secret = text.trim();
+    if secret.is_empty() || text.len() as u64 > LONGEST {
+        let what = format!("{} does not have one secret in it", path.display());
+        return Err(Fault::new(FaultCode::InvalidRequest, what)
+            .hint("`brain clients register` prints id and secret once; put the secret alone into the file"));
+    }
+    Ok(Secret::new(secret))
+}
+
+/// How long something took.
+fn span(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        _ => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+    }
+}
+
+impl Show for ConnectReport {
+    fn text(&self, t: &mut Text) {
+        let names = self.steps.iter().map(|step| width(&clean(&step.name))).max().unwrap_or(0);
+        for step in &self.steps {
+            let mark = match step.status.as_str() {
+                "passed" => t.paint.green("ok  "),
+                "warned" => t.paint.yellow("warn"),
+                _ => t.paint.red("fail"),
+            };
+            let lead = format!("{mark} {} {:>6}  ", pad(&clean(&step.name), names), span(step.took_ms));
+            t.prose(&lead, names + 14, &step.message);
+            if let Some(hint) = &step.hint {
+                t.prose("     ", 5, hint);
+            }
+        }
+        match self.steps.last().filter(|_| self.status != "passed") {
+            Some(step) => t.line(&format!("{}: a client gets stuck at {}", self.status, step.name)),
+            None => t.line(&self.status),
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.status);
+    }
+
+    fn exit(&self) -> Exit {
+        if self.status == "passed" { Exit::Done } else { Exit::Failed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brain_protocol::ConnectStep;
+
+    use super::*;
+
+    fn step(name: &str, status: &str, message: &str, hint: Option<&str>) -> ConnectStep {
+        let hint = hint.map(str::to_owned);
+        ConnectStep { name: name.into(), status: status.into(), message: message.into(), hint, took_ms: 1234 }
+    }
+
+    #[test]
+    fn the_hint_stands_under_the_step_and_all_fits_60_columns() {
+        let report = ConnectReport {
+            url: "http://brain.example.org/mcp".into(),
+            status: "failed".into(),
+            steps: vec![
+                step(
+                    "reach",
+                    "warned",
+                    "brain.example.org answers, without encryption",
+                    Some("tokens can be read on the way, and hosted clients take https only: use a tunnel"),
+                ),
+                step(
+                    "challenge",
+                    "failed",
+                    "it answers 403: forbidden_host: \u{1b}[31mthis service is not at that address",
+                    Some("tell brain its public address: http.base_url = \"http://brain.example.org\""),
+                ),
+            ],
+        };
+        let mut t = Text::plain(Some(60));
+        report.text(&mut t);
+        assert_eq!(
+            t.as_str(),
+            "warn reach      1.2 s  brain.example.org answers, without\n                       \
+             encryption\n     tokens can be read on the way, and hosted clients take\n     \
+             https only: use a tunnel\nfail challenge  1.2 s  it answers 403: forbidden_host:\n                       \
+             \u{FFFD}[31mthis service is not at that\n                       address\n     \
+             tell brain its public address: http.base_url =\n     \"http://brain.example.org\"\n\
+             failed: a client gets stuck at challenge\n"
+        );
+        assert!(t.as_str().lines().all(|line| width(line) <= 60));
+        assert_eq!(report.exit(), Exit::Failed);
+    }
+
+    #[test]
+    fn a_secret_comes_from_a_file_or_the_environment_only() {
+        let plain = Connect { action: Action::Test, url: String::new(), client_id: None, secret_file: None };
+        assert_eq!(plain.credentials(None), Ok(Credentials::Own));
+        assert_eq!(plain.credentials(Some("  ")), Ok(Credentials::Own));
+        assert_eq!(plain.credentials(Some("t\n")), Ok(Credentials::Token(Secret::new("t"))));
+        let missing = Connect { client_id: Some("id".into()), secret_file: Some("/no/such".into()), ..plain };
+        let fault = missing.credentials(Some("t")).map_err(|fault| fault.message);
+        assert!(fault.as_ref().is_err_and(|message| message.contains("/no/such")), "{fault:?}");
+    }
+}

@@ -1,0 +1,223 @@
+//! `connect test`: the way of an AI client to a tool endpoint, step by step, and which step fails.
+//!
+//! It knows as little of the endpoint as a client does: only its address and how to be let in. So it finds what a client would stumble
+//! over, above all when the endpoint is this very brain behind a tunnel. What the other side says is data: it is cut and cleaned before
+//! it gets into a report. An address that the other side names is held to the rules for strangers' addresses.
+//!
+//! `discover.rs` finds out who lets people in, `enter.rs` gets a token, `speak.rs` does what the token is for, `rpc.rs` is the protocol's
+//! messages, `answer.rs` says in words what an answer is that nobody expected.
+
+mod answer;
+mod discover;
+mod enter;
+mod rpc;
+mod speak;
+
+use brain_protocol::{ConnectReport, ConnectStep, ConnectTest, Fault, FaultCode};
+use url::{Host, Url};
+
+use super::Brain;
+use crate::clock::Clock;
+use crate::net::{Answer, Call, Outgoing, Trouble};
+
+/// What a step that went well leaves behind.
+struct Passed<T> {
+    /// For the next steps.
+    value: T,
+    /// What was seen.
+    message: String,
+    /// What some clients stumble over, and what to do about it.
+    warning: Option<String>,
+}
+
+/// What a step that failed leaves behind.
+struct Failed {
+    /// What was seen.
+    message: String,
+    /// What to do about it.
+    hint: String,
+}
+
+/// How a step ended.
+type Step<T> = Result<Passed<T>, Failed>;
+
+fn passed<T>(value: T, message: impl Into<String>) -> Step<T> {
+    Ok(Passed { value, message: message.into(), warning: None })
+}
+
+fn warned<T>(value: T, message: impl Into<String>, warning: impl Into<String>) -> Step<T> {
+    Ok(Passed { value, message: message.into(), warning: Some(warning.into()) })
+}
+
+fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> Step<T> {
+    Err(Failed { message: message.into(), hint: hint.into() })
+}
+
+/// The steps that were taken.
+struct Steps<'a> {
+    clock: &'a dyn Clock,
+    taken: Vec<ConnectStep>,
+}
+
+impl Steps<'_> {
+    /// Takes a step; nothing when it failed.
+    fn take<T>(&mut self, name: &str, step: impl FnOnce() -> Step<T>) -> Option<T> {
+        let began = self.clock.now();
+        let ended = step();
+        let took_ms = u64::try_from(self.clock.now() - began).unwrap_or(0);
+        let (value, status, message, hint) = match ended {
+            Ok(Passed { value, message, warning: None }) => (Some(value), "passed", message, None),
+            Ok(Passed { value, message, warning }) => (Some(value), "warned", message, warning),
+            Err(Failed { message, hint }) => (None, "failed", message, Some(hint)),
+        };
+        self.taken.push(ConnectStep { name: name.into(), status: status.into(), message, hint, took_ms });
+        value
+    }
+}
+
+/// The endpoint, and the way out to it.
+struct Target<'a> {
+    net: &'a dyn Outgoing,
+    url: Url,
+    /// The same, as it was typed: clients compare texts.
+    typed: String,
+    /// Our own name. Its host is the owner's word as much as the endpoint's.
+    issuer: String,
+}
+
+impl Target<'_> {
+    /// Whether the endpoint is on this machine.
+    fn is_local(&self) -> bool {
+        is_loopback(&self.url)
+    }
+
+    /// Its scheme, host and port.
+    fn origin(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+
+    /// Whether an address that was found on the way must be public: the owner has named neither its host nor this machine.
+    fn is_strange(&self, url: &Url) -> bool {
+        let issuer = Url::parse(&self.issuer).ok();
+        let named = [Some(&self.url), issuer.as_ref()];
+        let same = named.into_iter().flatten().any(|known| known.host() == url.host());
+        !(same || self.is_local() && is_loopback(url))
+    }
+
+    /// Reads what is at `url`.
+    fn get(&self, url: &Url) -> Result<Answer, Trouble> {
+        self.net.call(&Call {
+            url,
+            body: None,
+            headers: &[("accept", "application/json")],
+            authorization: None,
+            public: self.is_strange(url),
+            enough: |_| false,
+        })
+    }
+}
+
+/// Whether an address leads to this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+impl Brain {
+    /// Walks to a tool endpoint. Blocks for up to some minutes when everything on the way is slow.
+    pub(super) fn connect_test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
+        let url = endpoint(&request.url)?;
+        let target = Target { net: &*self.net, url, typed: request.url.clone(), issuer: self.issuer() };
+        let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
+        let arrived = self.walk(&target, request, &mut steps).is_some();
+        Ok(ConnectReport {
+            url: request.url.clone(),
+            status: if arrived { "passed" } else { "failed" }.into(),
+            steps: steps.taken,
+        })
+    }
+
+    fn walk(&self, target: &Target<'_>, request: &ConnectTest, steps: &mut Steps<'_>) -> Option<()> {
+        steps.take("reach", || discover::reach(target))?;
+        let metadata = steps.take("challenge", || discover::challenge(target))?;
+        let issuer = steps.take("resource", || discover::resource(target, &metadata))?;
+        let server = steps.take("server", || discover::server(target, &issuer))?;
+        let pass = steps.take("authorize", || self.enter(target, &server, &request.credentials))?;
+        let mut session = steps.take("greet", || speak::greet(target, &pass))?;
+        steps.take("tools", || speak::tools(&mut session))?;
+        steps.take("search", || speak::search(&mut session))
+    }
+}
+
+/// The endpoint that was typed.
+fn endpoint(text: &str) -> Result<Url, Fault> {
+    let refuse = |why: &str| {
+        let hint = "type it as into a client, for example https://brain.example.org/mcp or http://127.0.0.1:3131/mcp";
+        Err(Fault::new(FaultCode::InvalidRequest, format!("this is not the address of an endpoint: {why}"))
+            .hint(hint))
+    };
+    let Ok(url) = Url::parse(text) else { return refuse("it begins with neither https:// nor http://") };
+    if !matches!(url.scheme(), "http" | "https") {
+        return refuse("it begins with neither https:// nor http://");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return refuse("a name or password stands before the host");
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return refuse("something stands behind its path; a token never belongs there");
+    }
+    if text.len() > 2000 || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        return refuse("it has characters that no address has, or too many");
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::net::Client;
+
+    #[test]
+    fn an_endpoint_is_a_plain_address() {
+        for good in
+            ["https://brain.example.org/mcp", "http://127.0.0.1:3131/mcp", "https://brain.example.org"]
+        {
+            assert!(endpoint(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "brain.example.org/mcp",
+            "ftp://brain.example.org/mcp",
+            "https://me:hush@brain.example.org/mcp",
+            "https://brain.example.org/mcp?token=x",
+            "https://brain.example.org/mcp#x",
+            "https://brain.example.org/\u{1b}[2J",
+        ] {
+            let fault = endpoint(bad).unwrap_err();
+            assert!(fault.hint.is_some() && !fault.message.contains("hush"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_hosts_that_the_owner_named_may_be_inside() {
+        let net = Client::new();
+        let at = |url: &str| Target {
+            net: &net,
+            url: Url::parse(url).unwrap(),
+            typed: url.into(),
+            issuer: "https://brain.example.org".into(),
+        };
+        let strange = |from: &str, to: &str| at(from).is_strange(&Url::parse(to).unwrap());
+        assert!(!strange("https://other.example/mcp", "https://other.example/x"));
+        assert!(!strange("https://other.example/mcp", "https://brain.example.org/x"));
+        assert!(!strange("http://127.0.0.1:3131/mcp", "http://localhost:8765/x"));
+        assert!(strange("https://other.example/mcp", "http://127.0.0.1:3131/x"));
+        assert!(strange("https://other.example/mcp", "http://169.254.169.254/x"));
+        assert!(strange("http://127.0.0.1:3131/mcp", "https://third.example/x"));
+    }
+}

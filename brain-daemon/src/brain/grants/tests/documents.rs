@@ -1,0 +1,182 @@
+//! Clients with a document of their own: fetched, kept, asked for again, and never as often as somebody likes.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+
+const APP: &str = "https://app.example/client.json";
+
+/// A document at this address, as a client of good will has it.
+fn written(id: &str, uris: &[&str]) -> Document {
+    let text = json!({ "client_id": id, "client_name": "An app", "redirect_uris": uris });
+    Document { body: text.to_string().into_bytes(), fresh: None }
+}
+
+impl Lab {
+    fn put(&self, id: &str, found: Result<Document, Trouble>) {
+        self.shelf.documents.lock().unwrap().insert(id.into(), found);
+    }
+
+    fn fetches(&self) -> usize {
+        self.shelf.fetched.lock().unwrap().len()
+    }
+}
+
+fn why(lab: &Lab, request: &AuthorizeRequest) -> String {
+    match lab.brain().consent(request).unwrap_err() {
+        AuthorizeFault::Shown(fault) => {
+            assert_eq!(fault.error, OAuthError::InvalidClient);
+            fault.description
+        }
+        AuthorizeFault::SentBack(address) => panic!("sent to {address}"),
+    }
+}
+
+#[test]
+fn a_client_comes_in_by_its_document() {
+    let lab = Lab::new();
+    lab.put(APP, Ok(written(APP, &[CALLBACK, "cursor://x/cb"])));
+    let consent = lab.brain().consent(&ask(APP)).unwrap();
+    assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("An app", "metadata"));
+    assert_eq!(consent.client_host.as_deref(), Some("app.example"));
+    assert_eq!(consent.scopes, Scopes::READ_WRITE);
+    let who = Credentials { client_id: APP.into(), secret: None };
+    let issued = lab.consented(&who);
+    assert!(lab.is_let_in(&issued.access_token));
+    assert_eq!(lab.fetches(), 1, "page, decision and exchange are served by one fetch");
+    assert!(lab.refresh(&who, &issued.refresh_token, None).is_ok());
+
+    lab.revoke_client(APP);
+    assert!(!lab.is_let_in(&issued.access_token));
+    assert!(lab.is_let_in(&lab.consented(&who).access_token), "it may ask again");
+}
+
+#[test]
+fn a_client_is_what_its_document_says_today() {
+    let lab = Lab::new();
+    lab.put(APP, Ok(written(APP, &[CALLBACK])));
+    let who = Credentials { client_id: APP.into(), secret: None };
+    lab.consented(&who);
+    lab.put(APP, Ok(written(APP, &["https://app.example/new"])));
+    assert!(lab.brain().consent(&ask(APP)).is_ok(), "the former one is kept for a day");
+    lab.turn(DAY);
+    assert_eq!(told(lab.brain().consent(&ask(APP))), OAuthError::InvalidRequest, "the address was given up");
+    let moved = AuthorizeRequest { redirect_uri: Some("https://app.example/new".into()), ..ask(APP) };
+    lab.brain().approve(&moved, Scopes::READ_WRITE).unwrap();
+    // What cannot be had any more stays what the owner agreed to last.
+    lab.put(APP, Err(Trouble::Refused));
+    lab.turn(DAY);
+    assert!(lab.brain().consent(&moved).is_ok());
+    assert_eq!(told(lab.brain().consent(&ask(APP))), OAuthError::InvalidRequest);
+}
+
+#[test]
+fn a_document_is_kept_as_long_as_it_says_within_bounds() {
+    for (fresh, kept) in [
+        (None, DAY),
+        (Some(2 * 24 * 3600), DAY),
+        (Some(3600), HOUR),
+        (Some(0), 5 * MINUTE),
+        (Some(u64::MAX), DAY),
+    ] {
+        let lab = Lab::new();
+        let fresh = fresh.map(Duration::from_secs);
+        lab.put(APP, Ok(Document { fresh, ..written(APP, &[CALLBACK]) }));
+        for (turned, fetches) in [(0, 1), (kept - 1, 1), (1, 2)] {
+            lab.turn(turned);
+            lab.brain().consent(&ask(APP)).unwrap();
+            assert_eq!(lab.fetches(), fetches, "{fresh:?} {turned}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_and_remembered_for_a_minute() {
+    let lab = Lab::new();
+    let other = written("https://other.example/client.json", &[CALLBACK]);
+    for (n, (found, told)) in [
+        (Err(Trouble::NotPublic), "no public address"),
+        (Err(Trouble::Name("x".into())), "no public address"),
+        (Err(Trouble::Status(403)), "brain clients register"),
+        (Err(Trouble::Status(302)), "does not follow"),
+        (Err(Trouble::Slow(5)), "5 seconds"),
+        (Ok(other), "another client"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("https://app{n}.example/client.json");
+        lab.put(&id, found);
+        assert!(why(&lab, &ask(&id)).contains(told), "{told}");
+        lab.put(&id, Ok(written(&id, &[CALLBACK])));
+        assert!(why(&lab, &ask(&id)).contains(told), "{told}, again");
+        assert_eq!(lab.fetches(), n + 1);
+    }
+    lab.turn(MINUTE);
+    assert!(lab.brain().consent(&ask("https://app0.example/client.json")).is_ok());
+}
+
+#[test]
+fn nobody_makes_a_hammer_of_us() {
+    let lab = Lab::new();
+    let at = |host: usize, n: usize| format!("https://host{host}.example/{n}");
+    for n in 0..40 {
+        let refused = why(&lab, &ask(&at(0, n)));
+        assert_eq!(refused.contains("try again in a minute"), n >= 5, "{n}: {refused}");
+    }
+    assert_eq!(lab.fetches(), 5, "of one host");
+    for host in 1..40 {
+        why(&lab, &ask(&at(host, 0)));
+    }
+    assert_eq!(lab.fetches(), 20, "in all");
+    // Neither the copies nor what is kept needs a fetch.
+    let claude = "https://claude.ai/oauth/claude-code-client-metadata";
+    let local =
+        AuthorizeRequest { redirect_uri: Some("http://localhost:1234/callback".into()), ..ask(claude) };
+    assert!(lab.brain().consent(&local).is_ok());
+    lab.turn(MINUTE);
+    why(&lab, &ask(&at(99, 0)));
+    assert_eq!(lab.fetches(), 21);
+}
+
+#[test]
+fn nothing_is_fetched_without_need() {
+    let lab = Lab::new();
+    for id in ["https://app.example", "https://app.example/", "brain_cl_nobody", "ftp://app.example/x"] {
+        assert_eq!(told(lab.brain().consent(&ask(id))), OAuthError::InvalidClient, "{id}");
+    }
+    let plain = AuthorizeRequest { code_challenge_method: Some("plain".into()), ..ask(APP) };
+    assert_eq!(told(lab.brain().consent(&plain)), OAuthError::InvalidRequest);
+    assert_eq!(lab.fetches(), 0);
+}
+
+#[test]
+fn errors_do_not_lead_people_to_an_address_that_only_a_document_names() {
+    let lab = Lab::new();
+    lab.put(APP, Ok(written(APP, &[CALLBACK])));
+    let wrong = AuthorizeRequest { scope: Some("admin".into()), ..ask(APP) };
+    assert_eq!(told(lab.brain().consent(&wrong)), OAuthError::InvalidScope);
+    lab.consented(&Credentials { client_id: APP.into(), secret: None });
+    assert_eq!(told(lab.brain().consent(&wrong)), OAuthError::InvalidScope, "nor after it was let in once");
+}
+
+#[test]
+fn fetching_can_be_switched_off() {
+    let mut lab = Lab::new();
+    lab.put(APP, Ok(written(APP, &[CALLBACK])));
+    lab.consented(&Credentials { client_id: APP.into(), secret: None });
+    lab.variables.insert("BRAIN_HTTP_CLIENT_DOCUMENTS".into(), "known".into());
+    lab.reopen();
+    let fetches = lab.fetches();
+    let other = "https://other.example/client.json";
+    lab.put(other, Ok(written(other, &[CALLBACK])));
+    assert!(why(&lab, &ask(other)).contains("http.client_documents"));
+    assert!(lab.brain().consent(&ask(APP)).is_ok(), "who was let in stays");
+    let claude = "https://claude.ai/oauth/mcp-oauth-client-metadata";
+    let callback = "https://claude.ai/api/mcp/auth_callback";
+    let copy = AuthorizeRequest { redirect_uri: Some(callback.into()), ..ask(claude) };
+    assert_eq!(lab.brain().consent(&copy).unwrap().client_host.as_deref(), Some("claude.ai"));
+    assert_eq!(lab.fetches(), fetches);
+}

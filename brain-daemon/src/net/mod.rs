@@ -1,0 +1,126 @@
+//! Calls that go out over HTTP: to addresses that a stranger named, by narrow rules, and to addresses that the owner named.
+//!
+//! Only this room names reqwest and rustls. It knows pages, clients and protocols as little as the rooms beside it (store, search,
+//! files). Nothing is here before the first call: each call has a client of its own, which is gone with it.
+//!
+//! Everything here blocks the thread that calls, for a bounded time. It must never be called on a thread that runs async tasks:
+//! each call drives a small runtime of its own, and tokio refuses a runtime within a runtime.
+//!
+//! `address.rs` says which addresses are public, `document.rs` has the rules for strangers' addresses, `client.rs` does the call,
+//! `trouble.rs` says in words what went wrong.
+
+mod address;
+mod client;
+mod document;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+mod trouble;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use brain_protocol::Secret;
+use url::Url;
+
+pub use client::Client;
+pub use trouble::{Tls, Trouble};
+
+/// Finds the addresses of a name. May block.
+pub trait Resolver: Send + Sync {
+    /// Every address of `host`.
+    ///
+    /// # Errors
+    /// When it has none, or nobody can tell.
+    fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>>;
+}
+
+/// The system's own resolver.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+    }
+}
+
+/// Whether `url` is one that [`Outgoing::document`] would try to read at all. Pure.
+///
+/// # Errors
+/// [`Trouble::Address`].
+pub fn check_document_address(url: &str) -> Result<(), Trouble> {
+    document::check(&document::Rules::STRICT, url).map(drop)
+}
+
+/// What goes out. Every function blocks, and must not be called on a thread that runs async tasks.
+pub trait Outgoing: Send + Sync {
+    /// Reads the JSON document at an address that a stranger named: `https` at port 443 of a name whose addresses are all public,
+    /// looked up once; without redirects, cookies or a proxy; at most 64 KiB, within 5 seconds.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn document(&self, url: &str) -> Result<Document, Trouble>;
+
+    /// Sends a request to an address that the owner named, and reads the answer whatever its status: without redirects, cookies
+    /// or a proxy; at most 1 MiB, within 10 seconds, which is how long clients wait.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble>;
+}
+
+/// A document that a stranger's address had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// What came: JSON, if its label is right.
+    pub body: Vec<u8>,
+    /// How long it may be kept, if the answer says so (RFC 9111 section 5.2.2).
+    pub fresh: Option<Duration>,
+}
+
+/// A request to an address that the owner named.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    /// Where to: `http` or `https`.
+    pub url: &'a Url,
+    /// What to send; `None` for a `GET`, which has no body.
+    pub body: Option<&'a [u8]>,
+    /// Further fields of the head.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The whole value of `Authorization`.
+    pub authorization: Option<&'a Secret>,
+    /// It was not the owner who named this address, but somebody at one that the owner named: it must be public then.
+    pub public: bool,
+    /// Whether what has come is enough: a stream of events need not end.
+    pub enough: fn(&Answer) -> bool,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its fields, with names in lower case; a value that is not UTF-8 is left out.
+    pub headers: Vec<(String, String)>,
+    /// Its body, or what was enough of it.
+    pub body: Vec<u8>,
+    /// Who sent it.
+    pub from: Option<SocketAddr>,
+}
+
+impl Answer {
+    /// The first value of a field, by its name in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The kind of its body, in lower case and without parameters: `application/json`.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        let value = self.header("content-type").unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+}

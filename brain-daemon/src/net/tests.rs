@@ -1,0 +1,295 @@
+//! The guard and the bounds, with a resolver of our own and servers on this machine.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reqwest::Certificate;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+
+use super::document::Rules;
+use super::*;
+
+/// Says what it was told, and counts.
+struct Told {
+    addresses: Vec<Vec<IpAddr>>,
+    asked: AtomicUsize,
+}
+
+impl Resolver for Told {
+    fn addresses(&self, _host: &str) -> io::Result<Vec<IpAddr>> {
+        let nth = self.asked.fetch_add(1, Ordering::SeqCst);
+        let found = self.addresses.get(nth).or(self.addresses.last());
+        found.cloned().ok_or_else(|| io::Error::other("no such name"))
+    }
+}
+
+fn told(turns: &[&[&str]]) -> Arc<Told> {
+    let addresses = turns.iter().map(|texts| texts.iter().map(|t| t.parse().unwrap()).collect()).collect();
+    Arc::new(Told { addresses, asked: AtomicUsize::new(0) })
+}
+
+/// A server that gives every connection the same answer, and says how many there were, and what it was sent last.
+struct Server {
+    address: SocketAddr,
+    connections: Arc<AtomicUsize>,
+    heard: Arc<Mutex<String>>,
+}
+
+fn server(serve: impl Fn(TcpStream, &Mutex<String>) + Send + 'static) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server {
+        address: listener.local_addr().unwrap(),
+        connections: Arc::default(),
+        heard: Arc::default(),
+    };
+    let (connections, heard) = (Arc::clone(&server.connections), Arc::clone(&server.heard));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            connections.fetch_add(1, Ordering::SeqCst);
+            serve(stream, &heard);
+        }
+    });
+    server
+}
+
+/// Reads a head.
+fn head(stream: &mut impl Read) -> String {
+    let (mut text, mut byte) = (Vec::new(), [0]);
+    while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
+        text.push(byte[0]);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn answering(answer: &str) -> Server {
+    let answer = answer.to_owned();
+    server(move |mut stream, heard| {
+        *heard.lock().unwrap() = head(&mut stream);
+        let _ = stream.write_all(answer.as_bytes());
+    })
+}
+
+fn json(body: &str, more: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: {length}\r\n{more}\r\n{body}"
+    )
+}
+
+/// Everything as in force, but a server on this machine may be read.
+fn loosened() -> Client {
+    Client::with(told(&[&["127.0.0.1"]]), Vec::new(), Rules { scheme: "http", public: false })
+}
+
+fn read(server: &Server) -> Result<Document, Trouble> {
+    loosened().document(&format!("http://app.example:{}/client.json", server.address.port()))
+}
+
+#[test]
+fn a_name_that_leads_inside_is_not_followed() {
+    for addresses in [
+        &["127.0.0.1"][..],
+        &["10.1.2.3"],
+        &["169.254.169.254"],
+        &["100.64.0.1"],
+        &["192.168.1.1"],
+        &["0.0.0.0"],
+        &["224.0.0.1"],
+        &["::1"],
+        &["::"],
+        &["::ffff:127.0.0.1"],
+        &["fc00::1"],
+        &["fe80::1"],
+        &["ff02::1"],
+        // One is enough: nobody chooses for us which one is taken.
+        &["93.184.215.14", "127.0.0.1"],
+        &["10.0.0.1", "93.184.215.14"],
+        &["2606:4700::1111", "::1"],
+    ] {
+        let client = Client::with(told(&[addresses]), Vec::new(), Rules::STRICT);
+        let refused = client.document("https://app.example/client.json");
+        assert_eq!(refused, Err(Trouble::NotPublic), "{addresses:?}");
+    }
+    let nobody = Client::with(told(&[]), Vec::new(), Rules::STRICT);
+    let refused = nobody.document("https://app.example/client.json");
+    assert!(matches!(refused, Err(Trouble::Name(_))), "{refused:?}");
+}
+
+#[test]
+fn a_refused_address_is_not_even_looked_up() {
+    let resolver = told(&[&["127.0.0.1"]]);
+    let client = Client::with(resolver.clone(), Vec::new(), Rules::STRICT);
+    for url in ["https://localhost/c", "https://127.0.0.1/c", "https://[::1]/c", "http://app.example/c"] {
+        assert!(matches!(client.document(url), Err(Trouble::Address(_))), "{url}");
+    }
+    assert_eq!(resolver.asked.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_name_is_looked_up_once_and_what_it_was_then_is_called() {
+    let server = answering(&json("{}", ""));
+    // A second answer would lead elsewhere, as a name server of the stranger's own may do.
+    let resolver = told(&[&["127.0.0.1"], &["127.0.0.9"]]);
+    let client = Client::with(resolver.clone(), Vec::new(), Rules { scheme: "http", public: false });
+    let url = format!("http://rebound.example:{}/c", server.address.port());
+    assert_eq!(client.document(&url).unwrap().body, b"{}");
+    assert_eq!(resolver.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn only_a_small_json_document_comes_back() {
+    let good = answering(&json("{\"a\":1}", "Cache-Control: max-age=60\r\nSet-Cookie: a=b\r\n"));
+    let document = read(&good).unwrap();
+    assert_eq!(
+        (document.body.as_slice(), document.fresh),
+        (&b"{\"a\":1}"[..], Some(Duration::from_secs(60)))
+    );
+    let heard = good.heard.lock().unwrap().to_ascii_lowercase();
+    assert!(heard.starts_with("get /client.json http/1.1\r\n"), "{heard}");
+    assert!(
+        heard.contains("accept: application/json") && !heard.contains("cookie") && !heard.contains("referer")
+    );
+
+    let full = "x".repeat(64 * 1024);
+    assert_eq!(read(&answering(&json(&full, ""))).unwrap().body.len(), 64 * 1024);
+    let large = json(&format!("{full}x"), "");
+    assert_eq!(read(&answering(&large)), Err(Trouble::Large(64 * 1024)), "by its length");
+    let endless = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{full}{full}");
+    assert_eq!(read(&answering(&endless)), Err(Trouble::Large(64 * 1024)), "without a length");
+    let html = json("{}", "").replace("application/json", "text/html");
+    assert_eq!(read(&answering(&html)), Err(Trouble::Kind));
+    assert_eq!(
+        read(&answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
+        Err(Trouble::Status(404))
+    );
+    let broken = read(&answering("SSH-2.0-OpenSSH_9.6\r\n"));
+    assert!(matches!(broken, Err(Trouble::Broken(_))), "{broken:?}");
+}
+
+#[test]
+fn nobody_is_followed_elsewhere() {
+    let inside = answering(&json("{}", ""));
+    for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let location = format!("http://127.0.0.1:{}/c", inside.address.port());
+        let text = format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+        let refused = read(&answering(&text));
+        assert!(matches!(refused, Err(Trouble::Status(301..=308))), "{refused:?}");
+    }
+    assert_eq!(inside.connections.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_server_that_says_nothing_is_left_after_five_seconds() {
+    let keep: Mutex<Vec<TcpStream>> = Mutex::default();
+    let silent = server(move |stream, _| keep.lock().unwrap().push(stream));
+    // A trickle does not put it off.
+    let trickle = server(|mut stream, _| {
+        head(&mut stream);
+        std::thread::spawn(move || {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
+            while stream.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+    });
+    std::thread::scope(|scope| {
+        let silent = scope.spawn(|| read(&silent));
+        assert_eq!(read(&trickle), Err(Trouble::Slow(5)));
+        assert_eq!(silent.join().unwrap(), Err(Trouble::Slow(5)));
+    });
+}
+
+fn call<'a>(url: &'a Url) -> Call<'a> {
+    Call { url, body: None, headers: &[], authorization: None, public: false, enough: |_| false }
+}
+
+#[test]
+fn the_owner_may_call_this_machine_and_sees_any_status() {
+    let teapot = answering("HTTP/1.1 418 I'm a teapot\r\nX-Who: me\r\nContent-Length: 5\r\n\r\nshort");
+    let url = Url::parse(&format!("http://localhost:{}/mcp", teapot.address.port())).unwrap();
+    let secret = Secret::new("Bearer brain_pt_hidden");
+    let body = b"{}";
+    let post = Call { body: Some(body), authorization: Some(&secret), ..call(&url) };
+    let client = Client::with(told(&[&["127.0.0.1"]]), Vec::new(), Rules::STRICT);
+    let answer = client.call(&post).unwrap();
+    assert_eq!(
+        (answer.status, answer.header("x-who"), answer.body.as_slice()),
+        (418, Some("me"), &b"short"[..])
+    );
+    assert_eq!(answer.from, Some(teapot.address));
+    let heard = teapot.heard.lock().unwrap().to_ascii_lowercase();
+    assert!(
+        heard.starts_with("post /mcp") && heard.contains("authorization: bearer brain_pt_hidden"),
+        "{heard}"
+    );
+    assert!(!format!("{post:?}").contains("hidden"));
+
+    // What somebody else named there is held to the rules for strangers.
+    let elsewhere = Call { public: true, ..call(&url) };
+    assert!(matches!(client.call(&elsewhere), Err(Trouble::Address(_))));
+    let url = Url::parse("https://inside.example/token").unwrap();
+    assert_eq!(client.call(&Call { public: true, ..call(&url) }), Err(Trouble::NotPublic));
+}
+
+#[test]
+fn a_stream_is_read_until_it_is_enough() {
+    let endless = server(|mut stream, _| {
+        head(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n\n");
+        std::thread::spawn(move || stream.read(&mut [0; 64]));
+    });
+    let url = Url::parse(&format!("http://127.0.0.1:{}/", endless.address.port())).unwrap();
+    let answer = loosened().call(&Call { enough: |a| a.body.ends_with(b"\n\n"), ..call(&url) }).unwrap();
+    assert_eq!(answer.body, b"data: {}\n\n");
+}
+
+/// Speaks TLS with this certificate.
+fn tls(certificate: &'static [u8], key: &'static [u8]) -> Server {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![CertificateDer::from(certificate)], PrivatePkcs8KeyDer::from(key).into())
+        .unwrap();
+    let config = Arc::new(config);
+    server(move |stream, _| {
+        let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream = rustls::StreamOwned::new(connection, stream);
+        head(&mut stream);
+        let _ = stream.write_all(json("{}", "").as_bytes());
+        stream.conn.send_close_notify();
+        let _ = stream.flush();
+    })
+}
+
+#[test]
+fn what_is_wrong_with_tls_is_told_apart() {
+    let good = || tls(include_bytes!("testdata/good.der"), include_bytes!("testdata/good.key.der"));
+    let expired = tls(include_bytes!("testdata/expired.der"), include_bytes!("testdata/expired.key.der"));
+    let root = || vec![Certificate::from_der(include_bytes!("testdata/root.der")).unwrap()];
+    let read = |server: &Server, host: &str, roots: Vec<Certificate>| {
+        let rules = Rules { scheme: "https", public: false };
+        let client = Client::with(told(&[&["127.0.0.1"]]), roots, rules);
+        client.document(&format!("https://{host}:{}/c", server.address.port()))
+    };
+    assert_eq!(read(&good(), "app.example", root()).unwrap().body, b"{}");
+    assert_eq!(read(&good(), "other.example", root()), Err(Trouble::Tls(Tls::Name)));
+    assert_eq!(read(&expired, "app.example", root()), Err(Trouble::Tls(Tls::Expired)));
+    let other = vec![Certificate::from_der(include_bytes!("testdata/expired.der")).unwrap()];
+    assert_eq!(read(&good(), "app.example", other), Err(Trouble::Tls(Tls::Issuer)));
+    let plain = server(|mut stream, _| {
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        std::thread::spawn(move || stream.read(&mut [0; 1024]));
+    });
+    assert_eq!(read(&plain, "app.example", root()), Err(Trouble::Tls(Tls::Absent)));
+    let gone = server(|stream, _| drop(stream));
+    assert_eq!(read(&gone, "app.example", root()), Err(Trouble::Tls(Tls::Cut)));
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = Url::parse(&format!("http://127.0.0.1:{}/", nobody.port())).unwrap();
+    assert_eq!(loosened().call(&call(&url)), Err(Trouble::Refused));
+}

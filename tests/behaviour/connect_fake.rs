@@ -1,0 +1,258 @@
+//! A tool endpoint for `brain connect test` that does everything right but for what a test changes, and how a walk to it is read.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use brain_tests::TestHome;
+use serde_json::{Value, json};
+
+pub(crate) const TOKEN: &str = "brain_at_of_the_fake";
+pub(crate) const SECRET: &str = "hush hush/%";
+
+/// A request, as far as the fake cares.
+pub(crate) struct Heard {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: String,
+}
+
+/// An answer.
+#[derive(Clone)]
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: String,
+}
+
+impl Said {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
+        Self { status, headers: vec![("Content-Type", "application/json".into())], body: body.to_string() }
+    }
+
+    pub(crate) fn html(status: u16, body: &str) -> Self {
+        Self { status, headers: vec![("Content-Type", "text/html".into())], body: body.into() }
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+/// A tool endpoint that does everything right, but for what a test changes.
+pub(crate) struct Fake {
+    address: SocketAddr,
+    pub(crate) heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Fake {
+    pub(crate) fn new(change: impl Fn(&Heard, &str) -> Option<Said> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (log, change) = (Arc::clone(&heard), Arc::new(change));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (log, change) = (Arc::clone(&log), Arc::clone(&change));
+                std::thread::spawn(move || {
+                    let Some(heard) = read(&stream) else { return };
+                    log.lock().unwrap().push(format!("{} {}", heard.method, heard.path));
+                    let origin = format!("http://{address}");
+                    let said = change(&heard, &origin).unwrap_or_else(|| right(&heard, &origin));
+                    write(&stream, &said);
+                });
+            }
+        });
+        Self { address, heard }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+}
+
+pub(crate) fn read(stream: &TcpStream) -> Option<Heard> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+    let mut parts = line.split(' ').map(str::to_owned);
+    let (method, path) = (parts.next()?, parts.next()?);
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Heard { method, path, headers, body: String::from_utf8(body).ok()? })
+}
+
+pub(crate) fn write(mut stream: &TcpStream, said: &Said) {
+    let mut text =
+        format!("HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n", said.status, said.body.len());
+    for (name, value) in &said.headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    let _ = stream.write_all(format!("{text}\r\n{}", said.body).as_bytes());
+}
+
+pub(crate) fn challenge(origin: &str) -> Said {
+    let bearer = format!(
+        "Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\", scope=\"read write\""
+    );
+    Said::json(401, &json!({ "error": "invalid_token" })).with("WWW-Authenticate", &bearer)
+}
+
+pub(crate) fn resource(origin: &str) -> Value {
+    json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [origin] })
+}
+
+pub(crate) fn server(origin: &str) -> Value {
+    json!({
+        "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"), "token_endpoint": format!("{origin}/token"),
+        "code_challenge_methods_supported": ["S256"], "client_id_metadata_document_supported": true,
+        "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"], "scopes_supported": ["read", "write"],
+    })
+}
+
+/// What an endpoint answers that does everything right.
+pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
+    match (heard.method.as_str(), heard.path.as_str()) {
+        ("GET", "/mcp") => Said::json(405, &json!({ "error": "method_not_allowed" })),
+        ("GET", "/.well-known/oauth-protected-resource/mcp") => Said::json(200, &resource(origin)),
+        (
+            "GET",
+            "/.well-known/oauth-authorization-server" | "/.well-known/oauth-authorization-server/mcp",
+        ) => Said::json(200, &server(origin)),
+        ("POST", "/token") => {
+            // `id:hush hush/%`, each part encoded as in a form.
+            let known = heard
+                .headers
+                .get("authorization")
+                .is_some_and(|value| value == "Basic aWQ6aHVzaCtodXNoJTJGJTI1");
+            match known
+                && heard.body.contains("grant_type=client_credentials")
+                && heard.body.contains("&resource=http%3A%2F%2F")
+            {
+                true => Said::json(
+                    200,
+                    &json!({ "access_token": TOKEN, "token_type": "bearer", "scope": "read" }),
+                ),
+                false => {
+                    Said::json(401, &json!({ "error": "invalid_client", "error_description": "unknown" }))
+                }
+            }
+        }
+        ("POST", "/mcp")
+            if heard.headers.get("authorization").is_some_and(|v| *v == format!("Bearer {TOKEN}")) =>
+        {
+            let message: Value = serde_json::from_str(&heard.body).unwrap();
+            let name = message["params"]["name"].as_str();
+            let modern = heard.headers.contains_key("mcp-method");
+            if modern {
+                assert_eq!(
+                    message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
+                    "2026-07-28"
+                );
+                assert_eq!(heard.headers.get("mcp-method").map(String::as_str), message["method"].as_str());
+                assert_eq!(heard.headers.get("mcp-name").map(String::as_str), name);
+            }
+            let info = json!({ "name": "fake\u{1b}[31m", "version": "7" });
+            let result = match message["method"].as_str().unwrap() {
+                "server/discover" => {
+                    json!({ "supportedVersions": ["2026-07-28", "2025-11-25"], "serverInfo": info })
+                }
+                "initialize" => {
+                    json!({ "protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": {} })
+                }
+                "notifications/initialized" => {
+                    return Said { status: 202, headers: Vec::new(), body: String::new() };
+                }
+                "tools/list" if message["params"]["cursor"].is_null() => {
+                    json!({ "tools": [tool("search", "query")], "nextCursor": "more" })
+                }
+                "tools/list" => json!({ "tools": [tool("fetch", "id")] }),
+                "tools/call" => {
+                    let found =
+                        json!({ "results": [{ "id": "a", "title": "A", "url": "https://a.example/" }] });
+                    json!({ "content": [{ "type": "text", "text": found.to_string() }], "structuredContent": found })
+                }
+                other => panic!("no client asks {other}"),
+            };
+            Said::json(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+        }
+        ("POST", "/mcp") => challenge(origin),
+        _ => Said::json(404, &json!({ "error": "not_found", "message": "there is nothing here" })),
+    }
+}
+
+pub(crate) fn tool(name: &str, argument: &str) -> Value {
+    json!({ "name": name, "inputSchema": { "type": "object", "properties": { argument: { "type": "string" } } } })
+}
+
+/// A home whose daemon walks, with the fake's token.
+pub(crate) fn walker() -> TestHome {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_TOKEN".into(), TOKEN.into()));
+    home
+}
+
+/// Walks to `url`; the report.
+pub(crate) fn walk(home: &TestHome, url: &str, code: i32) -> Value {
+    let run = home.brain(["--json", "connect", "test", url]).expect(code);
+    assert!(!run.stdout.contains(TOKEN) && !run.stdout.contains("hush"), "{}", run.stdout);
+    assert!(!run.stdout.contains('\u{1b}') && !run.stdout.contains("\\u001b"), "{}", run.stdout);
+    run.json()
+}
+
+/// The names and marks of the steps.
+pub(crate) fn steps(report: &Value) -> Vec<String> {
+    let steps = report["steps"].as_array().unwrap();
+    steps
+        .iter()
+        .map(|step| format!("{} {}", step["name"].as_str().unwrap(), step["status"].as_str().unwrap()))
+        .collect()
+}
+
+/// Walks to a fake, gets stuck at `step`, and is told `message` and `hint`.
+pub(crate) fn stuck(
+    home: &TestHome,
+    step: &str,
+    message: &str,
+    hint: &str,
+    change: impl Fn(&Heard, &str) -> Option<Said> + Send + Sync + 'static,
+) {
+    let fake = Fake::new(change);
+    let report = walk(home, &fake.url(), 1);
+    stuck_at(&report, step, message, hint);
+}
+
+pub(crate) fn stuck_at(report: &Value, step: &str, message: &str, hint: &str) {
+    assert_eq!(report["status"], "failed", "{report:#}");
+    let last = report["steps"].as_array().unwrap().last().unwrap();
+    assert_eq!((last["name"].as_str(), last["status"].as_str()), (Some(step), Some("failed")), "{report:#}");
+    let holds = |field: &str, text: &str| last[field].as_str().unwrap().contains(text);
+    assert!(
+        holds("message", message) && holds("hint", hint),
+        "wanted \"{message}\" and \"{hint}\": {last:#}"
+    );
+}
+
+/// The last step that was warned about says this.
+pub(crate) fn warns(report: &Value, step: &str, hint: &str) {
+    assert_eq!(report["status"], "passed", "{report:#}");
+    let found = report["steps"].as_array().unwrap().iter().find(|one| one["name"] == step).unwrap();
+    assert_eq!(found["status"], "warned", "{report:#}");
+    assert!(found["hint"].as_str().unwrap().contains(hint), "{found:#}");
+}
+
+/// An answer to a message of JSON-RPC.
+pub(crate) fn result(message: &Value, result: &Value) -> Said {
+    Said::json(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+}
