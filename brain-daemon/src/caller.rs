@@ -34,6 +34,12 @@ impl Caller {
         self.view.clone()
     }
 
+    /// Whether every source is the caller's to see.
+    #[must_use]
+    pub fn sees_all(&self) -> bool {
+        matches!(self.view, Visibility::All)
+    }
+
     /// What the caller was granted.
     #[must_use]
     pub fn scopes(&self) -> Scopes {

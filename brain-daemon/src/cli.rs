@@ -194,8 +194,12 @@ pub fn start_log(level: &str) {
         _ => tracing::Level::INFO,
     };
     let ours = tracing_subscriber::filter::filter_fn(move |meta| {
-        // Libraries speak up only when something is wrong.
-        let least = if meta.target().starts_with("brain") { level } else { tracing::Level::WARN };
+        // Libraries speak up only when something is wrong. To rmcp every call that is refused is that, and it tells what was sent.
+        let least = match meta.target() {
+            ours if ours.starts_with("brain") => level,
+            rmcp if rmcp.starts_with("rmcp") => tracing::Level::ERROR,
+            _ => tracing::Level::WARN,
+        };
         *meta.level() <= least
     });
     use tracing_subscriber::layer::SubscriberExt as _;

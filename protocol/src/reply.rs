@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, Audit, ClientChanged, ClientRegistered, Clients, Fault, Job, JobCounts, Jobs,
-    JobsRetried, Slug, SourceId, TokenMade, TokenRevoked, Tokens,
+    AdminTokenReply, Audit, ClientChanged, ClientRegistered, Clients, ConnectReport, Fault, Job, JobCounts,
+    Jobs, JobsRetried, Slug, SourceId, TokenMade, TokenRevoked, Tokens,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -106,6 +106,10 @@ pub enum Reply {
     Job(Job),
     /// To `JobRetry`.
     JobsRetried(JobsRetried),
+    /// To `Mcp`: what follows on this connection is MCP.
+    Mcp,
+    /// To `ConnectTest`.
+    ConnectTest(ConnectReport),
 }
 
 /// How the daemon is.
@@ -187,6 +191,8 @@ pub struct Written {
     pub captured_at: Option<String>,
     /// What the user should know, for example why the file was not written.
     pub warnings: Vec<String>,
+    /// The version that the page has now, from 1.
+    pub version: u32,
 }
 
 /// A page.
@@ -255,6 +261,8 @@ pub struct PageRow {
     pub deleted_at: Option<String>,
     /// Until when it can be restored.
     pub recoverable_until: Option<String>,
+    /// Which door it came through.
+    pub source_kind: Option<String>,
 }
 
 /// A listing.
@@ -309,6 +317,14 @@ pub struct Hit {
     pub updated_at: String,
     /// The parts of the score; empty unless asked for.
     pub explain: Vec<ScorePart>,
+    /// The line of the body that the snippet begins in, from 1.
+    pub line: u32,
+    /// Which door it came through.
+    pub source_kind: Option<String>,
+    /// Where the content came from.
+    pub source_uri: Option<String>,
+    /// The page's own address in the web.
+    pub url: Option<String>,
 }
 
 /// One part of a score.
@@ -459,6 +475,8 @@ pub struct LinkRow {
     pub kind: String,
     /// `live`, `missing` (no such page yet) or `ambiguous` (several answer to the name).
     pub status: String,
+    /// Which door the page at the other end came through.
+    pub source_kind: Option<String>,
 }
 
 /// A neighbourhood.
@@ -486,6 +504,8 @@ pub struct GraphNode {
     pub page_type: String,
     /// Steps from the middle.
     pub depth: u32,
+    /// Which door it came through.
+    pub source_kind: Option<String>,
 }
 
 /// A link in a graph, between `nodes` by position.
@@ -521,6 +541,8 @@ pub struct TimelineRow {
     pub slug: Slug,
     /// That page's source.
     pub source_id: SourceId,
+    /// Which door that page came through.
+    pub source_kind: Option<String>,
 }
 
 /// What an import did.

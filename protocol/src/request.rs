@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, JobList, JobRetry,
-    JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
+    AdminToken, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, ConnectTest, JobList,
+    JobRetry, JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
 };
 
 /// One question to the daemon. A `None` source means the default one.
@@ -26,7 +26,7 @@ pub enum Request {
     /// List pages.
     List(List),
     /// Soft-delete a page.
-    Delete(PageRef),
+    Delete(Delete),
     /// Undo a soft delete.
     Restore(PageRef),
     /// The former versions of a page.
@@ -91,6 +91,10 @@ pub enum Request {
     JobShow(JobShow),
     /// Try again what failed.
     JobRetry(JobRetry),
+    /// Speak MCP on this connection from now on: JSON-RPC messages, one a line, until either side closes it.
+    Mcp,
+    /// Walk the way of an AI client to a tool endpoint, and say which step fails.
+    ConnectTest(ConnectTest),
 }
 
 impl Request {
@@ -138,6 +142,8 @@ impl Request {
             Self::JobList(_) => "jobs list",
             Self::JobShow(_) => "jobs show",
             Self::JobRetry(_) => "jobs retry",
+            Self::Mcp => "mcp",
+            Self::ConnectTest(_) => "connect test",
         }
     }
 }
@@ -179,6 +185,19 @@ pub enum Origin {
     Stdin,
     /// A file, by absolute path.
     File(String),
+    /// An AI client wrote it; where it says that it has it from.
+    Agent(Option<String>),
+}
+
+/// What a page must be for a write to go through. Checked in the transaction of the write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Expect {
+    /// There is no active page of this name.
+    Absent,
+    /// Its content has this hash (lower-case hex SHA-256).
+    Hash(String),
+    /// It is at this version.
+    Version(u32),
 }
 
 /// `brain put`.
@@ -192,6 +211,23 @@ pub struct Put {
     pub origin: Origin,
     /// Whether empty content may replace an existing page.
     pub allow_empty: bool,
+    /// What must be there; anything when absent.
+    pub expect: Option<Expect>,
+}
+
+/// `brain delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delete {
+    /// The page.
+    pub page: PageRef,
+    /// What must be there; anything when absent.
+    pub expect: Option<Expect>,
+}
+
+impl From<PageRef> for Delete {
+    fn from(page: PageRef) -> Self {
+        Self { page, expect: None }
+    }
 }
 
 /// `brain get`.
@@ -244,6 +280,8 @@ pub struct List {
     pub limit: u32,
     /// The `next` of the previous answer.
     pub after: Option<String>,
+    /// Only pages updated at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
+    pub updated_since: Option<String>,
 }
 
 /// The order of a listing.

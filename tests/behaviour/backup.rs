@@ -49,7 +49,8 @@ impl Writers {
                 _ => (format!("w{writer}/count"), format!("{}\n", n / 2)),
             };
             let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
-            let put = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false };
+            let put =
+                Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
             match client.ask(&Request::Put(put)) {
                 Ok(Reply::Written(_)) => done.store(n + 1, Ordering::SeqCst),
                 other => panic!("{other:?}"),

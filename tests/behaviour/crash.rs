@@ -411,7 +411,7 @@ impl Book {
             let page = PageRef { source: None, slug };
             match &self.entries[at].now {
                 State::Active(text) if choice >= 88 => {
-                    return (at, Request::Delete(page), State::Deleted(text.clone()));
+                    return (at, Request::Delete(page.into()), State::Deleted(text.clone()));
                 }
                 State::Active(_) | State::Deleted(_) => {
                     let text = self.text(dice);
@@ -456,7 +456,13 @@ impl Book {
 }
 
 fn put(page: PageRef, text: &Text) -> Request {
-    Request::Put(Put { page, content: text.content(), origin: Origin::Stdin, allow_empty: false })
+    Request::Put(Put {
+        page,
+        content: text.content(),
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    })
 }
 
 /// The slug that a capture gets today.

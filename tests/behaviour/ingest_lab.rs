@@ -75,7 +75,7 @@ impl Lab {
 
     pub(crate) fn put(&self, slug: &str, text: &str) {
         let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
-        let put = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false };
+        let put = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
         let Reply::Written(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
         assert_ne!(written.status, WriteStatus::Unchanged);
     }

@@ -107,7 +107,7 @@ fn what_was_deleted_or_changed_since_is_taken_in_again() {
     let first = lab.send(text("to and fro")).unwrap();
     lab.work_off();
     let slug = lab.show(&first).slug.unwrap();
-    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() })).unwrap();
+    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into())).unwrap();
     let again = lab.send(text("to and fro")).unwrap();
     assert_eq!(again.status, "queued", "the page is gone, so this is no duplicate");
     lab.work_off();
@@ -117,7 +117,7 @@ fn what_was_deleted_or_changed_since_is_taken_in_again() {
     let delivered = lab.send(keyed()).unwrap();
     lab.work_off();
     let slug = lab.show(&delivered).slug.unwrap();
-    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() })).unwrap();
+    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into())).unwrap();
     assert_eq!(lab.send(keyed()).unwrap().status, "duplicate");
 }
 
@@ -314,7 +314,8 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     let anew = lab.send(text("poison")).unwrap();
     assert_eq!(anew.status, "queued");
     // When the reason is gone, it is a page after all.
-    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&in_the_way[2]).unwrap() })).unwrap();
+    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&in_the_way[2]).unwrap() }.into()))
+        .unwrap();
     lab.clock.turn(4 * 24 * HOUR);
     lab.brain().purge_due().unwrap();
     assert_eq!((lab.retry(), lab.work_off()), (2, 3));

@@ -22,6 +22,7 @@ fn numbered(home: &TestHome, count: usize) {
             .into_bytes(),
             origin: brain_protocol::Origin::Stdin,
             allow_empty: false,
+            expect: None,
         };
         client.ask(&brain_protocol::Request::Put(put)).unwrap();
     }

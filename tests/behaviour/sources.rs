@@ -444,7 +444,13 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     for source in [SourceId::default(), work.clone()] {
         let slug = Slug::parse("a").unwrap();
         let page = PageRef { source: Some(source), slug };
-        let put = Put { page, content: b"[[nowhere]]".to_vec(), origin: Origin::Stdin, allow_empty: false };
+        let put = Put {
+            page,
+            content: b"[[nowhere]]".to_vec(),
+            origin: Origin::Stdin,
+            allow_empty: false,
+            expect: None,
+        };
         ask(&owner, Request::Put(put)).unwrap();
     }
     let guest = Caller::granted("guest", Scope::Write.into(), Visibility::Only(vec![work.clone()]));
@@ -454,10 +460,11 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };
     assert_eq!(links.links.iter().map(|l| l.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
     assert_eq!(broken(Some(SourceId::default())).unwrap_err().code, FaultCode::UnknownSource);
-    // Without a name the source that is meant is not theirs, and nothing is written elsewhere.
+    // Without a name it is the only one that they see, and nothing is written elsewhere.
     let page = PageRef { source: None, slug: Slug::parse("b").unwrap() };
-    let put = Put { page, content: b"x".to_vec(), origin: Origin::Stdin, allow_empty: false };
-    assert_eq!(ask(&guest, Request::Put(put)).unwrap_err().code, FaultCode::UnknownSource);
+    let put = Put { page, content: b"x".to_vec(), origin: Origin::Stdin, allow_empty: false, expect: None };
+    let Reply::Written(written) = ask(&guest, Request::Put(put)).unwrap() else { panic!() };
+    assert_eq!(written.source_id, work);
     for request in [
         Request::SourceDefault(SourceDefault { id: Some(work.clone()) }),
         Request::SourceRemove(SourceRemove { id: work, yes: true }),

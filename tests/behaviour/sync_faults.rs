@@ -344,7 +344,7 @@ pub(crate) fn notes_id() -> SourceId {
 
 fn put(client: &mut Client, slug: &str, text: &str) {
     let page = PageRef { source: Some(notes_id()), slug: Slug::parse(slug).unwrap() };
-    let request = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false };
+    let request = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
     match client.ask(&Request::Put(request)) {
         Ok(Reply::Written(written)) => assert!(written.written, "{written:?}"),
         other => panic!("{slug}: {other:?}"),

@@ -50,7 +50,13 @@ impl Lab {
     }
 
     fn put(&self, slug: &str, text: &str) -> Written {
-        let put = Put { page: page(slug), content: text.into(), origin: Origin::Stdin, allow_empty: false };
+        let put = Put {
+            page: page(slug),
+            content: text.into(),
+            origin: Origin::Stdin,
+            allow_empty: false,
+            expect: None,
+        };
         let Reply::Written(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
         written
     }
@@ -64,7 +70,7 @@ impl Lab {
     }
 
     fn delete(&self, slug: &str) -> String {
-        let Reply::Deleted(deleted) = self.ask(Request::Delete(page(slug))).unwrap() else { panic!() };
+        let Reply::Deleted(deleted) = self.ask(Request::Delete(page(slug).into())).unwrap() else { panic!() };
         deleted.recoverable_until
     }
 
@@ -248,7 +254,13 @@ fn the_purge_touches_no_file_of_a_source_that_was_removed_and_came_back() {
     };
     add();
     let in_work = PageRef { source: Some(id.clone()), ..page("a") };
-    let put = Put { page: in_work, content: "mine\n".into(), origin: Origin::Stdin, allow_empty: false };
+    let put = Put {
+        page: in_work,
+        content: "mine\n".into(),
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    };
     lab.ask(Request::Put(put)).unwrap();
     let text = fs::read(dir.join("a.md")).unwrap();
     lab.ask(Request::SourceRemove(SourceRemove { id: id.clone(), yes: true })).unwrap();
@@ -279,7 +291,7 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
         reply.sources[0].clone()
     };
     assert_eq!(sync().added, 3);
-    lab.ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") })).unwrap();
+    lab.ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") }.into())).unwrap();
     fs::rename(dir.join("by-hand.md"), dir.join(".trash/by-hand.md")).unwrap();
     assert_eq!(sync().removed, 1);
     lab.brain.as_ref().unwrap().flush_outbox().unwrap();
@@ -290,7 +302,13 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
     // Nor is it taken for the former version of a page that is written anew.
     fs::copy(dir.join("kept.md"), dir.join(".trash/kept.md")).unwrap();
     let kept = PageRef { source: Some(id.clone()), ..page("kept") };
-    let put = Put { page: kept, content: "other\n".into(), origin: Origin::Stdin, allow_empty: false };
+    let put = Put {
+        page: kept,
+        content: "other\n".into(),
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    };
     lab.ask(Request::Put(put)).unwrap();
     assert!(fs::read_to_string(dir.join("kept.md")).unwrap().ends_with("other\n"));
     assert_eq!(fs::read(dir.join(".trash/kept.md")).unwrap(), b"mine\n");
@@ -320,7 +338,9 @@ fn the_purge_waits_for_a_file_that_cannot_be_moved_to_the_trash() {
     assert_eq!(sync(), 210);
     fs::write(dir.join(".trash"), "not a directory").unwrap();
     for slug in &stuck {
-        let Reply::Deleted(reply) = lab.ask(Request::Delete(in_vault(slug))).unwrap() else { panic!() };
+        let Reply::Deleted(reply) = lab.ask(Request::Delete(in_vault(slug).into())).unwrap() else {
+            panic!()
+        };
         assert!(!reply.warnings.is_empty(), "its file stays");
     }
     lab.clock.turn(1);

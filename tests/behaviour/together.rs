@@ -15,7 +15,13 @@ fn page(slug: &str) -> PageRef {
 }
 
 fn put(client: &mut Client, slug: &str, text: &str) -> Written {
-    let put = Put { page: page(slug), content: text.into(), origin: Origin::Stdin, allow_empty: false };
+    let put = Put {
+        page: page(slug),
+        content: text.into(),
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    };
     let Ok(Reply::Written(written)) = client.ask(&Request::Put(put)) else { panic!("{slug} was not put") };
     written
 }
@@ -107,7 +113,7 @@ fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
                 for round in 0..12 {
                     let slug = format!("p/{}", (worker + round) % 4);
                     let answer = match (worker + round / 4) % 3 {
-                        0 => client.ask(&Request::Delete(page(&slug))),
+                        0 => client.ask(&Request::Delete(page(&slug).into())),
                         1 => client.ask(&Request::Restore(page(&slug))),
                         _ => {
                             Ok(Reply::Written(put(&mut client, &slug, &format!("walrus {worker} {round}\n"))))

@@ -79,6 +79,7 @@ fn requests() -> Vec<Request> {
             content: b"text".to_vec(),
             origin: Origin::Stdin,
             allow_empty: true,
+            expect: Some(Expect::Hash("ab".repeat(32))),
         }),
         Request::Get(Get { page: page(), version: Some(300) }),
         Request::Search(Search {
@@ -100,8 +101,9 @@ fn requests() -> Vec<Request> {
             sort: Sort::Slug,
             limit: 1000,
             after: some("c"),
+            updated_since: some("2026-01-01"),
         }),
-        Request::Delete(page()),
+        Request::Delete(Delete { page: page(), expect: Some(Expect::Version(300)) }),
         Request::Restore(page()),
         Request::History(page()),
         Request::Revert(Revert { page: page(), version: 2 }),
@@ -177,6 +179,11 @@ fn requests() -> Vec<Request> {
         Request::JobList(JobList { state: Some(JobState::Failed), limit: 50, after: Some(JobId(300)) }),
         Request::JobShow(JobShow { id: JobId(17) }),
         Request::JobRetry(JobRetry { id: None }),
+        Request::Mcp,
+        Request::ConnectTest(ConnectTest {
+            url: "https://e.org/mcp".into(),
+            credentials: Credentials::Client { id: "brain_cl_x".into(), secret: Secret::new("s") },
+        }),
     ]
 }
 
@@ -229,9 +236,23 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
     hold("sort.hex", &[("updated", Sort::Updated), ("slug", Sort::Slug)]);
     hold("job_state.hex", &JobState::ALL.map(|state| (state.as_str(), state)));
     hold("grant_type.hex", &GrantType::ALL.map(|kind| (kind.as_str(), kind)));
-    let origins =
-        [("argument", Origin::Argument), ("stdin", Origin::Stdin), ("file", Origin::File("/f".into()))];
+    let origins = [
+        ("argument", Origin::Argument),
+        ("stdin", Origin::Stdin),
+        ("file", Origin::File("/f".into())),
+        ("agent", Origin::Agent(None)),
+        ("agent_with_uri", Origin::Agent(Some("https://e.org".into()))),
+    ];
     hold("origin.hex", &origins);
+    let expects =
+        [("absent", Expect::Absent), ("hash", Expect::Hash("ab".into())), ("version", Expect::Version(300))];
+    hold("expect.hex", &expects);
+    let credentials = [
+        ("own", Credentials::Own),
+        ("token", Credentials::Token(Secret::new("s"))),
+        ("client", Credentials::Client { id: "c".into(), secret: Secret::new("s") }),
+    ];
+    hold("credentials.hex", &credentials);
 }
 
 #[test]
@@ -269,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..50) {
+    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..60) {
         let mut bytes = bytes;
         bytes.insert(0, variant);
         if let Ok(request) = decode::<Request>(&bytes) {

@@ -69,6 +69,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 source_uri: some("cli:stdin"),
                 captured_at: None,
                 warnings: vec!["w".into()],
+                version: 7,
             }),
         ),
         (
@@ -111,6 +112,10 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     matched: vec!["title".into()],
                     updated_at: at(),
                     explain: vec![ScorePart { reason: "text: q".into(), score: -0.25 }],
+                    line: 300,
+                    source_kind: some("webhook"),
+                    source_uri: some("https://e.org"),
+                    url: some("https://x"),
                 }],
                 truncated: true,
                 degraded: some("d"),
@@ -130,6 +135,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     updated_at: at(),
                     deleted_at: Some(at()),
                     recoverable_until: None,
+                    source_kind: some("sync"),
                 }],
                 truncated: true,
                 next: some("n"),
@@ -206,6 +212,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     target: "B".into(),
                     kind: "mentions".into(),
                     status: "live".into(),
+                    source_kind: some("import"),
                 }],
                 truncated: false,
             }),
@@ -219,6 +226,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     title: "t".into(),
                     page_type: "note".into(),
                     depth: 1,
+                    source_kind: None,
                 }],
                 edges: vec![GraphEdge { from: 0, to: 1, kind: "related".into() }],
                 truncated: false,
@@ -233,6 +241,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     source: some("s"),
                     slug: a,
                     source_id: d,
+                    source_kind: some("collector"),
                 }],
                 truncated: false,
             }),
@@ -401,6 +410,21 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         ("job", Reply::Job(job(JobState::Failed))),
         ("jobs_retried", Reply::JobsRetried(JobsRetried { retried: 4 })),
+        ("mcp", Reply::Mcp),
+        (
+            "connect_test",
+            Reply::ConnectTest(ConnectReport {
+                url: "https://e.org/mcp".into(),
+                status: "failed".into(),
+                steps: vec![ConnectStep {
+                    name: "challenge".into(),
+                    status: "failed".into(),
+                    message: "no WWW-Authenticate".into(),
+                    hint: some("h"),
+                    took_ms: 70_000,
+                }],
+            }),
+        ),
     ]
 }
 

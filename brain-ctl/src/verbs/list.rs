@@ -83,6 +83,7 @@ impl Verb for List {
             },
             limit: if self.all { BATCH } else { self.limit },
             after: self.after,
+            updated_since: None,
         };
         let mut all = Pages { pages: Vec::new(), truncated: false, next: None };
         loop {

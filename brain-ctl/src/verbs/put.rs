@@ -49,6 +49,7 @@ impl Verb for Put {
             content: input.content,
             origin: input.origin,
             allow_empty: self.allow_empty,
+            expect: None,
         });
         match context.call(&request)? {
             Reply::Written(written) => context.show(&written),

@@ -150,6 +150,10 @@ mod tests {
             matched: vec!["text".into()],
             updated_at: "2026-11-21T04:51:43.123Z".into(),
             explain: vec![ScorePart { reason: "text: engine".into(), score: 1.25 }],
+            line: 1,
+            source_kind: None,
+            source_uri: None,
+            url: None,
         };
         Hits { query: "engine".into(), hits: vec![hit], truncated: false, degraded: None, took_us: 1 }
     }

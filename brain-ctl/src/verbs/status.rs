@@ -179,7 +179,7 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
 fn ask_to_stop(socket: &Path) -> Result<Hello, Missed> {
     let question = encode(&Request::Stop)
         .map_err(|e| Missed::Fault(Fault::new(FaultCode::Internal, format!("cannot ask to stop: {e}"))))?;
-    let session = Session::begin(connect::open(socket)?, &question)?;
+    let mut session = Session::begin(connect::open(socket)?, &question)?;
     let hello = session.hello;
     match session.answer(DRAIN, |_| {}) {
         Ok(Reply::Stopping) => Ok(hello),

@@ -1,10 +1,11 @@
 //! `capture`: a thought becomes a page under `inbox/`, once.
 
-use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteStatus, Written};
+use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteStatus, Written};
 
 use super::intake::{
-    CAPTURE_CLI, STAMPS, Wanted, check_type, clean_tags, headings, inbox_slug, new_page, origin_label,
-    origin_uri, place, read_document, stored_document, title_of, type_of,
+    CAPTURE_CLI, Door, MCP, STAMPS, Wanted, check_origin, check_type, clean_tags, headings, inbox_slug,
+    new_page, origin_door, origin_label, origin_uri, place, read_document, stored_document, title_of,
+    type_of,
 };
 use super::{Brain, Caller};
 use crate::clock::{day, rfc3339};
@@ -26,6 +27,7 @@ struct Prepared {
     /// Whether the flags or the file name a type.
     typed: bool,
     hash: Hash,
+    door: &'static Door,
     provenance: Provenance,
     now: i64,
 }
@@ -48,6 +50,7 @@ pub(super) struct Outcome {
 impl Brain {
     pub(super) fn capture(&self, caller: &Caller, request: Capture) -> Result<Written, Fault> {
         let now = self.clock.now();
+        check_origin(&request.origin)?;
         let label = origin_label(&request.origin);
         let mut warnings = Vec::new();
         if let Some(page_type) = &request.page_type {
@@ -62,14 +65,23 @@ impl Brain {
         if document.body.trim().is_empty() {
             return Err(empty(&document));
         }
+        if matches!(request.origin, Origin::Agent(_)) {
+            // What a program sends does not say itself which way it came.
+            STAMPS
+                .iter()
+                .filter(|key| **key != "captured_at")
+                .for_each(|key| document.frontmatter.remove(key));
+        }
         let typed = request.page_type.is_some() || document.frontmatter.page_type().is_some();
         merge_flags(&mut document, &request)?;
         let reader = self.store.read(caller.view())?;
         let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
-        let provenance = CAPTURE_CLI.provenance(origin_uri(&request.origin), now);
-        let prepared = Prepared { source, slug: request.slug, known, document, typed, hash, provenance, now };
+        let door = origin_door(&request.origin, &CAPTURE_CLI);
+        let provenance = door.provenance(origin_uri(&request.origin, caller), now);
+        let prepared =
+            Prepared { source, slug: request.slug, known, document, typed, hash, door, provenance, now };
 
         // A duplicate costs no write.
         let settled = match &prepared.known {
@@ -129,6 +141,7 @@ impl Brain {
             source_uri: record.provenance.source_uri,
             captured_at,
             warnings,
+            version: record.version,
         }
     }
 }
@@ -189,8 +202,13 @@ impl Prepared {
     /// Makes a page of `document`, with the stamps of this capture where it has none.
     fn finish(&self, slug: Slug, mut document: Document) -> Result<Finished, Fault> {
         let now = rfc3339(self.now);
-        let mut stamps = vec![("captured_at", now.as_str()), ("captured_via", CAPTURE_CLI.kind)];
+        let mut stamps = vec![("captured_at", now.as_str()), ("captured_via", self.door.kind)];
         stamps.retain(|(key, _)| document.frontmatter.get(key).is_none());
+        if self.door.kind == MCP.kind {
+            // Nor does what stands there already say it of what comes in now.
+            stamps.retain(|(key, _)| *key == "captured_at");
+            stamps.extend([("captured_via", MCP.kind), ("source_kind", MCP.kind)]);
+        }
         document.frontmatter.set_all(&stamps);
         let captured_at = document.frontmatter.get("captured_at");
         let page = new_page(&slug, document, self.provenance.clone(), self.slug.is_none())?;
@@ -214,7 +232,12 @@ fn apply(draft: &mut Draft<'_>, prepared: &Prepared, likely: &Finished) -> Resul
             if !merge(prepared, &record, &mut page.frontmatter) {
                 return Ok(unchanged(slug, record, &page.frontmatter));
             }
-            prepared.finish(slug, page)?
+            let mut finished = prepared.finish(slug, page)?;
+            // The owner adds a tag to a page that came from elsewhere: it stays what it is.
+            if prepared.door.kind == CAPTURE_CLI.kind {
+                finished.page.provenance = record.provenance;
+            }
+            finished
         }
         _ if slug == likely.slug => likely.clone(),
         _ => prepared.finish(slug, prepared.document.clone())?,

@@ -250,7 +250,8 @@ fn ready(dir: &Path, path: &str, slug: &Slug, now: i64) -> Result<Ready, ImportF
         }
         let bytes = std::fs::read(&place).map_err(|e| e.to_string())?;
         let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
-        let provenance = IMPORT.provenance(format!("file://{}", place.display()), now);
+        let uri = format!("file://{}", place.display());
+        let provenance = IMPORT.provenance_of_file(&document.frontmatter, uri, now);
         let frontmatter = document.frontmatter.clone();
         let page = new_page(slug, document, provenance, false).map_err(|fault| fault.message)?;
         Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatter, page })

@@ -1,7 +1,8 @@
 //! From text to a page: what every way in shares, so that one text gives one page whichever door it takes.
 
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Slug, SourceId};
+use brain_protocol::{Expect, Fault, FaultCode, MAX_CONTENT, Origin, Slug, SourceId};
 
+use crate::caller::Caller;
 use crate::clock::rfc3339;
 use crate::page::{self, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
 use crate::store::{
@@ -9,8 +10,11 @@ use crate::store::{
 };
 
 /// Frontmatter keys that say how and when a page came in. They never make two pages differ.
-pub(super) const STAMPS: &[&str] =
+pub(crate) const STAMPS: &[&str] =
     &["captured_at", "captured_via", "ingested_at", "ingested_via", "source_kind", "source_uri"];
+
+/// The longest `source_uri` that is taken, in bytes.
+const MAX_URI: usize = 1024;
 
 /// The type of a page that names none.
 pub(super) const DEFAULT_TYPE: &str = "note";
@@ -25,6 +29,8 @@ pub(super) struct Door {
 
 pub(super) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" };
 pub(super) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
+/// What an AI client wrote.
+pub(super) const MCP: Door = Door { kind: "mcp:put_page", via: "mcp" };
 pub(super) const IMPORT: Door = Door { kind: "import", via: "import" };
 pub(super) const SYNC: Door = Door { kind: "sync", via: "sync" };
 pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
@@ -32,7 +38,24 @@ pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
 /// How many groups of eight hex digits a hash has.
 const SLUG_TRIES: usize = 8;
 
+/// Doors through which others' words come, as pages and their files name them.
+const OUTSIDE: [&str; 6] = ["webhook", "mcp:put_page", "collector", "voice", "brainstorm", "lsd"];
+
 impl Door {
+    /// Of a page that is read from a file at `uri`. A file that says that others' words are in it keeps saying so: otherwise a change
+    /// of one letter, or another brain, would make them the owner's.
+    pub(super) fn provenance_of_file(&self, frontmatter: &Frontmatter, uri: String, now: i64) -> Provenance {
+        let own = self.provenance(uri, now);
+        match frontmatter.get("source_kind").filter(|kind| OUTSIDE.contains(&kind.as_str())) {
+            Some(kind) => Provenance {
+                source_kind: Some(kind),
+                source_uri: frontmatter.get("source_uri").or(own.source_uri),
+                ..own
+            },
+            None => own,
+        }
+    }
+
     pub(super) fn provenance(&self, uri: String, now: i64) -> Provenance {
         Provenance {
             source_kind: Some(self.kind.into()),
@@ -43,13 +66,70 @@ impl Door {
     }
 }
 
-/// `source_uri` of what came over the command line.
-pub(super) fn origin_uri(origin: &Origin) -> String {
+/// `source_uri` of what `caller` sent.
+pub(super) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
     match origin {
+        Origin::Agent(Some(uri)) => uri.clone(),
+        Origin::Agent(None) => format!("mcp:{}", caller.name),
         Origin::Argument => "cli:argument".into(),
         Origin::Stdin => "cli:stdin".into(),
         Origin::File(path) => format!("file://{path}"),
     }
+}
+
+/// Refuses an origin that could not be shown on a line.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`].
+pub(super) fn check_origin(origin: &Origin) -> Result<(), Fault> {
+    let Origin::Agent(Some(uri)) = origin else { return Ok(()) };
+    if !uri.trim().is_empty() && uri.len() <= MAX_URI && !uri.contains(char::is_control) {
+        return Ok(());
+    }
+    Err(Fault::new(FaultCode::InvalidRequest, format!("source_uri is not one line of 1 to {MAX_URI} bytes"))
+        .hint("give the address where the content is from, or leave it away"))
+}
+
+/// The door that content of this origin came through, where `other` is the command line's.
+pub(super) fn origin_door(origin: &Origin, other: &'static Door) -> &'static Door {
+    match origin {
+        Origin::Agent(_) => &MCP,
+        Origin::Argument | Origin::Stdin | Origin::File(_) => other,
+    }
+}
+
+/// Refuses a write to a page that is not as it was expected to be; `page` is the active one.
+///
+/// # Errors
+/// [`FaultCode::Conflict`], with the hash and version that the page has.
+pub(super) fn check_expected(
+    expect: Option<&Expect>,
+    slug: &Slug,
+    page: Option<&PageRecord>,
+) -> Result<(), Fault> {
+    let (Some(expect), page) = (expect, page.filter(|page| page.deleted_at.is_none())) else { return Ok(()) };
+    let holds = match (expect, page) {
+        (Expect::Absent, page) => page.is_none(),
+        (Expect::Hash(hash), Some(page)) => page::hex(&page.content_hash) == *hash,
+        (Expect::Version(version), Some(page)) => page.version == *version,
+        (Expect::Hash(_) | Expect::Version(_), None) => false,
+    };
+    if holds {
+        return Ok(());
+    }
+    let message = match page {
+        Some(page) => format!(
+            "{} it is at version {}, with the content_hash {}; nothing was written",
+            match expect {
+                Expect::Absent => format!("there is a page \"{slug}\" already:"),
+                Expect::Hash(_) | Expect::Version(_) => format!("\"{slug}\" is not as expected:"),
+            },
+            page.version,
+            page::hex(&page.content_hash)
+        ),
+        None => format!("there is no page \"{slug}\"; nothing was written"),
+    };
+    Err(Fault::new(FaultCode::Conflict, message).hint("read it again, and write with what it says now"))
 }
 
 /// The input as people would call it.
@@ -58,6 +138,7 @@ pub(super) fn origin_label(origin: &Origin) -> String {
         Origin::Argument => "the argument".into(),
         Origin::Stdin => "standard input".into(),
         Origin::File(path) => path.clone(),
+        Origin::Agent(_) => "the content".into(),
     }
 }
 

@@ -128,7 +128,14 @@ fn node(
     record: PageRecord,
     depth: u32,
 ) -> GraphNode {
-    GraphNode { slug, source_id: source, title: record.title, page_type: record.page_type, depth }
+    GraphNode {
+        slug,
+        source_id: source,
+        title: record.title,
+        page_type: record.page_type,
+        depth,
+        source_kind: record.provenance.source_kind,
+    }
 }
 
 fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
@@ -137,9 +144,12 @@ fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
         Resolution::Missing => "missing",
         Resolution::Ambiguous => "ambiguous",
     };
-    let (source_id, slug, title) = match resolution {
-        Resolution::Page(page) => (Some(page.0), Some(page.1), Some(page.2.title)),
-        _ => (None, None, None),
+    let (source_id, slug, title, source_kind) = match resolution {
+        Resolution::Page(page) => {
+            let (source, slug, record) = *page;
+            (Some(source), Some(slug), Some(record.title), record.provenance.source_kind)
+        }
+        _ => (None, None, None, None),
     };
-    LinkRow { slug, source_id, title, target: link.raw, kind: link.kind, status: status.into() }
+    LinkRow { slug, source_id, title, target: link.raw, kind: link.kind, status: status.into(), source_kind }
 }

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
 
+use super::search::instant;
 use super::{Brain, Caller};
 use crate::clock::rfc3339;
 use crate::page::normal_tag;
@@ -23,6 +24,7 @@ impl Brain {
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let tag = request.tag.as_deref().map(normal_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
+        let since = instant(request.updated_since.as_deref(), false)?;
         // Pages of a source that was removed come back with their source only.
         let sources = if request.deleted { reader.sources()? } else { Vec::new() };
         let wanted = |(of, slug, record): &Found| {
@@ -31,9 +33,13 @@ impl Brain {
                 && request.prefix.as_ref().is_none_or(|p| slug.as_str().starts_with(p.as_str()))
                 && page_type.as_ref().is_none_or(|t| record.page_type == *t)
                 && tag.as_ref().is_none_or(|t| record.tags.contains(t))
+                && since.is_none_or(|since| record.updated_at >= since)
         };
-        let filtered =
-            source.is_some() || request.prefix.is_some() || request.page_type.is_some() || tag.is_some();
+        let filtered = source.is_some()
+            || request.prefix.is_some()
+            || request.page_type.is_some()
+            || tag.is_some()
+            || since.is_some();
         let mut found = if request.deleted {
             deleted(&reader, request, limit, wanted)?
         } else if request.sort == Sort::Slug {
@@ -164,5 +170,6 @@ fn row((source, slug, record): Found) -> PageRow {
         updated_at: rfc3339(record.updated_at),
         deleted_at: record.deleted_at.map(rfc3339),
         recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
+        source_kind: record.provenance.source_kind,
     }
 }

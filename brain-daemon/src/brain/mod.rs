@@ -9,6 +9,7 @@ mod backup;
 mod batch;
 mod broken_links;
 mod capture;
+mod connect;
 mod dedup;
 mod doctor;
 mod export;
@@ -44,9 +45,12 @@ use crate::caller::{Caller, Scope};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::home::Home;
+use crate::net::{self, Outgoing};
 use crate::random::{Random, SystemRandom};
 use crate::secrets::{Secrets, Variables};
 use crate::store::{Reader, SourceRecord, Store, StoreOptions, Visibility};
+
+pub(crate) use intake::STAMPS;
 
 use audit::Calls;
 use dedup::Dedup;
@@ -82,6 +86,8 @@ pub struct Outside {
     pub random: Arc<dyn Random>,
     /// The environment's variables, for secrets.
     pub variables: Variables,
+    /// What goes out over HTTP.
+    pub net: Arc<dyn Outgoing>,
 }
 
 /// One brain: the store, what is derived from it, and the operations.
@@ -106,6 +112,8 @@ pub struct Brain {
     grants: Grants,
     /// Calls that wait to be written into the audit.
     calls: Calls,
+    /// What goes out over HTTP.
+    net: Arc<dyn Outgoing>,
     /// What the watcher has removed lately: source, when, how many pages.
     removals: Mutex<Vec<(SourceId, i64, usize)>>,
 }
@@ -117,7 +125,8 @@ impl Brain {
     /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
     pub fn open(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Result<Self, Fault> {
         let variables = Box::new(|name: &str| std::env::var(name).ok());
-        Self::open_with(home, config, clock, fresh_id, Outside { random: Arc::new(SystemRandom), variables })
+        let (random, net) = (Arc::new(SystemRandom), Arc::new(net::Client::new()));
+        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net })
     }
 
     /// The same, with what else comes from outside.
@@ -145,7 +154,13 @@ impl Brain {
         let waiting = store.read(Visibility::All)?.job_counts()?.waiting;
         // The store is ours from here on, so the owner's token is made once.
         let secrets = Secrets::new(home.secrets(), outside.variables);
-        let grants = Grants::open(&store, secrets, config.http_admin_token_file(&home), outside.random)?;
+        let grants = Grants::open(
+            &store,
+            secrets,
+            config.http_admin_token_file(&home),
+            outside.random,
+            Arc::clone(&outside.net),
+        )?;
         let brain = Self {
             dedup: Dedup::new(config.dedup_entries()),
             outbox: Outbox::new(home.pages()),
@@ -158,6 +173,7 @@ impl Brain {
             places: OnceLock::new(),
             grants,
             calls: Calls::default(),
+            net: outside.net,
             removals: Mutex::default(),
             home,
             config,
@@ -248,6 +264,9 @@ impl Brain {
             Request::JobList(r) => self.job_list(&r).map(Reply::Jobs),
             Request::JobShow(r) => self.job_show(caller, &r).map(Reply::Job),
             Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobsRetried),
+            // The door does the rest.
+            Request::Mcp => Ok(Reply::Mcp),
+            Request::ConnectTest(r) => self.connect_test(&r).map(Reply::ConnectTest),
         }
     }
 
@@ -313,9 +332,14 @@ impl Brain {
     }
 }
 
-/// The source that is meant when none is named.
+/// The source that is meant when somebody who sees these names none: the preferred one, else the default one; for who sees only one,
+/// that one.
 fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
-    sources.iter().find(|(_, record)| record.preferred).map_or_else(SourceId::default, |(id, _)| id.clone())
+    let chosen = sources.iter().find(|(_, record)| record.preferred);
+    match (chosen, sources) {
+        (Some((id, _)), _) | (None, [(id, _)]) => id.clone(),
+        (None, _) => SourceId::default(),
+    }
 }
 
 /// A page as it is named in a command that somebody is to type: with its source, when the request named it.
@@ -339,6 +363,7 @@ fn needs(request: &Request) -> Scope {
         | Request::Graph(_)
         | Request::Timeline(_)
         | Request::SourceList
+        | Request::Mcp
         | Request::JobShow(_)
         | Request::BrokenLinks(_) => Scope::Read,
         Request::Tags(r) if r.add.is_empty() && r.remove.is_empty() => Scope::Read,
@@ -370,7 +395,8 @@ fn needs(request: &Request) -> Scope {
         | Request::AdminToken(_)
         | Request::AuditList(_)
         | Request::JobList(_)
-        | Request::JobRetry(_) => Scope::Admin,
+        | Request::JobRetry(_)
+        | Request::ConnectTest(_) => Scope::Admin,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading a page and its former versions, and going back to one.
 
 use brain_protocol::{
-    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, Written,
+    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteStatus, Written,
 };
 
 use super::capture::Outcome;
@@ -9,7 +9,7 @@ use super::intake::{new_page, stored_document};
 use super::{Brain, Caller, no_page, typed};
 use crate::clock::rfc3339;
 use crate::page::{self, hex};
-use crate::store::{Content, PageRecord, Reader, VersionRecord};
+use crate::store::{Applied, Content, PageRecord, Reader, VersionRecord};
 
 impl Brain {
     pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
@@ -58,6 +58,10 @@ impl Brain {
                 draft.version(record.id, number)?.ok_or_else(|| no_version(&record, &named, number))?;
             let document = stored_document(&kept.content)?;
             let captured_at = document.frontmatter.get("captured_at");
+            if kept.content == draft.content(record.id)? && kept.record.provenance == record.provenance {
+                let applied = Applied { status: WriteStatus::Unchanged, record };
+                return Ok(Outcome { slug: slug.clone(), applied, captured_at });
+            }
             let page = new_page(&slug, document, kept.record.provenance, false)?;
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(Outcome { slug: slug.clone(), applied, captured_at })

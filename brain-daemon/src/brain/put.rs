@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode, Origin, Put, SourceId, WriteStatus, Written};
+use brain_protocol::{Expect, Fault, FaultCode, Origin, Put, SourceId, WriteStatus, Written};
 
 use super::capture::Outcome;
 use super::intake::{
-    PUT_PAGE, STAMPS, new_page, origin_label, origin_uri, read_document, stamp, stored_document,
+    PUT_PAGE, STAMPS, check_expected, check_origin, new_page, origin_door, origin_label, origin_uri,
+    read_document, stamp, stored_document,
 };
 use super::{Brain, Caller};
 use crate::files::digest;
@@ -16,24 +17,33 @@ use crate::store::{Applied, Content, Hash, PageRecord, StoreError};
 impl Brain {
     pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<Written, Fault> {
         let now = self.clock.now();
+        check_origin(&request.origin)?;
         let document = read_document(&request.content, &origin_label(&request.origin))?;
         let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
         let (source, _) =
             self.source(caller, &self.store.read(caller.view())?, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
-        let provenance = PUT_PAGE.provenance(origin_uri(&request.origin), now);
+        let door = origin_door(&request.origin, &PUT_PAGE);
+        let provenance = door.provenance(origin_uri(&request.origin, caller), now);
         // Worked out here, so that the one writer has only to store it.
         let mut stamped = document.clone();
-        stamp(&mut stamped.frontmatter, &PUT_PAGE, now);
+        stamp(&mut stamped.frontmatter, door, now);
         let stamped_at = stamped.frontmatter.get("captured_at");
         let mut page = new_page(&slug, stamped, provenance, false)?;
         page.replaces = self.own_file(caller, &source, request)?;
         let place = source.clone();
-        let allow_empty = request.allow_empty;
+        let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
         let outcome = self.store.write(move |draft| {
             let existing = draft.page(&source, &slug)?;
             let exists = existing.is_some();
-            let effect = effect(existing, |id| draft.content(id), &document.frontmatter, &document.body)?;
+            let effect =
+                effect(existing.clone(), |id| draft.content(id), &document.frontmatter, &document.body)?;
+            // Who sends again what went through already has what they want, though the page is not what they expected it to
+            // be before. Only a change of a certain version has not happened when somebody else wrote the same.
+            let done = matches!(effect, Effect::Nothing(_)) && !matches!(expect, Some(Expect::Version(_)));
+            if !done {
+                check_expected(expect.as_ref(), &slug, existing.as_ref())?;
+            }
             if (empty || matches!(effect, Effect::Blanks)) && !allow_empty {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }

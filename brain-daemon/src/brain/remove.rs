@@ -1,8 +1,9 @@
 //! Soft delete, restore, and the purge after 72 hours.
 
-use brain_protocol::{Deleted, Fault, FaultCode, PageRef, Restored};
+use brain_protocol::{Delete, Deleted, Fault, FaultCode, PageRef, Restored};
 
 use super::dedup::WINDOW_MS;
+use super::intake::check_expected;
 use super::{Brain, Caller, no_page, typed};
 use crate::clock::rfc3339;
 use crate::store::RECOVERY_MS;
@@ -11,7 +12,9 @@ use crate::store::RECOVERY_MS;
 const PURGE_BATCH: usize = 200;
 
 impl Brain {
-    pub(super) fn delete(&self, caller: &Caller, request: &PageRef) -> Result<Deleted, Fault> {
+    pub(super) fn delete(&self, caller: &Caller, request: &Delete) -> Result<Deleted, Fault> {
+        let Delete { page: request, expect } = request;
+        let expect = expect.clone();
         let now = self.clock.now();
         let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
         let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
@@ -23,6 +26,7 @@ impl Brain {
                     format!("`brain restore {named}` brings it back until {}", rfc3339(at + RECOVERY_MS));
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
             }
+            check_expected(expect.as_ref(), &slug, Some(&record))?;
             draft.soft_delete(&place, &slug, record, now)
         })?;
         let report = self.agree(&source, &record);

@@ -56,7 +56,7 @@ pub fn restore(
         }
         // A file that is there has its own life: the next sync reads it. And where its author goes on working, a file that sync
         // once read may have been renamed or removed since, on purpose; an empty disk gets all of them back.
-        let theirs = page.provenance.source_kind.as_deref() == Some(SYNC.kind);
+        let theirs = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
         let mut goes_on = || {
             *in_use
                 .entry(source.to_owned())

@@ -9,7 +9,7 @@ use super::{Brain, Caller};
 use crate::clock::{parse_instant, rfc3339};
 use crate::page;
 use crate::search::Question;
-use crate::store::{PageRecord, Visibility};
+use crate::store::{Content, PageRecord, Visibility};
 
 const MAX_LIMIT: u32 = 200;
 
@@ -45,12 +45,15 @@ impl Brain {
         let mut hits = Vec::with_capacity(found.hits.len());
         for ranked in found.hits {
             let Some((source, slug, record)) = reader.by_id(ranked.id)? else { continue };
-            let body = reader.content(record.id)?.body;
+            let Content { frontmatter, body } = reader.content(record.id)?;
             let snippet = found.snippets.snippet(&body, &page::chunks(&body));
+            let url = page::own_address(&frontmatter, record.provenance.source_uri.as_deref());
             let mut hit = hit(source, slug, record, ranked.score);
             hit.snippet = snippet.text;
             hit.highlights = snippet.highlights;
             hit.chunk = snippet.chunk;
+            hit.line = snippet.line;
+            hit.url = url;
             hit.matched = ranked.matched.into_iter().map(Into::into).collect();
             hit.explain = ranked.explain;
             hits.push(hit);
@@ -81,7 +84,8 @@ impl Brain {
     }
 }
 
-fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Fault> {
+/// A moment that was typed: the beginning of a day, or its `end`.
+pub(super) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Fault> {
     text.map(|text| {
         parse_instant(text, end).ok_or_else(|| {
             Fault::new(
@@ -107,5 +111,9 @@ fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {
         matched: Vec::new(),
         updated_at: rfc3339(record.updated_at),
         explain: Vec::new(),
+        line: 0,
+        source_kind: record.provenance.source_kind,
+        source_uri: record.provenance.source_uri,
+        url: None,
     }
 }

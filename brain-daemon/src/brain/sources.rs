@@ -95,6 +95,14 @@ impl Brain {
         Ok(SourceReply { status: "removed".into(), source: row, warnings })
     }
 
+    /// The source that is meant when `caller` names none; one that they may not use, when they have to name one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn usual_source(&self, caller: &Caller) -> Result<SourceId, Fault> {
+        Ok(preferred(&self.store.read(caller.view())?.sources()?))
+    }
+
     pub(super) fn source_default(
         &self,
         caller: &Caller,

@@ -1,10 +1,10 @@
 //! Dated lines of one page or of all.
 
-use brain_protocol::{Fault, FaultCode, PageRef, Timeline, TimelineReply, TimelineRow};
+use brain_protocol::{Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow};
 
 use super::{Brain, Caller};
 use crate::clock::parse_day;
-use crate::store::TimelineRecord;
+use crate::store::{PageRecord, TimelineRecord};
 
 const MAX_LIMIT: u32 = 1000;
 /// Days sort as text; these are before and after all of them.
@@ -24,7 +24,7 @@ impl Brain {
             let mut found = reader.derived(record.id)?.timeline;
             found.retain(|entry| (since..=until).contains(&entry.date.as_str()));
             found.sort_by(|a, b| b.date.cmp(&a.date));
-            entries.extend(found.into_iter().map(|entry| row(entry, slug.clone(), source.clone())));
+            entries.extend(found.into_iter().map(|entry| row(entry, slug.clone(), source.clone(), &record)));
         } else {
             let only = match &request.source {
                 Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
@@ -40,7 +40,7 @@ impl Brain {
                     last = Some((record.id, reader.derived(record.id)?.timeline));
                 }
                 let entry = last.as_ref().and_then(|(_, lines)| lines.get(position)).cloned();
-                entries.extend(entry.map(|entry| row(entry, slug.clone(), source.clone())));
+                entries.extend(entry.map(|entry| row(entry, slug.clone(), source.clone(), record)));
                 Ok(entries.len() <= limit)
             })?;
         }
@@ -59,10 +59,7 @@ fn check_day<'a>(given: Option<&'a str>, or: &'a str) -> Result<&'a str, Fault> 
     }
 }
 
-fn row(
-    entry: TimelineRecord,
-    slug: brain_protocol::Slug,
-    source_id: brain_protocol::SourceId,
-) -> TimelineRow {
-    TimelineRow { date: entry.date, text: entry.text, source: entry.source, slug, source_id }
+fn row(entry: TimelineRecord, slug: Slug, source_id: SourceId, page: &PageRecord) -> TimelineRow {
+    let source_kind = page.provenance.source_kind.clone();
+    TimelineRow { date: entry.date, text: entry.text, source: entry.source, slug, source_id, source_kind }
 }

@@ -1,5 +1,5 @@
 //! The text of a page: what it says about itself and where it may be cut. Pure functions from text to values: frontmatter and
-//! body, content hash, title, chunks, links, timeline.
+//! body, content hash, title, chunks, sections, links, timeline.
 //!
 //! This room must not know of files, the store, the clock, the index, sources that exist, or who is asking. Whatever depends on
 //! other pages (which page a name means, whether a target exists) is the caller's. All functions are total: text from outside gives
@@ -8,24 +8,31 @@
 //! The usual order: [`decode_text`] at the door, [`Document::parse`], then [`content_hash`], [`derive_title`], [`chunks`], [`links`], [`body_tags`]
 //! and [`timeline`] on the body.
 
+mod address;
 mod chunk;
 mod cluster;
 mod content;
+mod dated;
 mod document;
+mod edit;
 mod fence;
 mod file;
 mod frontmatter;
 mod links;
 mod payload;
 mod prose;
+mod section;
 mod tags;
 mod timeline;
 mod title;
 mod yaml;
 
+pub use address::own_address;
 pub use chunk::chunks;
 pub use content::{NotText, NotTextWhat, content_digest, content_hash, decode_text, hex};
+pub use dated::{DatedError, add_dated};
 pub use document::{Document, file_text};
+pub use edit::{EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter};
 pub use file::{file_hash, file_path, is_markdown};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normal_tag};
 pub use links::{
@@ -33,6 +40,7 @@ pub use links::{
     normal_name,
 };
 pub use payload::{MediaType, Payload, PayloadError, payload};
+pub use section::{Heading, headings, section};
 pub use tags::body_tags;
 pub use timeline::{TimelineEntry, timeline};
 pub use title::{MAX_TITLE, derive_title};

@@ -28,6 +28,8 @@ pub struct Snippet {
     pub highlights: Vec<(u32, u32)>,
     /// The chunk it is from, counted from 0.
     pub chunk: u32,
+    /// The line of the body that its first match stands in, counted from 1.
+    pub line: u32,
 }
 
 /// Makes the passages for one question.
@@ -109,8 +111,12 @@ impl Snippeter {
         }
         let (index, matches) = best.map_or((0, Vec::new()), |(_, index, matches)| (index, matches));
         let range = within(body, &chunks[index]);
-        let (text, highlights) = self.passage(body, range, &matches);
-        Snippet { text, highlights, chunk: u32::try_from(index).unwrap_or(u32::MAX) }
+        let cluster = self.cluster(body, &matches);
+        let at = cluster.and_then(<[Match]>::first).map_or(range.start, |first| first.start);
+        let line = body.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+        let (text, highlights) = passage(body, range, cluster, &matches);
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Snippet { text, highlights, chunk: number(index), line: number(line) }
     }
 
     fn matches(&self, text: &str, offset: usize) -> Vec<Match> {
@@ -175,17 +181,6 @@ impl Snippeter {
         score
     }
 
-    fn passage(&self, body: &str, range: Range<usize>, matches: &[Match]) -> (String, Vec<(u32, u32)>) {
-        let Some(cluster) = self.cluster(body, matches) else {
-            return line(body, range.clone(), range.start, &[]);
-        };
-        let first = cluster[0].start;
-        let end = cluster.iter().map(|m| m.end).max().unwrap_or(first);
-        let used = body[first..end].chars().count();
-        let lead = MAX_SNIPPET_CHARS.saturating_sub(used + 2) * 2 / 5;
-        line(body, range.clone(), beginning(body, range.start, first, lead), matches)
-    }
-
     /// The best run of matches that fit in one passage.
     fn cluster<'m>(&self, body: &str, matches: &'m [Match]) -> Option<&'m [Match]> {
         let mut best: Option<(f32, &[Match])> = None;
@@ -204,6 +199,22 @@ impl Snippeter {
         }
         best.map(|(_, window)| window)
     }
+}
+
+/// The passage of `body[range]` around `cluster`; its beginning without one.
+fn passage(
+    body: &str,
+    range: Range<usize>,
+    cluster: Option<&[Match]>,
+    matches: &[Match],
+) -> (String, Vec<(u32, u32)>) {
+    let Some(first) = cluster.and_then(<[Match]>::first).map(|first| first.start) else {
+        return line(body, range.clone(), range.start, &[]);
+    };
+    let end = cluster.unwrap_or_default().iter().map(|m| m.end).max().unwrap_or(first);
+    let used = body[first..end].chars().count();
+    let lead = MAX_SNIPPET_CHARS.saturating_sub(used + 2) * 2 / 5;
+    line(body, range.clone(), beginning(body, range.start, first, lead), matches)
 }
 
 fn fits(body: &str, start: usize, end: usize) -> bool {

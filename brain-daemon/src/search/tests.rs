@@ -517,7 +517,7 @@ fn snippets_show_the_best_passage() {
     let found = index.search(&ask("acme rocket")).unwrap();
     let middle = body.find("The rockets").unwrap();
     let snippet = found.snippets.snippet(&body, &[0..middle, middle..body.len()]);
-    assert_eq!(snippet.chunk, 1);
+    assert_eq!((snippet.chunk, snippet.line), (1, 5), "the line of the first match");
     assert!(snippet.text.chars().count() <= MAX_SNIPPET_CHARS && !snippet.text.contains('\n'));
     let lit: Vec<&str> =
         snippet.highlights.iter().map(|&(a, b)| &snippet.text[a as usize..b as usize]).collect();
@@ -529,7 +529,7 @@ fn snippets_show_the_best_passage() {
     let tokyo = index.search(&ask("新宿区")).unwrap().snippets.snippet("東京都庁は新宿区にある", &[]);
     let (a, b) = tokyo.highlights[0];
     assert_eq!(&tokyo.text[a as usize..b as usize], "新宿区");
-    assert_eq!(found.snippets.snippet("", &[]), Snippet::default());
+    assert_eq!(found.snippets.snippet("", &[]), Snippet { line: 1, ..Snippet::default() });
     // Ranges that are not of this body do no harm.
     let backwards = std::ops::Range { start: 7, end: 2 };
     let _ = found.snippets.snippet("rocket é", &[3..900, backwards, 8..8]);

@@ -118,10 +118,11 @@ pub(super) fn read_file(root: &Path, file: &ToRead, now: i64) -> ReadFile {
 }
 
 fn page(file: &ToRead, place: &Path, bytes: &[u8], now: i64) -> Text {
-    let provenance = SYNC.provenance(uri(place), now);
     // The reason is told beside the path.
-    let page =
-        read_document(bytes, "it").and_then(|document| new_page(&file.slug, document, provenance, false));
+    let page = read_document(bytes, "it").and_then(|document| {
+        let provenance = SYNC.provenance_of_file(&document.frontmatter, uri(place), now);
+        new_page(&file.slug, document, provenance, false)
+    });
     match page {
         Ok(page) => Text::Page(Box::new(NewPage { file: FilePlan::Keep(file.path.clone()), ..page })),
         Err(fault) => {

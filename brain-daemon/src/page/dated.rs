@@ -1,0 +1,232 @@
+//! Putting a dated line into a page's timeline. Knows the section that holds it and the order that its author keeps; no clock.
+
+use super::edit::{EditError, insert, line_end};
+use super::fence::Fences;
+use super::section::section;
+use super::timeline::{TimelineEntry, timeline};
+
+/// The heading of the section that dated lines go to.
+const TIMELINE: &str = "Timeline";
+
+/// A dated line that cannot be put in. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DatedError {
+    /// The calendar has no such day.
+    #[error("\"{}\" is no day: write it as YYYY-MM-DD, one that the calendar has", .0.escape_debug())]
+    NoDay(String),
+    /// The text or the source is empty, has several lines, or would be read as something else.
+    #[error("{0} has to be one line of text, with its brackets closed and without a [Source: …] of its own")]
+    NoLine(&'static str),
+    /// What follows in the page is code, because a fence is open.
+    #[error("the page opens a code fence that it does not close, so a line at its end is no timeline entry")]
+    OpenFence,
+}
+
+/// Puts `entry` into the section `## Timeline` of `body`, made at the end when there is none: among the lines there by its day, in
+/// the order that they have; the newest first when they have none. None when the page has that day with that text already.
+///
+/// # Errors
+/// [`DatedError`].
+pub fn add_dated(body: &str, entry: &TimelineEntry) -> Result<Option<String>, DatedError> {
+    let line = line_of(entry)?;
+    // As it is read, spaces are one.
+    let same = |it: &TimelineEntry| {
+        it.date == entry.date && it.text.split_whitespace().eq(entry.text.split_whitespace())
+    };
+    if timeline(body).iter().any(same) {
+        return Ok(None);
+    }
+    let end = line_end(body);
+    let new = match section(body, TIMELINE) {
+        None => insert(body, body.len(), &format!("## {TIMELINE}\n\n{line}")),
+        Some(part) => match place(&body[part.clone()], &entry.date) {
+            Some(at) => {
+                let (before, after) = body.split_at(part.start + at);
+                let gap = if before.ends_with('\n') { "" } else { end };
+                Ok([before, gap, &line, end, after].concat())
+            }
+            None => {
+                let heading = body[part.clone()].find('\n').map_or(part.end, |at| part.start + at + 1);
+                insert(body, heading, &line)
+            }
+        },
+    };
+    // It has a text, so it is put in.
+    let new = new.map_err(|_: EditError| DatedError::NoLine("the text"))?;
+    if timeline(&new).iter().any(same) { Ok(Some(new)) } else { Err(DatedError::OpenFence) }
+}
+
+/// The entry as a line, which reads back as this entry.
+fn line_of(entry: &TimelineEntry) -> Result<String, DatedError> {
+    let TimelineEntry { date, text, source } = entry;
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let plain = |text: &str| !text.is_empty() && text.trim() == text && !text.contains(breaks);
+    let read = |line: &str| timeline(line).into_iter().next();
+    let day = read(&format!("- {date} | x")).filter(|it| it.date == *date && it.text == "x");
+    if day.is_none() || !plain(date) {
+        return Err(DatedError::NoDay(date.chars().take(40).collect()));
+    }
+    if !plain(text) || read(&format!("- {date} | {text}")).is_none_or(|it| it.text != *text) {
+        return Err(DatedError::NoLine("the text"));
+    }
+    let line = match source {
+        None => format!("- {date} | {text}"),
+        Some(source) => format!("- {date} | {text} [Source: {source}]"),
+    };
+    let sound = source.as_deref().is_none_or(plain) && read(&line).as_ref() == Some(entry);
+    if sound { Ok(line) } else { Err(DatedError::NoLine("the source")) }
+}
+
+/// Where in a section a line of this day belongs; none when it has no dated lines.
+fn place(part: &str, date: &str) -> Option<usize> {
+    let entries = blocks(part);
+    let (first, last) = (entries.first()?, entries.last()?);
+    let oldest_first = first.date < last.date;
+    let before = |it: &&Block| if oldest_first { it.date.as_str() > date } else { it.date.as_str() <= date };
+    Some(match entries.iter().position(|it| before(&it)) {
+        // Behind the one before it rather than before the one behind it: what stands between them stays with its follower.
+        Some(at) if oldest_first && at > 0 => entries[at - 1].end,
+        Some(at) => entries[at].start,
+        None => last.end,
+    })
+}
+
+/// A dated line with what belongs to it.
+struct Block {
+    date: String,
+    /// Where its line begins.
+    start: usize,
+    /// Where the last line ends that goes with it: what is indented below it, the rest of its paragraph, code.
+    end: usize,
+}
+
+fn blocks(part: &str) -> Vec<Block> {
+    let mut fences = Fences::default();
+    let mut found: Vec<Block> = Vec::new();
+    let (mut start, mut goes_on) = (0, false);
+    for line in part.split_inclusive('\n') {
+        let end = start + line.len();
+        let code = fences.line(line);
+        let entry = if code { None } else { timeline(line).pop() };
+        let other = line.trim().is_empty() || line.starts_with(['#', '-', '*', '+']);
+        if let Some(entry) = entry {
+            found.push(Block { date: entry.date, start, end });
+            goes_on = true;
+        } else if goes_on && (code || !other) {
+            if let Some(block) = found.last_mut() {
+                block.end = end;
+            }
+        } else {
+            goes_on = false;
+        }
+        start = end;
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry(date: &str, text: &str) -> TimelineEntry {
+        TimelineEntry { date: date.into(), text: text.into(), source: None }
+    }
+
+    fn add(body: &str, date: &str) -> String {
+        add_dated(body, &entry(date, "new")).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_section_is_made_when_it_is_missing() {
+        assert_eq!(add("", "2024-02-29"), "## Timeline\n\n- 2024-02-29 | new\n");
+        assert_eq!(add("text", "2024-02-29"), "text\n\n## Timeline\n\n- 2024-02-29 | new\n");
+        assert_eq!(
+            add("## Timeline\n\n# B\r\n", "2024-02-29"),
+            "## Timeline\n\n- 2024-02-29 | new\n\n# B\r\n"
+        );
+        assert_eq!(add("a\r\n", "2024-02-29"), "a\r\n\r\n## Timeline\r\n\r\n- 2024-02-29 | new\r\n");
+    }
+
+    #[test]
+    fn a_line_goes_where_the_order_has_it() {
+        let newest_first = "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n\n# Next\n";
+        assert_eq!(
+            add(newest_first, "2024-02-15"),
+            "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-15 | new\n- 2024-02-01 | b\n\n# Next\n"
+        );
+        assert_eq!(
+            add(newest_first, "2024-01-01"),
+            "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n- 2024-01-01 | new\n\n# Next\n"
+        );
+        let oldest_first =
+            "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-02-01 | b";
+        assert_eq!(
+            add(oldest_first, "2024-01-15"),
+            "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-01-15 | new\n- 2024-02-01 | b"
+        );
+        assert_eq!(add(oldest_first, "2024-02-01"), format!("{oldest_first}\n- 2024-02-01 | new\n"));
+        assert_eq!(
+            add(oldest_first, "2023-01-01"),
+            oldest_first.replacen("- 2024-01-01", "- 2023-01-01 | new\n- 2024-01-01", 1)
+        );
+        // One line has no order: the newest first.
+        assert_eq!(
+            add("## Timeline\n- 2024-01-01 | a\n", "2025-01-01"),
+            "## Timeline\n- 2025-01-01 | new\n- 2024-01-01 | a\n"
+        );
+    }
+
+    #[test]
+    fn the_same_day_and_text_come_once() {
+        let body = "- **2024-01-01** | new [Source: mail]\n- 2024-01-02 | two  words\n";
+        assert_eq!(add_dated(body, &entry("2024-01-02", "two words")), Ok(None));
+        assert_eq!(add_dated(body, &entry("2024-01-01", "new")), Ok(None));
+        assert!(add_dated(body, &entry("2024-01-01", "other")).unwrap().is_some());
+    }
+
+    #[test]
+    fn only_what_reads_back_is_put_in() {
+        let sourced =
+            TimelineEntry { source: Some("[mail](x), p. 3".into()), ..entry("2024-01-01", "Met Ann") };
+        let new = add_dated("", &sourced).unwrap().unwrap();
+        assert_eq!(timeline(&new), [sourced]);
+        for date in ["2024-02-30", "24-1-1", "", "2024-01-01 | x", "2024-01-01\n", "yesterday"] {
+            assert!(matches!(add_dated("", &entry(date, "a")), Err(DatedError::NoDay(_))), "{date}");
+        }
+        for text in ["", " a", "a\nb", "a\u{2028}b", "a\u{7}", "a [Source: x] b", "[source: x]"] {
+            let refused = add_dated("", &entry("2024-01-01", text));
+            assert_eq!(refused, Err(DatedError::NoLine("the text")), "{text:?}");
+        }
+        for source in ["", "]", "[", "a\nb"] {
+            let with = TimelineEntry { source: Some(source.into()), ..entry("2024-01-01", "a") };
+            assert_eq!(add_dated("", &with), Err(DatedError::NoLine("the source")), "{source:?}");
+        }
+        assert_eq!(add_dated("```\nopen", &entry("2024-01-01", "a")), Err(DatedError::OpenFence));
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_that_is_put_in_is_there_once_and_all_else_stays(
+            body in "(- 202[0-9]-0[1-3]-1[0-9] \\| [a-c]\n|## Timeline\n|# B\n|  more\n|text\n|\n|```\n|a\r\n){0,14}",
+            day in 10_u32..20,
+            text in "[a-c]",
+        ) {
+            let entry = entry(&format!("2024-02-{day}"), &text);
+            let Ok(Some(new)) = add_dated(&body, &entry) else { return Ok(()) };
+            prop_assert_eq!(add_dated(&new, &entry), Ok(None));
+            let without: Vec<TimelineEntry> = timeline(&new).into_iter().filter(|it| *it != entry).collect();
+            prop_assert_eq!(without, timeline(&body));
+            let mut rest = new.lines();
+            let all_kept = body.lines().all(|line| rest.any(|it| it == line));
+            prop_assert!(all_kept, "{:?} {:?}", body, new);
+        }
+
+        #[test]
+        fn any_entry_is_put_in_or_refused(body in "\\PC{0,20}", date in "\\PC{0,12}", text in "\\PC{0,20}") {
+            let _ = add_dated(&body, &TimelineEntry { source: Some(text.clone()), ..entry(&date, &text) });
+            let _ = add_dated(&body, &entry("2024-01-01", &text));
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Changes of a page's text: what is asked for changes, every other byte stays. Knows nothing of who edits, of versions, or of which
+//! keys of the frontmatter are the daemon's.
+
+use super::frontmatter::Frontmatter;
+use super::section::{Heading, headings, section};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// How many lines or headings an error names.
+const NAMED: usize = 20;
+/// How much of a line an error or an excerpt shows, in characters.
+const LINE: usize = 160;
+/// From which likeness on a line is worth naming, 0 to 1.
+const ALIKE: f64 = 0.5;
+/// Lines of context around a change in an excerpt.
+const AROUND: usize = 2;
+
+/// An edit that cannot be done. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// There is no text to put in.
+    #[error("the text is empty")]
+    Empty,
+    /// The text that is to be replaced is not there.
+    #[error("the text to replace is not there{}", nearest(.0.as_ref()))]
+    Missing(Option<(usize, String)>),
+    /// It is there more than once.
+    #[error("the text to replace is there {count} times, {}", at_lines(.lines, *.count))]
+    Several {
+        /// How often.
+        count: usize,
+        /// The lines of the body where it begins, from 1; the first few.
+        lines: Vec<usize>,
+    },
+    /// No heading says that.
+    #[error("there is no heading \"{}\"; {}", .wanted.escape_debug(), those(.there))]
+    NoSection {
+        /// What was asked for.
+        wanted: String,
+        /// The headings there are, with their marks; the first few.
+        there: Vec<String>,
+    },
+    /// What stands at the key is more than a text or a list of texts: setting it would lose the rest.
+    #[error("\"{0}\" holds more than a text or a list of texts")]
+    NotPlain(String),
+    /// No key looks like this.
+    #[error("\"{}\" is not a key of frontmatter: letters, digits, - and _ make one", .0.escape_debug())]
+    BadKey(String),
+}
+
+fn nearest(line: Option<&(usize, String)>) -> String {
+    line.map_or_else(String::new, |(n, text)| format!("; the nearest is line {n}: {text:?}"))
+}
+
+fn at_lines(lines: &[usize], count: usize) -> String {
+    let named: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let more = if count > lines.len() { " and more" } else { "" };
+    format!("at lines {}{more}", named.join(", "))
+}
+
+fn those(there: &[String]) -> String {
+    if there.is_empty() { "the page has none".into() } else { format!("there are: {}", there.join(" · ")) }
+}
+
+/// Puts `text` below the part of `body` that `heading` begins (before its first sub-heading), or at the end. It gets a paragraph of its own;
+/// an item of a list goes on with the list that is there.
+///
+/// # Errors
+/// [`EditError::Empty`], [`EditError::NoSection`].
+pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
+    let end = match heading {
+        None => body.len(),
+        Some(heading) => {
+            let own = own_text(body, heading)?;
+            own.start + filled(&body[own])
+        }
+    };
+    insert(body, end, text)
+}
+
+/// Puts `text` at the top of the part of `body` that `heading` begins, or of the page: below the heading of the first level that it begins
+/// with, if it does. Otherwise like [`append`].
+///
+/// # Errors
+/// [`EditError::Empty`], [`EditError::NoSection`].
+pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
+    let start = match heading {
+        Some(heading) => own_text(body, heading)?.start,
+        None => headings(body)
+            .into_iter()
+            .next()
+            .filter(|first| first.level == 1 && body[..first.range.start].trim().is_empty())
+            .map_or(0, |first| first.range.end),
+    };
+    insert(body, start, text)
+}
+
+/// Replaces `find` by `text` in `body`, or in its part below `heading`. `find` must be there exactly once, to the character; only LF may stand
+/// for the CRLF of the body. An empty `text` takes it away.
+///
+/// # Errors
+/// [`EditError::Missing`], [`EditError::Several`], [`EditError::Empty`] when `find` is, [`EditError::NoSection`].
+pub fn replace_text(body: &str, heading: Option<&str>, find: &str, text: &str) -> Result<String, EditError> {
+    if find.is_empty() {
+        return Err(EditError::Empty);
+    }
+    let part = match heading {
+        Some(heading) => part_of(body, heading)?,
+        None => 0..body.len(),
+    };
+    let line_of = |at: usize| body[..at].matches('\n').count() + 1;
+    let inside = &body[part.clone()];
+    let adapted = with_ends(find, line_end(body));
+    let find = if inside.contains(find) { find } else { adapted.as_str() };
+    let mut found = inside.match_indices(find).map(|(at, _)| part.start + at);
+    let Some(at) = found.next() else {
+        let near = most_alike(inside, find).map(|(n, line)| (n + line_of(part.start) - 1, line));
+        return Err(EditError::Missing(near));
+    };
+    // One that overlaps is another one, too.
+    let behind = at + find.chars().next().map_or(1, char::len_utf8);
+    let mut others: Vec<usize> = found.collect();
+    if others.is_empty() {
+        others.extend(body[behind..part.end].find(find).map(|next| behind + next));
+    }
+    if !others.is_empty() {
+        let count = others.len() + 1;
+        let lines = std::iter::once(at).chain(others).take(NAMED).map(line_of).collect();
+        return Err(EditError::Several { count, lines });
+    }
+    let text = with_ends(text, line_end(body));
+    Ok([&body[..at], &text, &body[at + find.len()..]].concat())
+}
+
+/// Replaces what stands below `heading`, its sub-headings included; the heading stays, unless `text` begins with one of the same or a higher
+/// level. Blank lines around stay. An empty `text` leaves the heading alone.
+///
+/// # Errors
+/// [`EditError::NoSection`].
+pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, EditError> {
+    let part = part_of(body, heading)?;
+    let own = heading_of(body, &part);
+    let text = text.trim_matches(['\r', '\n']);
+    let renamed =
+        headings(text).first().is_some_and(|first| first.range.start == 0 && first.level <= own.level);
+    let start = if renamed { part.start } else { own.range.end };
+    let old = &body[start..part.end];
+    let blank_before = if renamed { 0 } else { old.len() - from_text(old).len() };
+    let behind = start + filled(old).max(blank_before);
+    if text.trim().is_empty() {
+        return Ok([&body[..start], &body[behind..]].concat());
+    }
+    let cut = [&body[..start + blank_before], &body[behind..]].concat();
+    insert(&cut, start + blank_before, text)
+}
+
+/// Sets `key` to `value`: a YAML list of texts (`[a, b]`) as a list, all else as a text. An empty one removes the key.
+///
+/// # Errors
+/// [`EditError::BadKey`], [`EditError::NotPlain`].
+pub fn set_frontmatter(frontmatter: &mut Frontmatter, key: &str, value: &str) -> Result<(), EditError> {
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if key.is_empty() || key.len() > 64 || !key.chars().all(word) {
+        return Err(EditError::BadKey(key.chars().take(LINE).collect()));
+    }
+    if !frontmatter.is_plain(key) {
+        return Err(EditError::NotPlain(key.to_owned()));
+    }
+    let value = value.trim();
+    let list = (value.starts_with('[') && !value.contains('\n'))
+        .then(|| Frontmatter::parse(&format!("it: {value}")).ok())
+        .flatten()
+        .filter(|read| read.get("it").is_none() && read.is_plain("it") && read.keys().count() == 1)
+        .map(|read| read.list("it"));
+    match list {
+        Some(list) => frontmatter.set_list(key, &list),
+        None if value.is_empty() => frontmatter.remove(key),
+        None => frontmatter.set(key, value),
+    }
+    Ok(())
+}
+
+/// What of `new` is not as in `old`, in whole lines with some around them, in at most `most` characters. Empty when nothing is.
+#[must_use]
+pub fn excerpt(old: &str, new: &str, most: usize) -> String {
+    if old == new {
+        return String::new();
+    }
+    let (before, after): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let same = |(a, b): &(&&str, &&str)| a == b;
+    let head = before.iter().zip(&after).take_while(same).count();
+    let room = before.len().min(after.len()) - head;
+    let tail = before.iter().rev().zip(after.iter().rev()).take(room).take_while(same).count();
+    let shown = head.saturating_sub(AROUND)..(after.len() - tail + AROUND).min(after.len());
+    let mut out = String::new();
+    for line in &after[shown] {
+        if out.chars().count() + line.chars().count() > most {
+            out.extend(line.chars().take(most.saturating_sub(out.chars().count())));
+            out.push('…');
+            return out;
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+/// Puts `text` at the byte `at` of `body`, which begins a line or is its end, with the line ends and blank lines it needs.
+pub(super) fn insert(body: &str, at: usize, text: &str) -> Result<String, EditError> {
+    let end = line_end(body);
+    let text = with_ends(text.trim_matches(['\r', '\n']), end);
+    if text.trim().is_empty() {
+        return Err(EditError::Empty);
+    }
+    let (before, after) = body.split_at(at);
+    let mut out = String::with_capacity(body.len() + text.len() + 8);
+    out.push_str(before);
+    let last = before.lines().next_back().unwrap_or_default();
+    if !before.is_empty() && !before.ends_with('\n') {
+        out.push_str(end);
+    }
+    if !last.trim().is_empty() && !go_together(last, text.lines().next().unwrap_or_default()) {
+        out.push_str(end);
+    }
+    out.push_str(&text);
+    out.push_str(end);
+    let next = after.lines().next().unwrap_or_default();
+    if !next.trim().is_empty() && !go_together(text.lines().next_back().unwrap_or_default(), next) {
+        out.push_str(end);
+    }
+    out.push_str(after);
+    Ok(out)
+}
+
+/// Whether two lines may stand together without becoming one paragraph: items of a list, rows of a table, a quote.
+fn go_together(one: &str, next: &str) -> bool {
+    let kind = |line: &str| {
+        let line = line.trim_start();
+        let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        match line.chars().next()? {
+            '-' | '*' | '+' if line[1..].starts_with([' ', '\t']) => Some('-'),
+            '0'..='9' if number.starts_with(". ") || number.starts_with(") ") => Some('1'),
+            mark @ ('|' | '>') => Some(mark),
+            _ => None,
+        }
+    };
+    kind(one).is_some() && kind(one) == kind(next)
+}
+
+/// The line end that a text uses.
+pub(super) fn line_end(body: &str) -> &'static str {
+    match body.find('\n') {
+        Some(at) if body[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+fn with_ends(text: &str, end: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    if end == "\n" { text } else { text.replace('\n', end) }
+}
+
+fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
+    section(body, heading).ok_or_else(|| EditError::NoSection {
+        wanted: heading.chars().take(LINE).collect(),
+        there: headings(body)
+            .into_iter()
+            .take(NAMED)
+            .map(|it| {
+                format!("{} {}", "#".repeat(it.level.into()), it.text.chars().take(LINE).collect::<String>())
+            })
+            .collect(),
+    })
+}
+
+/// The heading that a section begins with.
+fn heading_of(body: &str, part: &Range<usize>) -> Heading {
+    let none = Heading { level: 6, text: String::new(), range: part.start..part.start };
+    headings(&body[part.clone()]).into_iter().next().map_or(none, |first| Heading {
+        range: part.start + first.range.start..part.start + first.range.end,
+        ..first
+    })
+}
+
+/// What stands below a heading, before the next heading of any level.
+fn own_text(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
+    let part = part_of(body, heading)?;
+    let all = headings(&body[part.clone()]);
+    let start = all.first().map_or(part.start, |first| part.start + first.range.end);
+    Ok(start..all.get(1).map_or(part.end, |next| part.start + next.range.start))
+}
+
+/// Up to where a text has something: the end of its last line that is not blank.
+fn filled(text: &str) -> usize {
+    let end = text.trim_end().len();
+    if end == 0 {
+        return 0;
+    }
+    text[end..].find('\n').map_or(text.len(), |at| end + at + 1)
+}
+
+/// A text without the blank lines that it begins with.
+fn from_text(text: &str) -> &str {
+    let start = text.len() - text.trim_start().len();
+    &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..]
+}
+
+/// The line of `body` that is most like the first line of `find`: its number from 1, and what it says.
+fn most_alike(body: &str, find: &str) -> Option<(usize, String)> {
+    let wanted = find.lines().find(|line| !line.trim().is_empty())?;
+    let wanted = pairs(wanted);
+    let mut best = (ALIKE, None);
+    for (n, line) in body.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let alike = likeness(&wanted, &pairs(line));
+        if alike > best.0 {
+            best = (alike, Some((n + 1, line)));
+        }
+    }
+    best.1.map(|(n, line)| (n, line.chars().take(LINE).collect()))
+}
+
+/// How often each pair of neighbouring characters is in the head of a line, in lower case and without white space.
+fn pairs(line: &str) -> HashMap<(char, char), usize> {
+    let chars: Vec<char> =
+        line.chars().take(LINE).filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let mut pairs = HashMap::new();
+    for pair in chars.windows(2) {
+        *pairs.entry((pair[0], pair[1])).or_default() += 1;
+    }
+    pairs
+}
+
+/// Dice's coefficient of two lines.
+fn likeness(a: &HashMap<(char, char), usize>, b: &HashMap<(char, char), usize>) -> f64 {
+    let all: usize = a.values().chain(b.values()).sum();
+    let common: usize = a.iter().map(|(pair, n)| b.get(pair).map_or(0, |m| *n.min(m))).sum();
+    if all == 0 { 0.0 } else { 2.0 * common as f64 / all as f64 }
+}
+
+#[cfg(test)]
+#[path = "edit_tests.rs"]
+mod tests;

@@ -1,0 +1,149 @@
+//! The parts of a page that its headings make. Knows of headings with `#` marks only, outside of fenced code; nothing of lists or
+//! quotes.
+
+use super::fence::Fences;
+use std::ops::Range;
+use unicode_normalization::UnicodeNormalization as _;
+
+/// A heading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    /// How many `#` marks it has, 1 to 6.
+    pub level: u8,
+    /// What it says: markdown as written, one line, without the marks.
+    pub text: String,
+    /// The bytes of its line in the body, with the line's end.
+    pub range: Range<usize>,
+}
+
+/// The headings of `body` in its order. Linear in the body's length.
+#[must_use]
+pub fn headings(body: &str) -> Vec<Heading> {
+    let mut fences = Fences::default();
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in body.split_inclusive('\n') {
+        let range = start..start + line.len();
+        start = range.end;
+        if !fences.line(line)
+            && let Some((level, text)) = heading(line)
+        {
+            found.push(Heading { level, text: text.to_owned(), range });
+        }
+    }
+    found
+}
+
+/// The part of `body` below the first heading that says `heading`: the bytes from the heading's line to the next heading of the same
+/// or a higher level, or to the end.
+///
+/// Upper and lower case are the same, and so are white space around and the ways to write a letter with its accent. `#` marks before the name may be there; then a heading of
+/// that level is taken before one of another.
+#[must_use]
+pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
+    let all = headings(body);
+    let wanted = heading.trim();
+    let bare = wanted.trim_start_matches('#');
+    let level = wanted.len() - bare.len();
+    let says = |name: &str| {
+        let plain = |text: &str| text.nfc().collect::<String>().to_lowercase();
+        let name = plain(name.trim());
+        move |heading: &Heading| plain(&heading.text) == name
+    };
+    let (as_given, without) = (says(wanted), says(bare));
+    let at = all
+        .iter()
+        .position(as_given)
+        .or_else(|| all.iter().position(|heading| usize::from(heading.level) == level && without(heading)))
+        .or_else(|| all.iter().position(without))?;
+    let found = all.get(at)?;
+    let next = all.iter().skip(at + 1).find(|heading| heading.level <= found.level);
+    Some(found.range.start..next.map_or(body.len(), |next| next.range.start))
+}
+
+/// Level and text of a heading (CommonMark 0.31, ATX headings). One without a text is none here: nobody can name it.
+fn heading(line: &str) -> Option<(u8, &str)> {
+    let line = line.trim_end();
+    let marks = line.trim_start_matches(' ');
+    if line.len() - marks.len() > 3 {
+        return None;
+    }
+    let text = marks.trim_start_matches('#');
+    let level = u8::try_from(marks.len() - text.len()).ok().filter(|level| (1..=6).contains(level))?;
+    if !text.starts_with([' ', '\t']) {
+        return None;
+    }
+    let text = text.trim();
+    // Marks behind the text close it, when there is white space before them.
+    let open = text.trim_end_matches('#');
+    let text = if open.is_empty() || open.ends_with([' ', '\t']) { open.trim_end() } else { text };
+    (!text.is_empty()).then_some((level, text))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn names(body: &str) -> Vec<(u8, String)> {
+        headings(body).into_iter().map(|heading| (heading.level, heading.text)).collect()
+    }
+
+    fn part<'a>(body: &'a str, heading: &str) -> Option<&'a str> {
+        section(body, heading).map(|range| &body[range])
+    }
+
+    #[test]
+    fn headings_are_what_commonmark_says() {
+        let body =
+            "# One\ntext\n##  Two ##\n   ### Three#\n#no\n####### seven\n    # code\n#\n# #\n# C #\r\n";
+        let found = [(1, "One".into()), (2, "Two".into()), (3, "Three#".into()), (1, "C".into())];
+        assert_eq!(names(body), found);
+        assert_eq!(&body[headings(body)[1].range.clone()], "##  Two ##\n");
+        assert_eq!(names("```\n# no\n```\n# yes\n~~~\n# no"), [(1, "yes".into())]);
+        assert_eq!(names("# last"), [(1, "last".into())]);
+        assert_eq!(names(""), []);
+    }
+
+    #[test]
+    fn a_section_ends_where_the_next_of_its_level_begins() {
+        let body = "intro\n# A\na\n## B\nb\n### C\nc\n## D\nd\n# E\ne\n";
+        assert_eq!(part(body, "B"), Some("## B\nb\n### C\nc\n"));
+        assert_eq!(part(body, "a"), Some("# A\na\n## B\nb\n### C\nc\n## D\nd\n"));
+        assert_eq!(part(body, "e"), Some("# E\ne\n"));
+        assert_eq!(part(body, "F"), None);
+        assert_eq!(part(body, ""), None);
+        assert_eq!(part(body, "##"), None);
+    }
+
+    #[test]
+    fn a_section_is_found_by_any_way_to_write_its_heading() {
+        let body = "# Ünïcode Größe\nx\n## Notes\none\n# Notes\ntwo\n# #1 wish\nthree";
+        assert_eq!(part(body, "U\u{308}nïcode Gro\u{308}ße"), Some("# Ünïcode Größe\nx\n## Notes\none\n"));
+        assert_eq!(part(body, " ÜNÏCODE GRÖßE "), Some("# Ünïcode Größe\nx\n## Notes\none\n"));
+        assert_eq!(part(body, "notes"), Some("## Notes\none\n"));
+        assert_eq!(part(body, "# Notes"), Some("# Notes\ntwo\n"));
+        assert_eq!(part(body, "### notes"), Some("## Notes\none\n"));
+        assert_eq!(part(body, "#1 wish"), Some("# #1 wish\nthree"));
+        assert_eq!(part(body, "# #1 wish"), Some("# #1 wish\nthree"));
+    }
+
+    #[test]
+    fn a_fence_in_a_section_ends_nothing() {
+        let body = "# A\n```sh\n# comment\n```\nmore\n# B\n";
+        assert_eq!(part(body, "A"), Some("# A\n```sh\n# comment\n```\nmore\n"));
+        assert_eq!(part(body, "comment"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_heading_can_be_named(body in "([#` a-c\\nÄ字]|# ){0,80}") {
+            for heading in headings(&body) {
+                let range = section(&body, &heading.text).unwrap();
+                prop_assert!(range.start <= heading.range.start);
+                prop_assert!(body[range].starts_with([' ', '#']));
+            }
+        }
+    }
+}
