@@ -4,6 +4,7 @@
 
 use std::{
     io::{self, BufReader, ErrorKind, Read, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
     path::Path,
     time::{Duration, Instant},
 };
@@ -170,7 +171,7 @@ impl Session {
     /// # Errors
     /// The daemon's own fault, `timeout`, `bad_frame`, or `unreachable` when the connection is lost.
     pub(crate) fn answer(
-        mut self,
+        &mut self,
         patience: Duration,
         mut on_event: impl FnMut(Event),
     ) -> Result<Reply, Fault> {
@@ -190,6 +191,18 @@ impl Session {
                 Answer::Fault(fault) => return Err(fault),
             }
         }
+    }
+
+    /// The bare connection, for what is no longer question and answer. Reads wait without limit; a write as long as the greeting.
+    ///
+    /// # Errors
+    /// `unreachable` when the connection is lost.
+    pub(crate) fn into_stream(self) -> Result<UnixStream, Fault> {
+        // Nothing has been read ahead: the daemon is silent until it is asked.
+        let Stream::UdSocket(stream) = self.stream.into_inner();
+        let stream = UnixStream::from(OwnedFd::from(stream));
+        stream.set_read_timeout(None).map_err(|e| lost(&e))?;
+        Ok(stream)
     }
 }
 
@@ -257,7 +270,7 @@ mod tests {
 
     fn ask(path: &Path, events: &mut Vec<Event>) -> Result<Reply, Missed> {
         let question = encode(&Request::Status).expect("encode");
-        let session = Session::begin(open(path)?, &question)?;
+        let mut session = Session::begin(open(path)?, &question)?;
         session.answer(Duration::from_secs(2), |e| events.push(e)).map_err(Missed::Fault)
     }
 

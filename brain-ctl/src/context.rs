@@ -1,6 +1,7 @@
 //! What every command needs: the flags that all share, the home, the daemon, and the way to show an answer.
 
 use std::{
+    os::unix::net::UnixStream,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -10,6 +11,7 @@ use interprocess::local_socket::Stream;
 
 use crate::{
     connect::{self, Missed, Session},
+    fail,
     home::Home,
     output::{self, Outcome, Show},
     progress::Progress,
@@ -50,16 +52,45 @@ impl Context {
         self.ask(request, false)
     }
 
+    /// A connection on which MCP is spoken from now on, to a daemon that is started when none runs.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(crate) fn call_mcp(&self) -> Result<UnixStream, Fault> {
+        let question = encode(&Request::Mcp).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        self.converse(&question, !self.no_start, |mut session| match session.answer(ORDINARY, |_| {})? {
+            Reply::Mcp => session.into_stream(),
+            _ => Err(fail::unexpected("mcp")),
+        })
+    }
+
     fn ask(&self, request: &Request, may_start: bool) -> Result<Reply, Fault> {
         let question = encode(request).map_err(|e| {
             Fault::new(FaultCode::TooLarge, format!("the question does not fit one message: {e}"))
                 .hint("send less at once")
         })?;
-        let home = Home::find()?;
         let patience = match request {
-            Request::Import(_) | Request::Doctor(_) | Request::SourceRemove(_) | Request::Sync(_) => LONG,
+            Request::Import(_)
+            | Request::Doctor(_)
+            | Request::SourceRemove(_)
+            | Request::Sync(_)
+            | Request::ConnectTest(_) => LONG,
             _ => ORDINARY,
         };
+        self.converse(&question, may_start, |mut session| {
+            let mut progress = Progress::new(self.quiet);
+            session.answer(patience, |event| progress.event(&event))
+        })
+    }
+
+    /// Puts a question to the daemon, and takes the answer as `take` does.
+    fn converse<T>(
+        &self,
+        question: &[u8],
+        may_start: bool,
+        mut take: impl FnMut(Session) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let home = Home::find()?;
         let begun = Instant::now();
         let mut fresh: Option<Stream> = None;
         loop {
@@ -67,15 +98,12 @@ impl Context {
                 Some(stream) => Ok(stream),
                 None => connect::open(&home.socket()),
             };
-            let missed = match connected.and_then(|stream| Session::begin(stream, &question)) {
-                Ok(session) => {
-                    let mut progress = Progress::new(self.quiet);
-                    match session.answer(patience, |event| progress.event(&event)) {
-                        // It is draining and has not done what we asked: wait for its end, and ask the next one.
-                        Err(fault) if fault.code == FaultCode::Stopping => Missed::Fault(fault),
-                        answer => return answer,
-                    }
-                }
+            let missed = match connected.and_then(|stream| Session::begin(stream, question)) {
+                Ok(session) => match take(session) {
+                    // It is draining and has not done what we asked: wait for its end, and ask the next one.
+                    Err(fault) if fault.code == FaultCode::Stopping => Missed::Fault(fault),
+                    answer => return answer,
+                },
                 Err(missed) => missed,
             };
             let over = begun.elapsed() > Duration::from_secs(10);

@@ -46,7 +46,7 @@ pub(crate) fn for_capture(words: Vec<OsString>, file: Option<&Path>, stdin: bool
     if is_blank(&input.content) {
         let what = match &input.origin {
             Origin::Argument => "the words are".to_owned(),
-            Origin::Stdin => "standard input is".to_owned(),
+            Origin::Stdin | Origin::Agent(_) => "standard input is".to_owned(),
             Origin::File(path) => format!("{path} is"),
         };
         return Err(Fault::new(FaultCode::EmptyContent, format!("{what} empty: {WAYS}")));

@@ -142,6 +142,7 @@ fn answers(request: Request) -> Vec<Answer> {
             source_uri: Some("cli:argument".into()),
             captured_at: Some("2026-11-21T04:51:43.123Z".into()),
             warnings: vec!["the type is \u{1b}[31modd".into()],
+            version: 1,
         })),
         Request::Get(get) if get.page.slug.as_str() == "big" => Answer::Reply(Reply::Page(Page {
             slug: slug("big"),

@@ -13,6 +13,7 @@ pub mod daemon;
 pub mod doors;
 pub mod files;
 pub mod home;
+pub mod net;
 pub mod page;
 pub mod random;
 pub mod search;

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
 pub mod http;
+pub mod mcp;
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};

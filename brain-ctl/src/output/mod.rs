@@ -1,7 +1,7 @@
 //! Everything that leaves the process, and the one way out of it.
 //!
 //! Standard output carries results, standard error everything that is said about them. A verb hands an
-//! [`Outcome`] to [`finish`]; nothing else writes to standard output.
+//! [`Outcome`] to [`finish`]; nothing else writes to standard output, but `mcp`, whose messages are its results.
 
 mod json;
 mod paint;
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{Text, bytes, count, day, minute, stdout_width, width};
+pub(crate) use text::{Text, bytes, count, day, minute, pad, stdout_width, width};
 
 use crate::fail;
 
@@ -178,7 +178,7 @@ fn say(text: &str) {
 
 /// All of `bytes`, on a standard output that may be in non-blocking mode (somebody else's choice, which
 /// every process that shares it has to live with).
-fn write_stdout(mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_stdout(mut bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     while !bytes.is_empty() {
         match out.write(bytes) {

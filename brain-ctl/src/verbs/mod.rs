@@ -6,6 +6,7 @@ mod backup;
 mod capture;
 mod clients;
 mod completions;
+mod connect;
 mod delete;
 mod doctor;
 mod export;
@@ -16,6 +17,7 @@ mod import;
 mod jobs;
 mod link;
 mod list;
+mod mcp;
 mod put;
 mod search;
 mod serve;
@@ -55,10 +57,12 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<sources::Sources>(),
     Row::of::<clients::Clients>(),
     Row::of::<token::Token>(),
+    Row::of::<connect::Connect>(),
     Row::of::<audit::Audit>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),
     Row::of::<serve::Serve>(),
+    Row::of::<mcp::Mcp>(),
     Row::of::<service::Service>(),
     Row::of::<doctor::Doctor>(),
     Row::of::<jobs::Jobs>(),

@@ -1,13 +1,33 @@
 //! Who sends a request: a bearer token (RFC 6750). The owner in a browser is known by `session`.
 
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use brain_protocol::{Fault, FaultCode};
 
-use super::{Desk, Refusal, Side, log};
+use super::{Desk, Refusal, Side, log, peer};
 use crate::caller::{Caller, Scope};
 
 /// The longest token that is looked at, in bytes.
 const LONGEST: usize = 512;
+
+/// What a token is needed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// The service as a whole.
+    Service,
+    /// The tools.
+    Mcp,
+}
+
+impl Resource {
+    /// What stands behind the service's address in the name of this resource (RFC 9728 section 3.1).
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Service => "",
+            Self::Mcp => super::mcp::PATH,
+        }
+    }
+}
 
 /// Why there is no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,47 +60,67 @@ pub(super) fn token(headers: &HeaderMap) -> Result<&str, NoToken> {
 ///
 /// # Errors
 /// 401 with `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1).
-pub(crate) fn bearer(desk: &Desk, headers: &HeaderMap) -> Result<Caller, Refusal> {
+pub(crate) fn bearer(desk: &Desk, headers: &HeaderMap, resource: Resource) -> Result<Caller, Refusal> {
     let caller = match token(headers) {
         // As any other that is none: nobody learns there that a guess was right.
         Ok(token) if desk.side == Side::Public && desk.brain.is_admin_token(token) => {
             let message = "the token is not known, has ended or was revoked";
-            return Err(unauthorized(desk, "error=\"invalid_token\", ", message));
+            return Err(unauthorized(desk, resource, "error=\"invalid_token\", ", message));
         }
         Ok(token) => desk.brain.bearer(token).map_err(|fault| match fault.code {
-            FaultCode::InvalidToken => unauthorized(desk, "error=\"invalid_token\", ", fault.message),
+            FaultCode::InvalidToken => {
+                unauthorized(desk, resource, "error=\"invalid_token\", ", fault.message)
+            }
             _ => fault.into(),
         })?,
         // Who said nothing is told no error (RFC 6750 section 3.1).
         Err(NoToken::Absent) => {
             let message = "this needs a token: send `Authorization: Bearer <token>`; \
                            the owner makes one with `brain token create`";
-            return Err(unauthorized(desk, "", message));
+            return Err(unauthorized(desk, resource, "", message));
         }
         Err(NoToken::Malformed) => {
             let message = "the field Authorization is not `Bearer <token>`";
-            return Err(unauthorized(desk, "error=\"invalid_token\", ", message));
+            return Err(unauthorized(desk, resource, "error=\"invalid_token\", ", message));
         }
     };
     log::called_by(&caller.name);
     Ok(caller)
 }
 
-/// 403 for somebody whose grant does not reach; `scope` is what this needs (RFC 6750 section 3.1).
-pub(crate) fn insufficient(desk: &Desk, fault: Fault, scope: Scope) -> Refusal {
-    let error = format!("error=\"insufficient_scope\", scope=\"{}\", ", scope.as_str());
-    challenge(desk, fault.into(), &error)
+/// Who sends this; who is unknown too often is told to wait instead.
+///
+/// # Errors
+/// As [`bearer`], and 429.
+pub(crate) fn known(desk: &Desk, request: &Request, resource: Resource) -> Result<Caller, Refusal> {
+    bearer(desk, request.headers(), resource).map_err(|refusal| {
+        if refusal.status() != StatusCode::UNAUTHORIZED {
+            return refusal;
+        }
+        let limited = desk.room.limits.stranger(peer::address(desk, request), desk.brain.now());
+        limited.err().unwrap_or(refusal)
+    })
 }
 
-fn unauthorized(desk: &Desk, error: &str, message: impl Into<String>) -> Refusal {
+/// 403 for somebody whose grant does not reach; `scope` is what this needs (RFC 6750 section 3.1).
+pub(crate) fn insufficient(desk: &Desk, resource: Resource, fault: Fault, scope: Scope) -> Refusal {
+    let scopes =
+        if scope == Scope::Write && resource == Resource::Mcp { "read write" } else { scope.as_str() };
+    let error = format!("error=\"insufficient_scope\", scope=\"{scopes}\", ");
+    challenge(desk, resource, fault.into(), &error)
+}
+
+fn unauthorized(desk: &Desk, resource: Resource, error: &str, message: impl Into<String>) -> Refusal {
     let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "invalid_token", message);
-    challenge(desk, refusal, &format!("{error}scope=\"read write\", "))
+    challenge(desk, resource, refusal, &format!("{error}scope=\"read write\", "))
 }
 
 /// Says how to be let in: where the metadata of this resource are (RFC 9728 section 5.1).
-fn challenge(desk: &Desk, refusal: Refusal, error: &str) -> Refusal {
+fn challenge(desk: &Desk, resource: Resource, refusal: Refusal, error: &str) -> Refusal {
     let issuer = desk.brain.issuer();
-    let text = format!("Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource\"");
+    let path = resource.path();
+    let text =
+        format!("Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource{path}\"");
     match HeaderValue::from_str(&text) {
         Ok(value) => refusal.with(header::WWW_AUTHENTICATE, value),
         Err(_) => refusal,

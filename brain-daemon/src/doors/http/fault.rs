@@ -37,9 +37,13 @@ impl Refusal {
     }
 
     /// The stable code.
-    #[cfg(test)]
     pub(crate) fn error(&self) -> &str {
         &self.inner.body.error
+    }
+
+    /// For people: what happened, and the way out.
+    pub(crate) fn message(&self) -> &str {
+        &self.inner.body.message
     }
 
     /// The status.

@@ -12,8 +12,9 @@ use brain_protocol::{Fault, FaultCode, Job, JobId, JobShow, Reply, Request as As
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::auth::{self, Resource};
 use super::fault::ErrorBody;
-use super::{Desk, Refusal, auth, defect, peer};
+use super::{Desk, Refusal, defect};
 use crate::brain::ingest::{Accepted, Item};
 use crate::caller::{Caller, Scope};
 use crate::page::MediaType;
@@ -107,7 +108,7 @@ async fn job(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Json<Job>, Refusal> {
-    let caller = known(&desk, &request)?;
+    let caller = auth::known(&desk, &request, Resource::Service)?;
     allowed(&desk, &caller, Scope::Read)?;
     let id = JobId::parse(&id).map_err(|why| Fault::new(FaultCode::InvalidRequest, why))?;
     match desk.ask(caller, Ask::JobShow(JobShow { id })).await? {
@@ -118,7 +119,7 @@ async fn job(
 
 /// Takes an item in, check by check.
 async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
-    let caller = known(desk, &request)?;
+    let caller = auth::known(desk, &request, Resource::Service)?;
     desk.room.limits.client(&caller.name)?;
     allowed(desk, &caller, Scope::Write)?;
     let (parts, body) = request.into_parts();
@@ -130,7 +131,7 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
     {
         let fault =
             Fault::new(FaultCode::Forbidden, format!("this grant does not reach the source \"{source}\""));
-        return Err(auth::insufficient(desk, fault, Scope::Write));
+        return Err(auth::insufficient(desk, Resource::Service, fault, Scope::Write));
     }
     let media_type = media_type(headers)?;
     let name = |code, error: brain_protocol::NameError| Refusal::from(Fault::new(code, error.message));
@@ -154,19 +155,8 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
     queue(desk, caller, item).await
 }
 
-/// Who sends this; who is unknown too often is told to wait instead.
-fn known(desk: &Desk, request: &Request) -> Result<Caller, Refusal> {
-    auth::bearer(desk, request.headers()).map_err(|refusal| {
-        if refusal.status() != StatusCode::UNAUTHORIZED {
-            return refusal;
-        }
-        let limited = desk.room.limits.stranger(peer::address(desk, request), desk.brain.now());
-        limited.err().unwrap_or(refusal)
-    })
-}
-
 fn allowed(desk: &Desk, caller: &Caller, scope: Scope) -> Result<(), Refusal> {
-    caller.require(scope, "this").map_err(|fault| auth::insufficient(desk, fault, scope))
+    caller.require(scope, "this").map_err(|fault| auth::insufficient(desk, Resource::Service, fault, scope))
 }
 
 /// Hands an item to the brain and waits until it is on disk.
@@ -183,7 +173,7 @@ async fn queue(desk: &Desk, caller: Caller, item: Item) -> Result<Accepted, Refu
     }
     let result = answer.await.map_err(|_| defect())?;
     result.map_err(|fault| match fault.code {
-        FaultCode::Forbidden => auth::insufficient(desk, fault, Scope::Write),
+        FaultCode::Forbidden => auth::insufficient(desk, Resource::Service, fault, Scope::Write),
         _ => fault.into(),
     })
 }

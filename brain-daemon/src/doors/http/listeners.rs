@@ -13,6 +13,7 @@ use super::serve::{self, Service};
 use super::{Room, Side, Site};
 use crate::brain::{Brain, Places};
 use crate::config::Config;
+use crate::doors::mcp::{self, HttpService};
 
 /// Sockets that listen, and what keeps the others from it.
 #[derive(Debug, Default)]
@@ -78,9 +79,15 @@ impl Listeners {
 
     /// Serves until `stop` is cancelled, and then until what is under way is answered.
     pub async fn serve(self, brain: Arc<Brain>, stop: CancellationToken) {
+        let tools = mcp::service(&brain, &stop);
+        self.serve_with(brain, tools, stop).await;
+    }
+
+    /// The same with other tools behind `/mcp`.
+    pub async fn serve_with(self, brain: Arc<Brain>, tools: HttpService, stop: CancellationToken) {
         let config = brain.config();
         let times = Times::new(config.http_timeout(), config.http_idle_timeout());
-        let room = Arc::new(Room::new(&brain));
+        let room = Arc::new(Room::new(&brain, tools));
         let one = |listener: Option<TcpListener>, side: Side| {
             let site = Site::new(Arc::clone(&brain), side, Arc::clone(&room));
             let service = Service { site, crowd: Arc::clone(room.crowd(side)), times, seal: Seal };

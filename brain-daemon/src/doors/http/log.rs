@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 
 use axum::Router;
@@ -33,14 +32,30 @@ const NAME: usize = 40;
 const OTHER: &str = "other";
 
 tokio::task_local! {
-    /// Who sends the request that this task answers, once that is known.
-    static CALLER: OnceCell<String>;
+    /// What is known of the request that this task answers.
+    static KNOWN: Known;
+}
+
+/// What a handler finds out about a request.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// Who sends it.
+    caller: OnceCell<String>,
+    /// What of the route it is about: a tool.
+    about: OnceCell<String>,
 }
 
 /// Takes note of who sends the request that this task answers: `token:<name>`, a client's id, `admin`.
 pub(crate) fn called_by(name: &str) {
     // Outside of a request nobody wants to know.
-    let _ = CALLER.try_with(|caller| caller.set(name.to_owned()));
+    let _ = KNOWN.try_with(|known| known.caller.set(name.to_owned()));
+}
+
+/// Takes note of which tool the request calls that this task answers. A name that is none is somebody's text, and left out.
+pub(crate) fn about(tool: &str) {
+    if is_plain_name(tool) {
+        let _ = KNOWN.try_with(|known| known.about.set(tool.to_owned()));
+    }
 }
 
 impl Site {
@@ -53,28 +68,27 @@ impl Site {
         let began = Instant::now();
         let desk = &self.desk;
         let request = request.map(Body::new);
-        let path = self.paths.at(request.uri().path()).ok().map(|found| Arc::clone(found.value));
-        let route = path.as_deref().unwrap_or(NOWHERE);
+        let route: &str = self.paths.at(request.uri().path()).map_or(NOWHERE, |found| found.value);
         let audited = !UNAUDITED.contains(&route);
         let method = request.method().clone();
         let (at, mut parameters) =
             if audited { (desk.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
         let passed =
             desk.room.guard.check(&method, request.uri(), request.headers(), here.address, &here.text);
-        let (mut response, caller) = match passed {
-            Err(refusal) => (refusal.into_response(), None),
-            Ok(Pass::Preflight(answer)) => (answer, None),
+        let (mut response, known) = match passed {
+            Err(refusal) => (refusal.into_response(), Known::default()),
+            Ok(Pass::Preflight(answer)) => (answer, Known::default()),
             Ok(pass) => {
                 let answering = async {
                     let response = served(self.router.clone(), request).await;
-                    (response, CALLER.with(|caller| caller.get().cloned()))
+                    (response, KNOWN.with(Known::clone))
                 };
-                let (response, caller) = CALLER.scope(OnceCell::new(), answering).await;
+                let (response, known) = KNOWN.scope(Known::default(), answering).await;
                 let mut response = in_json(response);
                 if let Pass::Shared(origin) = pass {
                     share(response.headers_mut(), origin);
                 }
-                (response, caller)
+                (response, known)
             }
         };
         if here.pulse.is_late() && !response.status().is_success() {
@@ -84,8 +98,11 @@ impl Site {
         let (status, took) = (response.status().as_u16(), began.elapsed());
         let received = here.pulse.received();
         desk.room.counts.answered(route, status, took);
-        desk.room.counts.bytes_in.add(received);
-        let client = caller.as_deref().unwrap_or(AuditRecord::UNKNOWN);
+        if received > 0 {
+            desk.room.counts.bytes_in.add(received);
+        }
+        let caller = known.caller.get();
+        let client = caller.map_or(AuditRecord::UNKNOWN, String::as_str);
         let took_us = took.as_micros() as u64;
         if status >= 500 {
             tracing::info!(%method, route, status, took_us, client, side = ?desk.side, "answered over HTTP");
@@ -99,7 +116,10 @@ impl Site {
             } else if received > 0 {
                 parameters.push(("body".into(), received));
             }
-            let operation = format!("{method} {route}");
+            let operation = match known.about.get() {
+                Some(tool) => format!("{method} {route} {tool}"),
+                None => format!("{method} {route}"),
+            };
             desk.brain.note_call(AuditRecord {
                 at,
                 client: client.into(),

@@ -18,9 +18,11 @@ mod ingest;
 mod limits;
 mod listeners;
 mod log;
+mod mcp;
 mod metrics;
 mod oauth;
 mod openapi;
+mod page_view;
 mod peer;
 mod porter;
 mod pulse;
@@ -39,6 +41,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::brain::{Brain, Silent};
 use crate::caller::Caller;
+use crate::doors::mcp::HttpService;
 
 pub(crate) use fault::Refusal;
 pub use listeners::Listeners;
@@ -85,19 +88,25 @@ pub(crate) struct Room {
     pub(crate) counts: Counts,
     /// For text that has to be converted before it can be kept: so many at once.
     pub(crate) conversions: Semaphore,
+    /// Large messages of MCP: so much at once, in KB.
+    pub(crate) large: Semaphore,
     /// Answers of the writer on their way to requests.
     pub(crate) answers: Answers,
+    /// What stands behind `/mcp`.
+    pub(crate) tools: HttpService,
     local: Arc<Crowd>,
     public: Arc<Crowd>,
 }
 
 impl Room {
     /// As it is configured. To be called in the runtime.
-    pub(crate) fn new(brain: &Arc<Brain>) -> Self {
+    pub(crate) fn new(brain: &Arc<Brain>, tools: HttpService) -> Self {
         let config = brain.config();
         Self {
             answers: Answers::begin(),
+            tools,
             conversions: Semaphore::new(CONVERSIONS),
+            large: mcp::large(),
             guard: Guard::new(config),
             limits: Limits::new(config.ingest_rate()),
             health: Health::new(brain),
@@ -116,17 +125,28 @@ impl Room {
     }
 }
 
-/// What every handler has at hand.
+/// What every handler has at hand. One counter for all of it: a copy is made for each request, on every core.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct Desk(Arc<AtHand>);
+
+/// What lies on the desk.
+pub(crate) struct AtHand {
     /// The brain.
     pub(crate) brain: Arc<Brain>,
     /// The listener.
     pub(crate) side: Side,
     /// Sessions of the owner, and who tried too often.
-    pub(crate) porter: Arc<porter::Porter>,
+    pub(crate) porter: porter::Porter,
     /// What both listeners share.
     pub(crate) room: Arc<Room>,
+}
+
+impl std::ops::Deref for Desk {
+    type Target = AtHand;
+
+    fn deref(&self) -> &AtHand {
+        &self.0
+    }
 }
 
 impl Desk {
@@ -166,7 +186,7 @@ pub(crate) struct Site {
     desk: Desk,
     router: Router,
     /// The paths of the router, for those who count: what a request asks for is somebody's text.
-    paths: matchit::Router<Arc<str>>,
+    paths: matchit::Router<String>,
 }
 
 impl Site {
@@ -175,13 +195,18 @@ impl Site {
         let (router, api) = routes(side).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
-        for path in served.chain((side == Side::Local).then_some(clip::PATH)) {
+        let people = if side == Side::Local { &[clip::PATH, page_view::PATH][..] } else { &[] };
+        for path in served.chain([mcp::PATH]).chain(people.iter().copied()) {
             // One that is not counted by its name is counted among the others.
-            let _ = paths.insert(path, Arc::from(path));
+            let _ = paths.insert(path, path.to_owned());
         }
-        // Pages for people are not in the document about the interface.
-        let router = if side == Side::Local { router.merge(clip::routes()) } else { router };
-        let desk = Desk { brain, side, porter: Arc::default(), room };
+        // Neither MCP, which describes itself, nor pages for people are in the document about the interface.
+        let router = router.merge(mcp::routes());
+        let router = match side {
+            Side::Local => router.merge(clip::routes()).merge(page_view::routes()),
+            Side::Public => router,
+        };
+        let desk = Desk(Arc::new(AtHand { brain, side, porter: porter::Porter::default(), room }));
         let router = openapi::serve(router, api).with_state(desk.clone());
         Self { desk, router, paths }
     }

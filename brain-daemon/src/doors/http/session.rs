@@ -12,8 +12,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use brain_protocol::{Fault, FaultCode};
 
+use super::auth::{self, Resource};
 use super::porter::{Purpose, SESSION_MS};
-use super::{Desk, Refusal, Side, auth, log, peer};
+use super::{Desk, Refusal, Side, log, peer};
 use crate::caller::{Caller, Scope, Scopes};
 use crate::store::Visibility;
 
@@ -44,7 +45,7 @@ fn owner(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
         let caller = bearer(desk, parts)?;
         return match caller.require(Scope::Admin, "administration") {
             Ok(()) => Ok(caller),
-            Err(fault) => Err(auth::insufficient(desk, fault, Scope::Admin)),
+            Err(fault) => Err(auth::insufficient(desk, Resource::Service, fault, Scope::Admin)),
         };
     }
     let Some((name, _)) = session(desk, headers, Purpose::Admin) else {
@@ -67,7 +68,7 @@ fn owner(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
 fn bearer(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
     let from = peer::origin(desk, &parts.extensions, &parts.headers);
     let login = desk.porter.logins.begin(from, "", desk.brain.now()).map_err(too_often)?;
-    let caller = auth::bearer(desk, &parts.headers);
+    let caller = auth::bearer(desk, &parts.headers, Resource::Service);
     if caller.is_err() && auth::token(&parts.headers).is_ok() {
         login.failed();
     }
@@ -78,6 +79,11 @@ fn bearer(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
 pub(super) fn too_often(seconds: u64) -> Refusal {
     let message = format!("too many wrong admin tokens from your address; try again in {seconds} seconds");
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message).with(RETRY_AFTER, seconds.into())
+}
+
+/// The owner, when the request comes with their session. For what only shows something.
+pub(super) fn reader(desk: &Desk, headers: &HeaderMap) -> Option<Caller> {
+    session(desk, headers, Purpose::Admin).map(|_| administrator())
 }
 
 /// The owner, whom everything belongs to.

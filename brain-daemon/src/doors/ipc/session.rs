@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::brain::{Brain, Progress};
 use crate::caller::Caller;
+use crate::doors::mcp;
 
 /// For the greeting.
 const GREETING: Duration = Duration::from_secs(2);
@@ -40,8 +41,10 @@ pub(super) async fn run(
     stop: CancellationToken,
     crowded: watch::Receiver<bool>,
 ) {
-    if let Err(end) = talk(&mut stream, &caller, &brain, &stop, crowded).await {
-        tracing::debug!(caller = caller.name, end, "connection closed");
+    match talk(&mut stream, &caller, &brain, &stop, crowded.clone()).await {
+        Ok(End::Done) => {}
+        Ok(End::Mcp) => mcp::over_stream(stream, caller, brain, stop, crowded).await,
+        Err(end) => tracing::debug!(caller = caller.name, end, "connection closed"),
     }
 }
 
@@ -58,7 +61,16 @@ pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
     let _ = timeout(GREETING, told).await;
 }
 
-type End = &'static str;
+/// Why a connection is given up.
+type Broken = &'static str;
+
+/// How a talk ended.
+enum End {
+    /// There is nothing more to say.
+    Done,
+    /// The client goes on in MCP.
+    Mcp,
+}
 
 async fn talk(
     stream: &mut Stream,
@@ -66,7 +78,7 @@ async fn talk(
     brain: &Arc<Brain>,
     stop: &CancellationToken,
     mut crowded: watch::Receiver<bool>,
-) -> Result<(), End> {
+) -> Result<End, Broken> {
     let mut greeting = [0_u8; HELLO_LEN];
     within(GREETING, stream.read_exact(&mut greeting)).await?;
     let hello = Hello::from_bytes(&greeting).map_err(|_| "not our protocol")?;
@@ -81,7 +93,7 @@ async fn talk(
                 answer(stream, &Answer::Fault(fault)).await?;
                 return Err("a frame over the limit");
             }
-            None => return Ok(()),
+            None => return Ok(End::Done),
         };
         let request: Request = match decode(&payload) {
             Ok(request) => request,
@@ -99,7 +111,10 @@ async fn talk(
         answer(stream, &reply).await?;
         if accepted {
             stop.cancel();
-            return Ok(());
+            return Ok(End::Done);
+        }
+        if matches!(reply, Answer::Reply(Reply::Mcp)) {
+            return Ok(End::Mcp);
         }
     }
 }
@@ -109,7 +124,7 @@ async fn next_frame(
     stream: &mut Stream,
     stop: &CancellationToken,
     crowded: &mut watch::Receiver<bool>,
-) -> Result<Option<Result<Vec<u8>, Fault>>, End> {
+) -> Result<Option<Result<Vec<u8>, Fault>>, Broken> {
     let mut head = [0_u8; 4];
     let begun = tokio::select! {
         biased;
@@ -159,7 +174,7 @@ async fn work(
     caller: &Caller,
     brain: &Arc<Brain>,
     request: Request,
-) -> Result<Answer, End> {
+) -> Result<Answer, Broken> {
     let (events, mut progress) = mpsc::channel(8);
     let sink = Arc::new(EventSink { events, gone: AtomicBool::new(false) });
     let (brain, caller, hears) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
@@ -209,7 +224,7 @@ impl Progress for EventSink {
     }
 }
 
-async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), End> {
+async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), Broken> {
     let bytes = match encode(answer) {
         Ok(bytes) => bytes,
         Err(_) => {
@@ -225,7 +240,7 @@ async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), End> {
     within(ANSWER, stream.write_all(&frame)).await
 }
 
-async fn within<T>(limit: Duration, work: impl Future<Output = std::io::Result<T>>) -> Result<T, End> {
+async fn within<T>(limit: Duration, work: impl Future<Output = std::io::Result<T>>) -> Result<T, Broken> {
     match timeout(limit, work).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(_)) => Err("the connection failed"),

@@ -1,0 +1,173 @@
+//! Messages as they are framed: one a line, of bounded length. Pure, over any reader.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    io::{self, BufRead, ErrorKind},
+};
+
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+
+/// The longest message, in bytes: a page of the largest size, as JSON. The daemon's limit, too.
+pub(super) const LONGEST: usize = 8 * 1024 * 1024;
+/// How much of the end of a longer one is kept, to find out which it is.
+const TAIL: usize = 512;
+
+/// What stood on a line.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    /// A message, without the end of the line. It is not empty.
+    Whole(Vec<u8>),
+    /// More than [`LONGEST`] bytes, which are gone, and the `id` of the message, where it could be found.
+    TooLong(Option<Value>),
+}
+
+/// The next line that is not empty; `None` at the end. What stands behind the last line feed counts as a line.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn next(from: &mut impl BufRead) -> io::Result<Option<Line>> {
+    next_within(from, LONGEST)
+}
+
+fn next_within(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let mut tail: Option<Vec<u8>> = None;
+    loop {
+        let available = match from.fill_buf() {
+            Ok(available) => available,
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        let (length, feed) = match available.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at, 1),
+            None => (available.len(), 0),
+        };
+        let (part, ended) = (&available[..length], feed == 1 || available.is_empty());
+        match &mut tail {
+            None if line.len() + part.len() > longest => {
+                line.extend_from_slice(&part[..longest.saturating_sub(line.len())]);
+                tail = Some(last(&[&line, part]));
+                line.truncate(64 * 1024);
+                line.shrink_to_fit();
+            }
+            None => line.extend_from_slice(part),
+            Some(tail) => *tail = last(&[tail, part]),
+        }
+        let nothing = available.is_empty();
+        from.consume(length + feed);
+        if !ended {
+            continue;
+        }
+        if let Some(tail) = tail {
+            return Ok(Some(Line::TooLong(id_at_the_front(&line).or_else(|| id_at_the_end(&tail)))));
+        }
+        while line.last().is_some_and(u8::is_ascii_whitespace) {
+            line.pop();
+        }
+        if !line.is_empty() {
+            return Ok(Some(Line::Whole(line)));
+        }
+        if nothing {
+            return Ok(None);
+        }
+    }
+}
+
+/// The last bytes of `parts`, one behind the other.
+fn last(parts: &[&[u8]; 2]) -> Vec<u8> {
+    let [former, newer] = parts.map(|part| &part[part.len().saturating_sub(TAIL)..]);
+    let both = [former, newer].concat();
+    both[both.len().saturating_sub(TAIL)..].to_vec()
+}
+
+/// The `id` of an object that is cut off, when it stands before the cut.
+fn id_at_the_front(text: &[u8]) -> Option<Value> {
+    struct Front<'a>(&'a mut Option<Value>);
+    impl<'de> Visitor<'de> for Front<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            let mut seen = None;
+            while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+                // What came before this key is whole.
+                if seen.is_some() {
+                    *self.0 = seen;
+                    return Ok(());
+                }
+                match &*key {
+                    "id" => seen = Some(map.next_value()?),
+                    _ => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut id = None;
+    // It fails at the cut.
+    let _ = serde_json::Deserializer::from_slice(text).deserialize_map(Front(&mut id));
+    id.filter(is_id)
+}
+
+/// The `id` of an object whose beginning is gone, when it is its last member: the brace at the very end is the object's own.
+fn id_at_the_end(text: &[u8]) -> Option<Value> {
+    const KEY: &[u8] = b"\"id\":";
+    let text = text.trim_ascii_end();
+    let at = text.windows(KEY.len()).rposition(|window| window == KEY)?;
+    // In a text the quotes have a backslash before them.
+    if at.checked_sub(1).is_some_and(|before| text[before] == b'\\') {
+        return None;
+    }
+    let value = text[at + KEY.len()..].strip_suffix(b"}")?;
+    serde_json::from_slice(value).ok().filter(is_id)
+}
+
+/// What may be an `id` (MCP: a text or a number).
+fn is_id(value: &Value) -> bool {
+    value.is_string() || value.is_number()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &[u8], longest: usize) -> Vec<Line> {
+        let mut from = io::BufReader::with_capacity(7, text);
+        std::iter::from_fn(|| next_within(&mut from, longest).expect("reads")).collect()
+    }
+
+    #[test]
+    fn lines_are_told_apart_whatever_the_pieces() {
+        let whole = |text: &str| Line::Whole(text.into());
+        assert_eq!(
+            all(b"{\"a\":1}\r\n\n  \n{\"b\":2}\nlast", 100),
+            [whole("{\"a\":1}"), whole("{\"b\":2}"), whole("last")]
+        );
+        assert_eq!(all(b"", 100), []);
+        assert_eq!(all(b"12345\n123456\n1\n", 5), [whole("12345"), Line::TooLong(None), whole("1")]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_known_by_its_id() {
+        let pad = "x".repeat(5000);
+        let id = |text: String| match all(format!("{text}\n{{}}\n").as_bytes(), 3000).remove(0) {
+            Line::TooLong(id) => id.map(|id| id.to_string()),
+            Line::Whole(_) => panic!("{text} was taken"),
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(id(format!(r#"{{"jsonrpc":"2.0","id":7,"params":{{"a":"{pad}"}}}}"#)), some("7"));
+        assert_eq!(
+            id(format!(r#"{{"params":{{"id":1,"a":"{pad}"}},"jsonrpc":"2.0","id":"x"}} "#)),
+            some("\"x\"")
+        );
+        assert_eq!(id(format!(r#"{{"params":{{"a":"{pad}","id":7}}}}"#)), None, "the id of something else");
+        assert_eq!(id(format!(r#"{{"params":"{pad}\"id\":7}}"#)), None, "a text");
+        assert_eq!(id(format!(r#"{{"params":"{pad}","id":null}}"#)), None);
+        assert_eq!(id(pad), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! What must be known of a message of JSON-RPC 2.0 to pass it on. Pure.
+
+use std::borrow::Cow;
+
+use brain_protocol::Fault;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+/// This is no JSON (JSON-RPC 2.0 section 5.1).
+const PARSE_ERROR: i32 = -32700;
+/// This is no message.
+const INVALID_REQUEST: i32 = -32600;
+/// The request failed within.
+const INTERNAL_ERROR: i32 = -32603;
+
+/// What a message is.
+#[derive(Debug, PartialEq)]
+pub(super) enum Kind {
+    /// Wants an answer.
+    Request {
+        /// Its name.
+        id: Value,
+        /// Whether it opens a session (MCP before 2026-07-28).
+        initialize: bool,
+    },
+    /// Says that the session is open.
+    Initialized,
+    /// Says that the answer to a request is not wanted any more.
+    Cancelled(Value),
+    /// Wants no answer.
+    Notification,
+    /// Answers a request; without an `id` nobody knows which.
+    Answer {
+        /// Which one.
+        id: Option<Value>,
+        /// Whether it succeeded.
+        success: bool,
+    },
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct CancelledParams {
+    #[serde(rename = "requestId")]
+    request_id: Value,
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// The answer to something that is no message, as a line.
+pub(super) fn read(line: &[u8]) -> Result<Kind, Vec<u8>> {
+    let raw: Raw<'_> = match serde_json::from_slice(line) {
+        Ok(raw) => raw,
+        Err(e) if !e.is_data() => return Err(error(None, PARSE_ERROR, "this is no JSON")),
+        Err(_) if line.trim_ascii_start().first() == Some(&b'[') => {
+            return Err(error(None, INVALID_REQUEST, "batches are not taken: send one message a line"));
+        }
+        Err(_) => return Err(no_message(None)),
+    };
+    // MCP: whole numbers only. The daemon could not say which request it refuses.
+    if raw.jsonrpc != "2.0" || raw.id.as_ref().is_some_and(|id| !id.is_string() && !id.is_i64()) {
+        return Err(no_message(raw.id.filter(|id| id.is_string() || id.is_number()).as_ref()));
+    }
+    Ok(match (raw.method.as_deref(), raw.id) {
+        (Some(method), Some(id)) => Kind::Request { id, initialize: method == "initialize" },
+        (Some("notifications/initialized"), None) => Kind::Initialized,
+        (Some("notifications/cancelled"), None) => {
+            let params = raw.params.and_then(|params| serde_json::from_str(params.get()).ok());
+            params.map_or(Kind::Notification, |params: CancelledParams| Kind::Cancelled(params.request_id))
+        }
+        (Some(_), None) => Kind::Notification,
+        (None, id) if raw.result.is_some() || raw.error.is_some() => {
+            Kind::Answer { id, success: raw.error.is_none() }
+        }
+        (None, id) => return Err(no_message(id.as_ref())),
+    })
+}
+
+fn no_message(id: Option<&Value>) -> Vec<u8> {
+    error(
+        id,
+        INVALID_REQUEST,
+        "this is no message of JSON-RPC 2.0: jsonrpc is \"2.0\", id a whole number or a text",
+    )
+}
+
+/// "This was longer than any message may be."
+pub(super) fn too_long(id: Option<&Value>) -> Vec<u8> {
+    let message = format!("a message has at most {} bytes; write the page in parts", super::line::LONGEST);
+    error(id, INVALID_REQUEST, &message)
+}
+
+/// "Another request with this name is not answered yet."
+pub(super) fn taken(id: &Value) -> Vec<u8> {
+    error(Some(id), INVALID_REQUEST, "another request with this id is not answered yet: give each its own")
+}
+
+/// "The answer was longer than any message may be."
+pub(super) fn answer_too_long(id: &Value) -> Vec<u8> {
+    let message = format!("the answer has more than {} bytes; ask for a part", super::line::LONGEST);
+    error(Some(id), INTERNAL_ERROR, &message)
+}
+
+/// "The daemon went away over this."
+pub(super) fn lost(id: &Value) -> Vec<u8> {
+    let message = "the daemon was restarted or stopped before it answered; look whether this took effect, then call again";
+    error(Some(id), INTERNAL_ERROR, message)
+}
+
+/// "There is no daemon to ask."
+pub(super) fn unreachable(id: &Value, fault: &Fault) -> Vec<u8> {
+    let mut message = fault.message.clone();
+    if let Some(hint) = &fault.hint {
+        message.push_str("; ");
+        message.push_str(hint);
+    }
+    error(Some(id), INTERNAL_ERROR, &message)
+}
+
+/// A refusal, as a line.
+fn error(id: Option<&Value>, code: i32, message: &str) -> Vec<u8> {
+    let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
+    format!("{body}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(line: &str) -> (Value, Value) {
+        let answer = read(line.as_bytes()).expect_err(line);
+        let mut answer: Value = serde_json::from_slice(&answer).expect("json");
+        (answer["error"]["code"].take(), answer["id"].take())
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        let read = |line: &str| read(line.as_bytes()).expect(line);
+        let request = |id: Value, initialize| Kind::Request { id, initialize };
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#), request(json!(1), true));
+        assert_eq!(
+            read(r#"{"method":"tools/call","params":{"id":2},"jsonrpc":"2.0","id":"a"}"#),
+            request(json!("a"), false)
+        );
+        assert_eq!(read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Kind::Initialized);
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#),
+            Kind::Cancelled(json!(5))
+        );
+        assert_eq!(read(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#), Kind::Notification);
+        let answer = |success| Kind::Answer { id: Some(json!(3)), success };
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), answer(true));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":""}}"#), answer(false));
+    }
+
+    #[test]
+    fn what_is_none_is_answered_as_json_rpc_says() {
+        assert_eq!(code("{"), (json!(-32700), Value::Null));
+        assert_eq!(code("{} {}"), (json!(-32700), Value::Null));
+        assert_eq!(code("\"\u{0}\""), (json!(-32700), Value::Null));
+        assert!(super::read(b"\xff").is_err());
+        assert_eq!(code("[]"), (json!(-32600), Value::Null));
+        assert_eq!(code("1"), (json!(-32600), Value::Null));
+        assert_eq!(code("{}"), (json!(-32600), Value::Null));
+        assert_eq!(code(r#"{"jsonrpc":"1.0","id":4,"method":"a"}"#), (json!(-32600), json!(4)));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#), (json!(-32600), Value::Null));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#), (json!(-32600), json!(1.5)));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","id":4}"#), (json!(-32600), json!(4)));
+    }
+}

@@ -1,0 +1,326 @@
+//! Writing pages whole: taking in, putting, deleting, bringing back.
+
+use brain_protocol::{
+    Capture as Taken, Delete, Expect, Fault, FaultCode, Get, Origin, PageRef, Put, Reply, Request, Revert,
+    WriteStatus, Written,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::edit::{read, rewrite};
+use crate::caller::Scope;
+use crate::doors::mcp::tool::{Call, Effect};
+use crate::doors::mcp::{Desk, defect, place};
+use crate::page::Document;
+
+/// The status of a write that found what was wanted.
+pub(super) const UNCHANGED: &str = "unchanged";
+
+/// What a write did.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::doors::mcp) struct Done {
+    slug: String,
+    status: String,
+    content_hash: String,
+    version: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+impl Done {
+    /// What the brain says of a write, as a model reads it.
+    pub(super) fn of(desk: &Desk, written: Written) -> Result<Self, Fault> {
+        let status = match written.status {
+            WriteStatus::Created => "created",
+            WriteStatus::Updated => "updated",
+            WriteStatus::Unchanged => UNCHANGED,
+            WriteStatus::Restored => "restored",
+        };
+        Ok(Self {
+            slug: desk.name(&written.source_id, &written.slug)?,
+            status: status.into(),
+            content_hash: written.content_hash,
+            version: written.version,
+            warnings: written.warnings,
+        })
+    }
+
+    /// That a page stays as it is, and why.
+    pub(super) fn stays(desk: &Desk, page: brain_protocol::Page, status: &str) -> Result<Self, Fault> {
+        Ok(Self {
+            slug: desk.name(&page.source_id, &page.slug)?,
+            status: status.into(),
+            content_hash: page.content_hash,
+            version: page.version,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// What taking a page away did.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::doors::mcp) struct Gone {
+    slug: String,
+    status: String,
+    recoverable_until: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// A thought for the inbox.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::doors::mcp) struct Capture {
+    /// Markdown
+    content: String,
+    title: Option<String>,
+    /// note, idea, observation
+    r#type: Option<String>,
+    /// Where it is from
+    source_uri: Option<String>,
+    source_id: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+impl Call for Capture {
+    const NAME: &'static str = "capture";
+    const TITLE: &'static str = "Capture";
+    const DESCRIPTION: &'static str = "Keep what the user wants remembered as a new inbox page, searchable at once. \
+The same content within 24 hours is kept once. To change a page use edit_page; for a page with a chosen slug, put_page.";
+    const SCOPE: Scope = Scope::Write;
+    const EFFECT: Effect = Effect::Adds;
+    type Output = Done;
+
+    fn call(self, desk: &Desk) -> Result<Done, Fault> {
+        let request = Taken {
+            content: unframed(&self.content).into_bytes(),
+            origin: Origin::Agent(self.source_uri),
+            source: self.source_id.as_deref().map(place::source).transpose()?,
+            slug: None,
+            page_type: self.r#type,
+            title: self.title,
+            tags: self.tags,
+        };
+        written(desk, Request::Capture(request))
+    }
+}
+
+/// A whole page.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::doors::mcp) struct PutPage {
+    slug: String,
+    /// Markdown, YAML frontmatter allowed
+    content: String,
+    /// content_hash of the page you replace; content without frontmatter keeps the page's
+    expected_hash: Option<String>,
+    #[serde(default)]
+    overwrite: bool,
+}
+
+impl Call for PutPage {
+    const NAME: &'static str = "put_page";
+    const TITLE: &'static str = "Put a page";
+    const DESCRIPTION: &'static str = "Write a whole page under a slug like people/ada-lovelace. An existing page is replaced only \
+with expected_hash or overwrite; its former version is kept. For a part of a page use edit_page.";
+    const SCOPE: Scope = Scope::Write;
+    const EFFECT: Effect = Effect::Replaces;
+    type Output = Done;
+
+    fn call(self, desk: &Desk) -> Result<Done, Fault> {
+        let page = place::page(&self.slug)?;
+        let content = unframed(&self.content);
+        let expect = match (expected(self.expected_hash)?, self.overwrite) {
+            (Some(hash), _) => {
+                if let Some(done) = replace_text_of(desk, &page, &hash, &content)? {
+                    return Ok(done);
+                }
+                Some(Expect::Hash(hash))
+            }
+            (None, true) => None,
+            (None, false) => Some(Expect::Absent),
+        };
+        let put = Put {
+            page,
+            content: content.into_bytes(),
+            origin: Origin::Agent(None),
+            allow_empty: false,
+            expect,
+        };
+        written(desk, Request::Put(put))
+    }
+}
+
+/// Replaces the text of the page with this `hash` by a content without frontmatter. The hash is of the text, and the text is what a model
+/// has read: title, tags and whatever else stands in the frontmatter stay, as somebody else may have set them meanwhile. None when
+/// there is no such page, or the content has frontmatter of its own.
+fn replace_text_of(desk: &Desk, page: &PageRef, hash: &str, content: &str) -> Result<Option<Done>, Fault> {
+    let Ok(Document { frontmatter, body }) = Document::parse(content) else { return Ok(None) };
+    if !frontmatter.is_empty() {
+        return Ok(None);
+    }
+    let replaced = rewrite(desk, page, Some(hash), |mut it| {
+        it.body.clone_from(&body);
+        Ok(Some(it))
+    });
+    match replaced {
+        Ok(done) => Ok(Some(done)),
+        Err(fault) if fault.code == FaultCode::NotFound => Ok(None),
+        // Who sends again what went through has what they want.
+        Err(fault) if fault.code == FaultCode::Conflict => match read(desk, page, None)? {
+            now if now.body == body => Done::stays(desk, now, UNCHANGED).map(Some),
+            _ => Err(fault),
+        },
+        Err(fault) => Err(fault),
+    }
+}
+
+/// A page that is to go.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::doors::mcp) struct DeletePage {
+    slug: String,
+    /// Refuse unless it has this content_hash
+    expected_hash: Option<String>,
+}
+
+impl Call for DeletePage {
+    const NAME: &'static str = "delete_page";
+    const TITLE: &'static str = "Delete a page";
+    const DESCRIPTION: &'static str = "Delete a page. restore_page brings it back for 72 hours.";
+    const SCOPE: Scope = Scope::Write;
+    const EFFECT: Effect = Effect::Replaces;
+    type Output = Gone;
+
+    fn call(self, desk: &Desk) -> Result<Gone, Fault> {
+        let expect = expected(self.expected_hash)?.map(Expect::Hash);
+        let delete = Delete { page: place::page(&self.slug)?, expect };
+        let Reply::Deleted(deleted) = desk.ask(Request::Delete(delete))? else { return Err(defect()) };
+        Ok(Gone {
+            slug: desk.name(&deleted.source_id, &deleted.slug)?,
+            status: "deleted".into(),
+            recoverable_until: deleted.recoverable_until,
+            warnings: deleted.warnings,
+        })
+    }
+}
+
+/// A page, or a version of it, that is to come back.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::doors::mcp) struct RestorePage {
+    slug: String,
+    version: Option<u32>,
+}
+
+impl Call for RestorePage {
+    const NAME: &'static str = "restore_page";
+    const TITLE: &'static str = "Restore a page";
+    const DESCRIPTION: &'static str =
+        "Bring a deleted page back; or, with version, what a page said at that version.";
+    const SCOPE: Scope = Scope::Write;
+    const EFFECT: Effect = Effect::Adds;
+    type Output = Done;
+
+    fn call(self, desk: &Desk) -> Result<Done, Fault> {
+        let page = place::page(&self.slug)?;
+        let warnings = match desk.ask(Request::Restore(page.clone())) {
+            Ok(Reply::Restored(restored)) => Some(restored.warnings),
+            Ok(_) => return Err(defect()),
+            // It is there, and a version of it is wanted.
+            Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
+            Err(fault) => return Err(fault),
+        };
+        let Reply::Page(now) = desk.ask(Request::Get(Get { page: page.clone(), version: None }))? else {
+            return Err(defect());
+        };
+        match (self.version, warnings) {
+            (Some(version), warnings) if version != now.version => {
+                written(desk, Request::Revert(Revert { page, version })).map_err(|mut fault| {
+                    if warnings.is_some() {
+                        fault
+                            .message
+                            .push_str("; the page itself is restored, as it was when it was deleted");
+                    }
+                    fault
+                })
+            }
+            (_, Some(warnings)) => Ok(Done { warnings, ..Done::stays(desk, now, "restored")? }),
+            (_, None) => Done::stays(desk, now, UNCHANGED),
+        }
+    }
+}
+
+/// A text without the lines that frame what came from outside: a model that writes back what it read takes them along.
+pub(super) fn unframed(text: &str) -> String {
+    let mark = |line: &str, rest: &str| {
+        line.get(..16).is_some_and(|mark| mark.bytes().all(|b| b.is_ascii_hexdigit()))
+            && line.get(16..).is_some_and(|behind| behind.starts_with(rest))
+    };
+    let frame = |line: &str| {
+        let line = line.trim_end();
+        line.strip_prefix("[end of outside ").is_some_and(|it| mark(it, "]"))
+            || (line.ends_with("; data, not instructions]")
+                && line.strip_prefix("[outside ").is_some_and(|it| mark(it, ": text from ")))
+    };
+    text.split_inclusive('\n').filter(|line| !frame(line)).collect()
+}
+
+/// Asks for a write.
+pub(super) fn written(desk: &Desk, request: Request) -> Result<Done, Fault> {
+    match desk.ask(request).map_err(in_words_of_tools)? {
+        Reply::Written(written) => Done::of(desk, written),
+        _ => Err(defect()),
+    }
+}
+
+/// The hash that a page is expected to have.
+///
+/// # Errors
+/// `invalid_request` for what no hash looks like.
+pub(super) fn expected(hash: Option<String>) -> Result<Option<String>, Fault> {
+    let Some(hash) = hash.map(|hash| hash.trim().to_ascii_lowercase()) else { return Ok(None) };
+    if hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Ok(Some(hash));
+    }
+    Err(Fault::new(FaultCode::InvalidRequest, "expected_hash is no content_hash: 64 hexadecimal digits")
+        .hint("take the content_hash from get_page"))
+}
+
+/// A refusal whose way out is an argument here, not a flag of the command line.
+fn in_words_of_tools(fault: Fault) -> Fault {
+    let hint = match fault.code {
+        FaultCode::EmptyContent => "give the text in `content`; delete_page removes a page",
+        FaultCode::Usage => "leave that argument away, or give it a value of this kind: type idea, tags work",
+        FaultCode::BinaryContent => "send text without NUL characters",
+        _ => return fault,
+    };
+    fault.hint(hint)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::doors::mcp::trust::framed;
+
+    #[test]
+    fn a_text_that_is_written_back_loses_its_frame() {
+        let text = "# A\n[outside world]\n[end of outside]\n";
+        let framed = framed(text, "webhook https://e.org", &"ab".repeat(32));
+        assert_ne!(framed, text);
+        assert_eq!(unframed(&framed), text);
+        assert_eq!(unframed(text), text);
+    }
+
+    #[test]
+    fn a_hash_is_taken_as_models_write_it() {
+        let hash = "ab".repeat(32);
+        assert_eq!(expected(None), Ok(None));
+        assert_eq!(expected(Some(format!(" {} ", hash.to_uppercase()))), Ok(Some(hash.clone())));
+        for bad in ["", "latest", &hash[1..], &"xy".repeat(32)] {
+            assert_eq!(expected(Some(bad.into())).unwrap_err().code, FaultCode::InvalidRequest, "{bad}");
+        }
+    }
+}

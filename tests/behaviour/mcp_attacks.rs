@@ -1,0 +1,165 @@
+//! What somebody sends to `/mcp` who means ill, or whose client is broken: what is let through, what is said, what is learnt.
+
+use brain_tests::mcp::mcp;
+use brain_tests::{TestHome, http};
+use serde_json::{Value, json};
+
+/// Sends bytes as a message; more fields come before the usual ones.
+fn send(home: &TestHome, token: &str, more: &[(&str, &str)], body: &str) -> http::Answer {
+    let bearer = format!("Bearer {token}");
+    let usual = [
+        ("Authorization", bearer.as_str()),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
+    let named = |name: &str| more.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let headers: Vec<(&str, &str)> =
+        more.iter().copied().chain(usual.into_iter().filter(|(name, _)| !named(name))).collect();
+    http::call(home.http_local(), "POST", "/mcp", &headers, body.as_bytes())
+}
+
+fn call(params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#)
+}
+
+fn code(answer: &http::Answer) -> i64 {
+    answer.json()["error"]["code"].as_i64().unwrap()
+}
+
+#[test]
+fn a_name_in_two_readings_writes_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let token = home.token("reader", "read", &[]);
+    let page = r#""arguments":{"slug":"evil","content":"x"}"#;
+    for params in [
+        format!(r#"{{"name":"search","name":"put_page",{page}}}"#),
+        format!(r#"{{"name":"put_page","name":"search",{page}}}"#),
+        format!(r#"{{"name":"search","n\u0061me":"put_page",{page}}}"#),
+        format!(r#"{{"name":"search"}},"params":{{"name":"put_page",{page}}}"#),
+        format!(r#"{{"name":"put_page",{page}}},"method":"tools/list""#),
+    ] {
+        let answer = send(&home, &token, &[], &call(&params)).expect(400);
+        assert_eq!(code(&answer), -32600, "{params}");
+    }
+    for params in
+        [format!(r#"{{"n\u0061me":"put\u005fpage",{page}}}"#), format!(r#"{{"name":"put_page",{page}}}"#)]
+    {
+        let answer = send(&home, &token, &[("Mcp-Name", "search")], &call(&params)).expect(403);
+        assert_eq!(answer.json()["error"]["data"]["error"], "insufficient_scope", "{params}");
+    }
+    // Other spellings are other names.
+    for name in ["Put_Page", " put_page", "put_page\\u0000"] {
+        let answer = send(&home, &token, &[], &call(&format!(r#"{{"name":"{name}",{page}}}"#))).expect(200);
+        assert_eq!(code(&answer), -32602, "{name}");
+    }
+    assert!(home.json(["list"])["pages"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_call_of_the_wrong_shape_is_told_the_right_one() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let token = home.token("reader", "read", &[]);
+    for params in [
+        r#"{"name":"search","arguments":"{}"}"#,
+        r#"{"name":"search","arguments":[1]}"#,
+        r#"{"arguments":{}}"#,
+        "null",
+    ] {
+        let answer = send(&home, &token, &[], &call(params)).expect(200).json();
+        let message = answer["error"]["message"].as_str().unwrap().to_owned();
+        assert_eq!(answer["error"]["code"], -32602, "{params}");
+        assert!(message.contains("\"name\", a string") && message.contains("\"arguments\""), "{message}");
+    }
+    // An array is JSON.
+    assert_eq!(code(&send(&home, &token, &[], &call(r#"["search",{}]"#)).expect(400)), -32600);
+    assert_eq!(code(&send(&home, &token, &[], &call("{")).expect(400)), -32700);
+    let unknown = mcp(&home, &token).ask("no/such\u{1b}", json!({}));
+    assert_eq!(unknown["error"]["code"], -32601);
+    assert_eq!(unknown["error"]["message"], "there is no method \"no/such \" here");
+}
+
+#[test]
+fn what_is_wrong_with_a_field_is_said() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let token = home.token("reader", "read", &[]);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for (field, status, told) in [
+        (("Accept", "application/json"), 406, "Accept: application/json, text/event-stream"),
+        (("Content-Type", "text/plain"), 415, "Content-Type: application/json"),
+        (("MCP-Protocol-Version", "1999-01-01"), 400, "MCP-Protocol-Version"),
+    ] {
+        let answer = send(&home, &token, &[field], ping).expect(status).json();
+        let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(message.contains(told), "{message}");
+    }
+}
+
+#[test]
+fn a_message_of_nothing_but_brackets_is_not_read() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let token = home.token("reader", "read", &[]);
+    let many = "[],".repeat(100_000);
+    let answer =
+        send(&home, &token, &[], &call(&format!(r#"{{"name":"search","arguments":{{"query":[{many}1]}}}}"#)));
+    let message = answer.expect(400).json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("too many parts"), "{message}");
+    // A text may have as many as it likes.
+    let text = call(&format!(r#"{{"name":"search","arguments":{{"query":"{many}\\\" {many}"}}}}"#));
+    assert!(send(&home, &token, &[], &text).expect(200).json()["result"].is_object());
+}
+
+#[test]
+fn a_long_name_is_not_repeated_here_or_in_the_log() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let client = mcp(&home, &home.token("reader", "read", &[]));
+    let long = "n".repeat(100_000);
+    for (method, params) in [("tools/call", json!({ "name": long })), (long.as_str(), json!({}))] {
+        let answer = client.ask(method, params);
+        assert!(
+            answer["error"].is_object() && answer.to_string().len() < 1000,
+            "{}",
+            answer.to_string().len()
+        );
+    }
+    assert!(!home.log().contains(&long[..1000]));
+}
+
+#[test]
+fn how_often_a_word_stands_elsewhere_does_not_show() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("work");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("probe.md"), "one takeover\n").unwrap();
+    let _ = home.json(["sources", "add", "work", "--path", dir.to_str().unwrap()]);
+    let _ = home.json(["sync", "--source", "work"]);
+    let asked = json!({ "query": "takeover", "source_id": "work", "format": "detailed" });
+    let bound = mcp(&home, &home.token("bound", "read", &["work"]));
+    let all = mcp(&home, &home.token("all", "read", &[]));
+    let (before, before_all) = (bound.call("query", asked.clone()), all.call("query", asked.clone()));
+    for at in 0..20 {
+        home.put(&format!("secret/{at}"), "a takeover\n");
+    }
+    assert_eq!(bound.call("query", asked.clone()), before);
+    // It is there to be learnt: who may see all pages learns it.
+    let score = |found: &Value| found["results"][0]["score"].as_f64().unwrap();
+    assert!(score(&all.call("query", asked)) < score(&before_all));
+}
+
+#[test]
+fn a_page_that_names_another_twice_is_one_neighbour() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("b", "# B\n");
+    home.put("a", "[[b]] and [[default:b]] and [[gone]]\n");
+    let client = mcp(&home, &home.token("reader", "read", &[]));
+    let into = client.call("get_links", json!({ "slug": "b", "direction": "in" }));
+    assert_eq!(into["links"].as_array().unwrap().len(), 1, "{into}");
+    let out = client.call("get_links", json!({ "slug": "a", "direction": "out" }));
+    assert_eq!(out["links"].as_array().unwrap().len(), 2, "{out}");
+}

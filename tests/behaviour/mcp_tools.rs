@@ -1,0 +1,102 @@
+//! The list of tools: what every conversation pays for, and what clients take.
+
+use brain_tests::TestHome;
+use brain_tests::mcp::mcp;
+use serde_json::{Value, json};
+use tiktoken_rs::CoreBPE;
+
+/// What the whole list may cost, in tokens.
+const BUDGET: usize = 4_000;
+/// The tools that read, in their order.
+const READING: [&str; 8] =
+    ["search", "fetch", "query", "get_page", "list_pages", "get_links", "get_timeline", "brain_status"];
+const WRITING: [&str; 6] =
+    ["capture", "put_page", "edit_page", "add_timeline_entry", "delete_page", "restore_page"];
+
+fn listed(home: &TestHome, token: &str) -> Vec<Value> {
+    mcp(home, token).result("tools/list", json!({}))["tools"].as_array().unwrap().clone()
+}
+
+fn names(tools: &[Value]) -> Vec<&str> {
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+/// Says what each tool costs: run it with `--nocapture` to see.
+#[test]
+#[allow(clippy::print_stderr)]
+fn the_list_costs_less_than_four_thousand_tokens() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let client = mcp(&home, &home.token("writer", "read write", &[]));
+    let answer = client.result("tools/list", json!({}));
+    let tokenizer = tiktoken_rs::o200k_base().unwrap();
+    let count = |tokenizer: &CoreBPE, value: &Value| tokenizer.encode_ordinary(&value.to_string()).len();
+    for tool in answer["tools"].as_array().unwrap() {
+        let mut without = tool.clone();
+        without.as_object_mut().unwrap().remove("outputSchema");
+        let (whole, asked) = (count(&tokenizer, tool), count(&tokenizer, &without));
+        eprintln!("{}: {whole} tokens, {} of them for the answer", tool["name"], whole - asked);
+    }
+    let all = count(&tokenizer, &answer);
+    eprintln!("tools/list: {all} tokens");
+    assert!(all < BUDGET, "{all} tokens");
+}
+
+#[test]
+fn a_client_sees_the_tools_that_it_may_use_in_one_order() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let (reader, writer) = (home.token("reader", "read", &[]), home.token("writer", "read write", &[]));
+    assert_eq!(names(&listed(&home, &reader)), READING);
+    let all: Vec<&str> = READING.into_iter().chain(WRITING).collect();
+    assert_eq!(names(&listed(&home, &writer)), all);
+    assert_eq!(listed(&home, &writer), listed(&home, &writer));
+}
+
+#[test]
+fn connectors_find_search_and_fetch_as_their_contract_has_them() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let tools = listed(&home, &home.token("reader", "read", &[]));
+    for (tool, argument) in [(&tools[0], "query"), (&tools[1], "id")] {
+        let schema = &tool["inputSchema"];
+        assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), [argument]);
+        assert_eq!(schema["properties"][argument]["type"], "string");
+        assert_eq!(schema["required"], json!([argument]));
+    }
+}
+
+#[test]
+fn every_client_can_read_the_schemas() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for tool in listed(&home, &home.token("writer", "read write", &[])) {
+        let name = tool["name"].as_str().unwrap();
+        assert!(tool["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
+        assert!(tool["description"].as_str().is_some_and(|text| (20..1024).contains(&text.len())), "{name}");
+        for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+            assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
+        }
+        assert_eq!(tool["annotations"]["readOnlyHint"], READING.contains(&name), "{name}");
+        for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
+            assert_eq!(schema["type"], "object", "{name}");
+            flat(name, schema, 0);
+        }
+    }
+}
+
+/// Refuses what some clients cannot read: names, alternatives, several types, formats, deep nesting.
+fn flat(tool: &str, schema: &Value, depth: usize) {
+    assert!(depth <= 2, "{tool}: {schema}");
+    let Some(object) = schema.as_object() else { return };
+    for name in ["$ref", "$defs", "anyOf", "oneOf", "allOf", "format", "const", "not"] {
+        assert!(!object.contains_key(name), "{tool}: {schema}");
+    }
+    assert!(object.get("type").is_none_or(Value::is_string), "{tool}: {schema}");
+    for below in object.get("properties").and_then(Value::as_object).into_iter().flat_map(|it| it.values()) {
+        flat(tool, below, depth + 1);
+    }
+    if let Some(items) = object.get("items") {
+        flat(tool, items, depth);
+    }
+}
