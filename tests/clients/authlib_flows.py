@@ -2,15 +2,14 @@
 
 import os
 import random
-import re
-import html
-from urllib.parse import urljoin
 
 import requests
 from authlib.common.security import generate_token
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
+
+from consent import consent
 
 ISSUER = os.environ["ISSUER"]
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
@@ -21,34 +20,6 @@ class Plain(AuthorizationServerMetadata):
 
     def validate_issuer(self):
         assert self["issuer"] == ISSUER
-
-
-def attribute(tag, name):
-    found = re.search(rf'\b{name}="([^"]*)"', tag)
-    return html.unescape(found.group(1)) if found else None
-
-
-def consent(url):
-    """Agrees as the owner; the address that the browser is sent to."""
-    browser = requests.Session()
-    page = browser.get(url, allow_redirects=False)
-    assert page.status_code == 200, page.text
-    form = []
-    for tag in re.findall(r"<input[^>]*>", page.text):
-        name, kind, value = (attribute(tag, each) for each in ("name", "type", "value"))
-        if name and kind == "password":
-            form.append((name, os.environ["ADMIN_TOKEN"]))
-        elif name and (kind == "hidden" or (kind == "checkbox" and " checked" in tag)):
-            form.append((name, value or ""))
-    agree = next(tag for tag in re.findall(r"<button[^>]*>", page.text) if re.search("allow|approve", tag))
-    if attribute(agree, "name"):
-        form.append((attribute(agree, "name"), attribute(agree, "value") or ""))
-    action = attribute(re.search(r"<form[^>]*>", page.text).group(0), "action")
-    answer = browser.post(
-        urljoin(url, action) if action else url, data=form, headers={"Origin": ISSUER}, allow_redirects=False
-    )
-    assert answer.status_code == 303, answer.text
-    return answer.headers["location"]
 
 
 def ingest(session, text):

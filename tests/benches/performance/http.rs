@@ -71,7 +71,7 @@ impl Posted {
     }
 }
 
-fn status(client: &mut Client) -> StatusReply {
+pub(crate) fn status(client: &mut Client) -> StatusReply {
     match client.ask(&Request::Status) {
         Ok(Reply::Status(status)) => status,
         other => panic!("no status: {other:?}"),
@@ -101,13 +101,13 @@ impl Drop for Bare {
 }
 
 /// One run of `wrk`.
-struct Load {
+pub(crate) struct Load {
     /// Answers a second.
-    rate: f64,
+    pub(crate) rate: f64,
     /// Median time of an answer, in milliseconds.
     median: f64,
     /// Answers in all.
-    answers: u64,
+    pub(crate) answers: u64,
 }
 
 /// Writes what `wrk` is to send: `POST` of texts that are all different, of `bytes` bytes each.
@@ -136,7 +136,7 @@ end
 }
 
 /// Lets `wrk` call `url` over so many connections for this long.
-fn wrk(url: &str, connections: usize, time: Duration, script: Option<&Path>) -> Load {
+pub(crate) fn wrk(url: &str, connections: usize, time: Duration, script: Option<&Path>) -> Load {
     let mut command = Command::new("wrk");
     command.args(["--latency", "--timeout", "30s", "-c", &connections.to_string()]);
     command.args(["-t", &connections.min(2).to_string(), "-d", &format!("{}s", time.as_secs().max(1))]);

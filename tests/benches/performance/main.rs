@@ -7,6 +7,7 @@
 
 mod floors;
 mod http;
+mod mcp;
 mod notes;
 mod operations;
 mod report;
@@ -38,6 +39,8 @@ struct Scale {
     posting: Duration,
     /// Items of the soak, how long one part of it posts, and the rest after the last.
     soak: u64,
+    /// Calls of a tool whose memory is watched.
+    calls: u64,
     soak_part: Duration,
     soak_rest: Duration,
 }
@@ -52,6 +55,7 @@ const FULL: Scale = Scale {
     writing: Duration::from_secs(3),
     posting: Duration::from_secs(3),
     soak: 1_000_000,
+    calls: 100_000,
     soak_part: Duration::from_secs(10),
     soak_rest: Duration::from_secs(30),
 };
@@ -66,6 +70,7 @@ const QUICK: Scale = Scale {
     writing: Duration::from_millis(300),
     posting: Duration::from_secs(1),
     soak: 2000,
+    calls: 2000,
     soak_part: Duration::from_secs(1),
     soak_rest: Duration::from_secs(2),
 };
@@ -78,17 +83,18 @@ fn main() {
         return;
     }
     // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--writers` only lets many write,
-    // `--http` only measures HTTP, `--soak` only posts a million items.
-    if args.iter().any(|arg| arg == "--writers") {
+    // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--soak` only posts a million items.
+    let wanted = |name: &str| args.iter().any(|arg| arg == name);
+    if wanted("--writers") || wanted("--mcp") {
         let mut bench = Bench::new(FULL);
         let dir = bench.notes.write(&bench.dir.path().join("few"), 0..FULL.few).unwrap();
         let filled = bench.import(&dir, FULL.few);
-        return bench.writers(&filled);
+        return if wanted("--mcp") { bench.mcp(&filled) } else { bench.writers(&filled) };
     }
-    if args.iter().any(|arg| arg == "--http") {
+    if wanted("--http") {
         return Bench::new(FULL).http();
     }
-    if args.iter().any(|arg| arg == "--soak") {
+    if wanted("--soak") {
         return Bench::new(FULL).soak();
     }
     if let Some(at) = args.iter().position(|arg| arg == "--notes") {
@@ -192,6 +198,8 @@ impl Bench {
         self.first_after_write(&many_filled, many, "100,000", &tantivy_many);
         self.step("doctor, sync, watcher");
         self.operations(&few_filled);
+        self.step("the tool endpoint");
+        self.mcp(&few_filled);
         drop(few_filled);
 
         self.step("starts");
@@ -682,7 +690,8 @@ fn search(client: &mut Client, question: &str) -> Vec<Hit> {
 
 fn write(client: &mut Client, slug: &str, content: &str) {
     let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
-    let request = Put { page, content: content.into(), origin: Origin::Stdin, allow_empty: false };
+    let request =
+        Put { page, content: content.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
     match client.ask(&Request::Put(request)) {
         Ok(Reply::Written(reply)) => assert!(reply.written, "{reply:?}"),
         other => panic!("{slug}: {other:?}"),

@@ -1,0 +1,145 @@
+//! `/mcp`: a search through the tool endpoint beside the same search over the socket, many clients at once, and memory over very many
+//! calls. Many clients are `wrk`'s; without it these rows are left out, loudly.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use brain_protocol::{Reply, Request, Scope, TokenCreate};
+use brain_tests::http::{Wire, request};
+
+use crate::http::{status, wrk};
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, Filled, memory, search};
+
+/// Takes turns this often.
+const ROUNDS: usize = 3;
+/// Questions that clients take turns with.
+const QUESTIONS: usize = 200;
+
+impl Bench {
+    /// Searches by `tools/call` on 10,000 pages.
+    pub(crate) fn mcp(&mut self, filled: &Filled) {
+        let mut client = filled.client();
+        let address = status(&mut client).http_local.expect("HTTP is served").parse().unwrap();
+        let made = client.ask(&Request::TokenCreate(TokenCreate {
+            name: "mcp".into(),
+            scopes: Scope::Read.into(),
+            sources: Vec::new(),
+            expires_in: None,
+        }));
+        let Ok(Reply::TokenMade(made)) = made else { panic!("no token") };
+        let head = [
+            ("Authorization", format!("Bearer {}", made.token.expose())),
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/json, text/event-stream".to_owned()),
+        ];
+        let fields: Vec<(&str, &str)> = head.iter().map(|(name, value)| (*name, value.as_str())).collect();
+
+        let mut wire = Wire::open(address);
+        let [mut over_http, mut over_socket] = std::array::from_fn(|_| Samples::default());
+        for n in 0..self.scale.searches / 4 {
+            let question = self.notes.question(n + 7000);
+            let asked = request(address, "POST", "/mcp", &fields, call(&question).as_bytes());
+            let began = Instant::now();
+            assert!(wire.send(&asked));
+            let answer = wire.answer();
+            over_http.time(began.elapsed());
+            assert!(answer.expect(200).text().contains(r#""results":[{"#), "{question}");
+            let began = Instant::now();
+            search(&mut client, &question);
+            over_socket.time(began.elapsed());
+        }
+        self.table.add(Row {
+            place: 110,
+            what: "`tools/call search` over HTTP, 10,000 pages, more than the same search over the socket"
+                .into(),
+            goal: Goal::Below(2.0, "ms"),
+            value: over_http.median() - over_socket.median(),
+            measured: format!(
+                "{} ms more ({}, p99 {} ms)",
+                short(over_http.median() - over_socket.median()),
+                over_http.text("ms"),
+                short(over_http.at(0.99))
+            ),
+            floor: Some((None, format!("{} over the socket", over_socket.text("ms")))),
+        });
+
+        if Command::new("wrk").arg("-v").output().is_err() {
+            eprintln!("SKIPPED: many clients of `/mcp`, because `wrk` is not installed");
+            return;
+        }
+        let script = self.script(made.token.expose());
+        let url = format!("http://{address}/mcp");
+        let (mut one, mut many) = (Samples::default(), Samples::default());
+        for _ in 0..ROUNDS {
+            one.push(wrk(&url, 1, self.scale.posting, Some(&script)).rate);
+            many.push(wrk(&url, 16, self.scale.posting, Some(&script)).rate);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.table.add(Row {
+            place: 111,
+            what: format!(
+                "the same by 16 clients at once, as a multiple of one client's rate, on {cores} cores"
+            ),
+            goal: Goal::AtLeast(0.8 * cores as f64, "times"),
+            value: many.median() / one.median(),
+            measured: format!(
+                "{} times ({:.0} against {:.0} calls/s)",
+                short(many.median() / one.median()),
+                many.median(),
+                one.median()
+            ),
+            floor: None,
+        });
+
+        let pid = filled.daemon.pid();
+        let (mut called, mut first) = (0, 0.0);
+        while called < self.scale.calls {
+            called += wrk(&url, 16, self.scale.posting, Some(&script)).answers;
+            if first == 0.0 {
+                first = memory(pid, "RssAnon");
+            }
+        }
+        let end = memory(pid, "RssAnon");
+        self.table.add(Row {
+            place: 112,
+            what: format!("growth of memory over {called} of these calls, after the first ones"),
+            goal: Goal::Below(2.0, "MB"),
+            value: end - first,
+            measured: format!("{} MB ({} MB at the end)", short(end - first), short(end)),
+            floor: None,
+        });
+    }
+
+    /// What `wrk` is to send: searches, one question after the other.
+    fn script(&self, token: &str) -> PathBuf {
+        let bodies: String =
+            (0..QUESTIONS).map(|n| format!("  [==[{}]==],\n", call(&self.notes.question(n)))).collect();
+        let text = format!(
+            r#"local bodies = {{
+{bodies}}}
+local head = {{ ["Authorization"] = "Bearer {token}", ["Content-Type"] = "application/json", ["Accept"] = "application/json, text/event-stream" }}
+local n = 0
+function request()
+  n = n + 1
+  return wrk.format("POST", "/mcp", head, bodies[n % #bodies + 1])
+end
+"#
+        );
+        let path = self.dir.path().join("mcp.lua");
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+/// A search as a client sends it.
+fn call(question: &str) -> String {
+    serde_json::json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": { "name": "search", "arguments": { "query": question } },
+    })
+    .to_string()
+}

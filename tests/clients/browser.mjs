@@ -1,0 +1,6 @@
+// The owner's browser for a program that prints an address and waits to be called back: `node browser.mjs URL`.
+import assert from 'node:assert/strict'
+import { consent } from './consent.mjs'
+
+const back = await fetch(await consent(process.argv[2], process.env.ADMIN_TOKEN))
+assert.equal(back.status, 200, await back.text())

@@ -1,0 +1,66 @@
+// What the official MCP clients do here, whichever library they come from: authorize as the owner's browser would, and use the tools.
+import assert from 'node:assert/strict'
+import { consent } from './consent.mjs'
+
+export const { ISSUER, MACHINE_ID, MACHINE_SECRET, READER_ID, READER_SECRET, PUBLIC_ID, READ_TOKEN, ADMIN_TOKEN } = process.env
+export const server = new URL(`${ISSUER}/mcp`)
+
+/** What a person's application keeps: a client without a secret, its tokens, and what it waits for while the browser is open. */
+export class App {
+  redirectUrl = 'http://127.0.0.1:33421/callback'
+  clientMetadata = { client_name: 'app', redirect_uris: [this.redirectUrl], token_endpoint_auth_method: 'none' }
+  #kept = {}
+  /** The address that the browser was sent back to. */
+  back = undefined
+
+  clientInformation = () => ({ client_id: PUBLIC_ID, issuer: ISSUER })
+  tokens = () => this.#kept.tokens
+  saveTokens = (tokens) => void (this.#kept.tokens = tokens)
+  codeVerifier = () => this.#kept.verifier
+  saveCodeVerifier = (verifier) => void (this.#kept.verifier = verifier)
+  discoveryState = () => this.#kept.discovery
+  saveDiscoveryState = (state) => void (this.#kept.discovery = state)
+  async redirectToAuthorization(url) {
+    assert.equal(url.searchParams.get('resource'), `${server}`)
+    assert.equal(url.searchParams.get('scope'), 'read write', 'the first challenge names all that a client may want')
+    assert.equal(url.searchParams.get('code_challenge_method'), 'S256')
+    this.back = await consent(url, ADMIN_TOKEN)
+  }
+}
+
+/** A tool's answer, which models read as text and programs as an object: the two say the same. */
+async function call(client, name, args) {
+  const answer = await client.callTool({ name, arguments: args })
+  assert.ok(!answer.isError, JSON.stringify(answer.content))
+  assert.equal(answer.content.length, 1)
+  assert.deepEqual(JSON.parse(answer.content[0].text), answer.structuredContent)
+  return answer.structuredContent
+}
+
+/** Lists, writes, searches and fetches. `mark` is a word that no other run writes. */
+export async function readAndWrite(client, mark) {
+  const names = (await client.listTools()).tools.map((tool) => tool.name)
+  for (const name of ['search', 'fetch', 'capture', 'put_page']) assert.ok(names.includes(name), `${name} is missing: ${names}`)
+  const captured = await call(client, 'capture', { content: `A note about ${mark}, taken in by a client.` })
+  const put = await call(client, 'put_page', { slug: `clients/${mark}`, content: `# Of ${mark}\n\nPut by a client.` })
+  assert.equal(put.slug, `clients/${mark}`)
+  const { results } = await call(client, 'search', { query: mark })
+  const ids = results.map((result) => result.id)
+  for (const slug of [captured.slug, put.slug]) assert.ok(ids.includes(slug), `${slug} is not found: ${ids}`)
+  const page = await call(client, 'fetch', { id: put.slug })
+  assert.match(page.text, /Put by a client\./)
+  assert.ok(page.title && URL.canParse(page.url), JSON.stringify(page))
+  const read = await client.readResource({ uri: `brain://page/${put.slug}` })
+  assert.match(read.contents[0].text, /Put by a client\./)
+}
+
+/** Reads, is shown nothing that writes, and is refused when it tries. */
+export async function readOnly(client) {
+  const names = (await client.listTools()).tools.map((tool) => tool.name)
+  assert.ok(names.includes('search') && !names.includes('capture') && !names.includes('put_page'), `${names}`)
+  await call(client, 'search', { query: 'client' })
+  await assert.rejects(client.callTool({ name: 'capture', arguments: { content: 'refused' } }), (error) => {
+    assert.match(`${error.message} ${error.requiredScope} ${JSON.stringify(error.data)}`, /write/)
+    return true
+  })
+}

@@ -1,0 +1,227 @@
+//! The server that the suite talks to: what every method answers, and what is kept between two of them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestStateCodec,
+    ServerCapabilities, ServerInfo, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext, SubscriptionSink};
+use rmcp::task_manager::TaskManager;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+
+use crate::{prompts, resources, tools};
+
+/// How long a client may keep what it was told, in milliseconds.
+const FRESH: u64 = 60_000;
+/// Seals what clients carry from one round to the next. It guards nothing here, so it is in the open.
+const SEAL: [u8; 32] = [7; 32];
+
+/// One server for all clients; its clones share what it keeps.
+#[derive(Clone)]
+pub(crate) struct Fixture {
+    kept: Arc<Kept>,
+    tasks: TaskManager,
+    seal: RequestStateCodec,
+}
+
+#[derive(Default)]
+struct Kept {
+    listeners: Mutex<HashMap<u64, SubscriptionSink>>,
+    next: AtomicU64,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        Self { kept: Arc::default(), tasks: TaskManager::new(), seal: RequestStateCodec::new(SEAL) }
+    }
+
+    /// What runs.
+    pub(crate) fn tasks(&self) -> &TaskManager {
+        &self.tasks
+    }
+
+    /// Who listens at the moment.
+    pub(crate) fn listeners(&self) -> Vec<SubscriptionSink> {
+        self.listening().values().cloned().collect()
+    }
+
+    fn listening(&self) -> MutexGuard<'_, HashMap<u64, SubscriptionSink>> {
+        self.kept.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `state` as a client may carry it.
+    pub(crate) fn seal(&self, state: &Value) -> Result<String, ErrorData> {
+        self.seal.seal_json(state).map_err(|e| ErrorData::internal_error(e.to_string(), None))
+    }
+
+    /// What a client brought back.
+    pub(crate) fn unseal(&self, sealed: &str) -> Result<Value, ErrorData> {
+        self.seal
+            .open_json(sealed)
+            .map_err(|_| ErrorData::invalid_params("this state was not made here", None))
+    }
+}
+
+impl ServerHandler for Fixture {
+    fn get_info(&self) -> ServerInfo {
+        let able = ServerCapabilities::builder()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_completions()
+            .enable_logging()
+            .enable_tasks()
+            .build();
+        ServerInfo::new(able)
+            .with_server_info(Implementation::new("brain-conformance", env!("CARGO_PKG_VERSION")))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        (name == tools::WITH_HEADER).then(tools::with_header)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let listed = ListToolsResult { tools: tools::all(), ..Default::default() };
+        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        tools::call(self, request, &context).await
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let listed = ListResourcesResult { resources: resources::all(), ..Default::default() };
+        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = resources::templates();
+        let listed = ListResourceTemplatesResult { resource_templates: templates, ..Default::default() };
+        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = resources::read(&request.uri)?;
+        Ok(read.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let listed = ListPromptsResult { prompts: prompts::all(), ..Default::default() };
+        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(&request)
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let values = vec!["paris".to_owned(), "park".to_owned(), "party".to_owned()];
+        let completion = CompletionInfo::new(values).map_err(|e| ErrorData::internal_error(e, None))?;
+        Ok(CompleteResult::new(completion))
+    }
+
+    // Nothing here changes, and every level is logged: it is enough to agree.
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        _: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn set_level(
+        &self,
+        _: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.supported_by(&self.get_info().capabilities))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let key = self.kept.next.fetch_add(1, Ordering::Relaxed);
+        self.listening().insert(key, context.sink().clone());
+        context.cancelled().await;
+        self.listening().remove(&key);
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Ok(GetTaskResult::new(self.tasks.get_task(&request.task_id)?))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
+    }
+}

@@ -1,0 +1,51 @@
+//! A server with everything that the official conformance suite of MCP asks for, behind the daemon's own router and
+//! middleware: whatever the suite finds here is the middleware's doing or the SDK's. For `.ci/clients`. Serves the brain at
+//! `BRAIN_HOME` until it is killed, and prints where, with a token.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+// Sampling, roots and logging are on their way out of the protocol, and still part of the suite.
+#![allow(deprecated)]
+
+mod ask;
+mod fixture;
+mod legacy;
+mod prompts;
+mod resources;
+mod rounds;
+mod tasks;
+mod tools;
+
+use std::sync::Arc;
+
+use brain_daemon::brain::{Brain, Silent};
+use brain_daemon::caller::Caller;
+use brain_daemon::clock::SystemClock;
+use brain_daemon::config::Config;
+use brain_daemon::doors::http::Listeners;
+use brain_daemon::doors::mcp::{Mode, over_http};
+use brain_daemon::home::Home;
+use brain_protocol::{Reply, Request, Scopes, TokenCreate};
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main(worker_threads = 2)]
+async fn main() {
+    let home = Home::from_environment().expect("BRAIN_HOME");
+    let config = Config::load(&home.config(), |name| std::env::var(name).ok()).unwrap();
+    let brain = Arc::new(Brain::open(home, config, Arc::new(SystemClock), 1).unwrap());
+    let token = TokenCreate {
+        name: "suite".into(),
+        scopes: Scopes::parse("read write").unwrap(),
+        sources: Vec::new(),
+        expires_in: None,
+    };
+    let owner = Caller::local(rustix::process::getuid().as_raw());
+    let Ok(Reply::TokenMade(made)) = brain.answer(&owner, Request::TokenCreate(token), &Silent) else {
+        panic!("no token");
+    };
+    let listeners = Listeners::open(brain.config(), None, None).unwrap();
+    let address = listeners.places().local.expect("http.local");
+    println!("{address} {}", made.token.expose());
+
+    let (fixture, stop) = (fixture::Fixture::new(), CancellationToken::new());
+    let tools = over_http(move || fixture.clone(), Mode::Sessions, &stop);
+    listeners.serve_with(brain, tools, stop).await;
+}

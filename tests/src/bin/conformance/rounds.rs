@@ -1,0 +1,101 @@
+//! Tools that need more than one round: the answer says what is missing, and the client calls again with it (SEP-2322).
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject};
+use serde_json::{Value, json};
+
+use crate::ask::{self, answer, filled};
+use crate::fixture::Fixture;
+use crate::tools::text;
+
+/// Name, what it does. None takes an argument.
+pub(crate) const TOOLS: [(&str, &str); 8] = [
+    ("test_input_required_result_elicitation", "Asks for a name"),
+    ("test_input_required_result_sampling", "Asks the client's model"),
+    ("test_input_required_result_list_roots", "Asks for the client's roots"),
+    ("test_input_required_result_request_state", "Asks, and knows its own state again"),
+    ("test_input_required_result_multiple_inputs", "Asks for three things at once"),
+    ("test_input_required_result_multi_round", "Asks twice, one after the other"),
+    ("test_input_required_result_tampered_state", "Refuses a state that is not its own"),
+    ("test_input_required_result_capabilities", "Asks for what the client can do"),
+];
+
+/// Calls one of [`TOOLS`].
+///
+/// # Errors
+/// The state that came back was not made here.
+pub(crate) fn call(
+    fixture: &Fixture,
+    request: &CallToolRequestParams,
+    meta: &RequestMetaObject,
+) -> Result<CallToolResponse, ErrorData> {
+    let responses = request.input_responses.as_ref();
+    let name = || ask::elicitation("What is your name?", ask::field("name", "string"));
+    // What came back was in a stranger's hands.
+    let state = request.request_state.as_deref().map(|sealed| fixture.unseal(sealed)).transpose()?;
+    let short = request.name.trim_start_matches("test_input_required_result_");
+    Ok(match short {
+        "elicitation" => match answer(responses, "user_name") {
+            Some(given) => text(format!("Hello, {}!", filled(given, "name"))).into(),
+            None => ask::missing([("user_name", name()?)]).into(),
+        },
+        "sampling" => match answer(responses, "capital_question") {
+            Some(given) => {
+                let said =
+                    given.get("content").and_then(|content| content.get("text")).and_then(Value::as_str);
+                text(format!("the model said: {}", said.unwrap_or("nothing"))).into()
+            }
+            None => {
+                ask::missing([("capital_question", ask::sampling("What is the capital of France?"))]).into()
+            }
+        },
+        "list_roots" => match answer(responses, "client_roots") {
+            Some(given) => text(format!("roots: {}", given.get("roots").unwrap_or(&Value::Null))).into(),
+            None => ask::missing([("client_roots", ask::roots())]).into(),
+        },
+        "request_state" | "tampered_state" if state.is_some() => text("state-ok").into(),
+        "request_state" | "tampered_state" => {
+            let confirm = ask::elicitation("Please confirm", ask::field("ok", "boolean"))?;
+            ask::missing_with([("confirm", confirm)], fixture.seal(&json!({}))?).into()
+        }
+        "multiple_inputs" => {
+            let keys = ["user_name", "greeting", "client_roots"];
+            if state.is_some() && keys.iter().all(|key| answer(responses, key).is_some()) {
+                return Ok(text("all three are there").into());
+            }
+            let asked = [
+                ("user_name", name()?),
+                ("greeting", ask::sampling("Generate a greeting")),
+                ("client_roots", ask::roots()),
+            ];
+            ask::missing_with(asked, fixture.seal(&json!({}))?).into()
+        }
+        "multi_round" => match state.map_or(0, |state| state["done"].as_u64().unwrap_or_default()) {
+            0 => {
+                let first = ask::elicitation("Step 1: What is your name?", ask::field("name", "string"))?;
+                ask::missing_with([("step1", first)], fixture.seal(&json!({ "done": 1 }))?).into()
+            }
+            1 => {
+                let second =
+                    ask::elicitation("Step 2: What is your favorite color?", ask::field("color", "string"))?;
+                ask::missing_with([("step2", second)], fixture.seal(&json!({ "done": 2 }))?).into()
+            }
+            _ => text("both steps are done").into(),
+        },
+        "capabilities" if responses.is_some() => text("answered").into(),
+        "capabilities" => {
+            let able = meta.client_capabilities().unwrap_or_default();
+            // One is enough: what counts is that nothing else is asked for.
+            if able.elicitation.is_some() {
+                ask::missing([("user_name", name()?)]).into()
+            } else if able.sampling.is_some() {
+                ask::missing([("greeting", ask::sampling("Generate a greeting"))]).into()
+            } else if able.roots.is_some() {
+                ask::missing([("client_roots", ask::roots())]).into()
+            } else {
+                text("there is nothing that the client could be asked for").into()
+            }
+        }
+        _ => return Err(ErrorData::invalid_params(format!("there is no tool {}", request.name), None)),
+    })
+}
