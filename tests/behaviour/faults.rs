@@ -10,7 +10,7 @@ use brain_tests::{TestHome, run, slugs};
 use redb::{Database, ReadableDatabase, TableDefinition};
 
 /// A home on a small disk of its own that keeps 1 MB free.
-fn small_home(size: &str) -> Option<TestHome> {
+pub(crate) fn small_home(size: &str) -> Option<TestHome> {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
     let place = home.path();
@@ -18,7 +18,7 @@ fn small_home(size: &str) -> Option<TestHome> {
 }
 
 /// Fills the disk below `dir` until `leave` bytes are free.
-fn fill(dir: &Path, leave: u64) -> std::path::PathBuf {
+pub(crate) fn fill(dir: &Path, leave: u64) -> std::path::PathBuf {
     let filler = dir.join("filler");
     let stat = rustix::fs::statvfs(dir).unwrap();
     let free = stat.f_bavail * stat.f_frsize;
