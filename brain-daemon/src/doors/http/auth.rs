@@ -21,10 +21,10 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// What stands behind the service's address in the name of this resource (RFC 9728 section 3.1).
-    pub(super) fn path(self) -> &'static str {
+    pub(super) const fn path(self) -> &'static str {
         match self {
             Self::Service => "",
-            Self::Mcp => super::mcp::PATH,
+            Self::Mcp => "/mcp",
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::caller::{Caller, Scope};
 use crate::doors::mcp;
 
 /// Where the tools are.
-pub(super) const PATH: &str = "/mcp";
+pub(super) const PATH: &str = Resource::Mcp.path();
 /// The largest message, in bytes: a page of the largest size, as JSON.
 const LONGEST: usize = 8 * 1024 * 1024;
 /// A message up to this size, in bytes, needs no room of its own.

@@ -10,6 +10,7 @@ mod body;
 mod clip;
 mod count;
 mod crowd;
+mod escape;
 mod fault;
 mod guard;
 mod head;

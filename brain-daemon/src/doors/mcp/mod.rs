@@ -52,14 +52,13 @@ can be restored for 72 hours, and every overwrite keeps the former version.";
 const LISTS_KEEP_MS: u64 = 300_000;
 /// How many characters of a name that there is not are repeated: it goes into the log, too.
 const REPEATED: usize = 60;
-/// The methods that are served, with what their `params` must have. A request of them whose `params` have another shape comes as one of an
+/// The methods that are served in every revision, with what their `params` must have. A request of them whose `params` have another shape comes as one of an
 /// unknown method.
-const METHODS: [(&str, &str); 5] = [
+const METHODS: [(&str, &str); 4] = [
     ("tools/call", "\"name\", a string, and \"arguments\", an object"),
     ("resources/read", "\"uri\", a string"),
     ("prompts/get", "\"name\", a string, and \"arguments\", an object"),
     ("completion/complete", "\"ref\" and \"argument\", two objects"),
-    ("initialize", "\"protocolVersion\", \"capabilities\" and \"clientInfo\""),
 ];
 
 /// Who asks.

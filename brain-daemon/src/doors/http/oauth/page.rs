@@ -15,6 +15,7 @@ use brain_protocol::{Scope, Scopes};
 use sha2::{Digest, Sha256};
 
 use crate::brain::grants::Consent;
+use crate::doors::http::escape;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -45,15 +46,15 @@ pub(super) struct Shown<'a> {
 /// The consent page.
 pub(super) fn consent(status: StatusCode, shown: &Shown<'_>) -> Response {
     let consent = shown.consent;
-    let name = format!("<bdi>{}</bdi>", escape(&consent.client_name));
+    let name = format!("<bdi>{}</bdi>", escape::name(&consent.client_name));
     // Anybody may call themselves anything in a document of their own; where it is, they cannot choose.
     let who = match &consent.client_host {
-        Some(host) => format!("{name} of <strong>{}</strong>", escape(host)),
+        Some(host) => format!("{name} of <strong>{}</strong>", escape::name(host)),
         None => name,
     };
     let mut html = format!("<h1>May {who} use your brain?</h1>\n");
     if let Some(problem) = shown.problem {
-        let _ = writeln!(html, r#"<p class="told" role="alert">{}</p>"#, escape(problem));
+        let _ = writeln!(html, r#"<p class="told" role="alert">{}</p>"#, escape::name(problem));
     }
     html.push_str("<dl>\n");
     for (term, what) in facts(consent) {
@@ -72,7 +73,7 @@ pub(super) fn consent(status: StatusCode, shown: &Shown<'_>) -> Response {
     }
     html.push_str("<form method=\"post\" action=\"/authorize\" autocomplete=\"off\">\n");
     for (name, value) in [("request", shown.request), ("seal", shown.seal)] {
-        let _ = writeln!(html, r#"<input type="hidden" name="{name}" value="{}">"#, escape(value));
+        let _ = writeln!(html, r#"<input type="hidden" name="{name}" value="{}">"#, escape::name(value));
     }
     html.push_str("<fieldset><legend>It may</legend>\n");
     for (n, (value, words)) in choices(consent.scopes).into_iter().enumerate() {
@@ -112,8 +113,8 @@ pub(super) fn refusal(status: StatusCode, error: &str, description: &str) -> Res
         "<h1>This cannot go on</h1>\n<p class=\"told\" role=\"alert\">{}</p>\n<p>You were not sent back to the program that \
          brought you here, because brain cannot tell whether it is the right one. Close this page and begin again there.\
          </p>\n<p><code>{}</code></p>\n",
-        escape(description),
-        escape(error)
+        escape::name(description),
+        escape::name(error)
     );
     page(status, "This cannot go on", &html, "no-referrer")
 }
@@ -144,22 +145,22 @@ fn facts(consent: &Consent) -> Vec<(&'static str, String)> {
     let sources = if consent.sources.is_empty() {
         "all of them".into()
     } else {
-        consent.sources.iter().map(|source| escape(source)).collect::<Vec<_>>().join(", ")
+        consent.sources.iter().map(|source| escape::name(source)).collect::<Vec<_>>().join(", ")
     };
     let mut facts = vec![
         (
             "Who asks",
             format!(
                 "<bdi>{}</bdi>, {known}<br><code>{}</code>",
-                escape(&consent.client_name),
-                escape(&consent.client_id)
+                escape::name(&consent.client_name),
+                escape::name(&consent.client_id)
             ),
         ),
-        ("You go on to", format!("<strong>{}</strong>", escape(&consent.redirect_host))),
+        ("You go on to", format!("<strong>{}</strong>", escape::name(&consent.redirect_host))),
         ("Sources that it sees", sources),
     ];
     if let Some(resource) = &consent.resource {
-        facts.push(("For", format!("<code>{}</code>", escape(resource))));
+        facts.push(("For", format!("<code>{}</code>", escape::name(resource))));
     }
     facts
 }
@@ -185,31 +186,6 @@ pub(super) fn chosen(asked: Scopes, choice: Option<&str>) -> Option<Scopes> {
             (scope < asked.most()).then(|| scope.into())
         }
     }
-}
-
-/// Text as it may stand in an element or a quoted attribute. Characters that would turn the direction of what follows, or are not
-/// to be seen, become visible: nobody's name may look like another one.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\u{200B}'..='\u{200F}'
-            | '\u{202A}'..='\u{202E}'
-            | '\u{2060}'..='\u{206F}'
-            | '\u{61C}'
-            | '\u{FEFF}' => {
-                out.push('\u{FFFD}');
-            }
-            char if char.is_control() => out.push('\u{FFFD}'),
-            char => out.push(char),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -289,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_name_cannot_turn_round_what_follows() {
-        assert_eq!(escape("a\u{202E}b\u{0}c\u{200B}d'"), "a\u{FFFD}b\u{FFFD}c\u{FFFD}d&#39;");
-        assert_eq!(escape("Ünïcode 日本"), "Ünïcode 日本");
+        assert_eq!(escape::name("a\u{202E}b\u{0}c\u{200B}d'"), "a\u{FFFD}b\u{FFFD}c\u{FFFD}d&#39;");
+        assert_eq!(escape::name("Ünïcode 日本"), "Ünïcode 日本");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::html::escape;
+use crate::doors::http::escape;
 
 /// The HTML of `text`. `page` knows the address of the page that a link means.
 pub(super) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> String {
@@ -40,12 +40,12 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
             | Event::Html(text)
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
-            | Event::DisplayMath(text) => self.html.push_str(&escape(&text)),
-            Event::Code(text) => self.put(format_args!("<code>{}</code>", escape(&text))),
+            | Event::DisplayMath(text) => self.html.push_str(&escape::text(&text)),
+            Event::Code(text) => self.put(format_args!("<code>{}</code>", escape::text(&text))),
             Event::SoftBreak => self.html.push('\n'),
             Event::HardBreak => self.html.push_str("<br>\n"),
             Event::Rule => self.html.push_str("<hr>\n"),
-            Event::FootnoteReference(label) => self.put(format_args!("<sup>{}</sup>", escape(&label))),
+            Event::FootnoteReference(label) => self.put(format_args!("<sup>{}</sup>", escape::text(&label))),
             Event::TaskListMarker(done) => self.html.push_str(if done { "☑ " } else { "☐ " }),
         }
     }
@@ -68,7 +68,7 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
             Tag::List(Some(first)) => self.put(format_args!("<ol start=\"{first}\">\n")),
             Tag::Item => self.html.push_str("<li>"),
             Tag::FootnoteDefinition(label) => {
-                self.put(format_args!("<div class=\"footnote\"><sup>{}</sup> ", escape(&label)));
+                self.put(format_args!("<div class=\"footnote\"><sup>{}</sup> ", escape::text(&label)));
             }
             Tag::Table(_) => self.html.push_str("<table>\n"),
             Tag::TableHead => {
@@ -87,7 +87,7 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
                 if let Some(address) = &address {
                     self.put(format_args!(
                         "<a href=\"{}\" rel=\"noopener noreferrer nofollow\">",
-                        escape(address)
+                        escape::text(address)
                     ));
                 }
                 self.open.push(address.is_some());

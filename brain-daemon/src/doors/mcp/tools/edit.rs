@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::sync::{Mutex, PoisonError};
 
-use super::write::{Done, UNCHANGED, expected, unframed, written};
+use super::done::{Done, UNCHANGED, expected, unframed, written};
 use crate::brain::STAMPS;
 use crate::caller::Scope;
 use crate::doors::mcp::tool::{Call, Effect};

@@ -1,6 +1,7 @@
 //! The tools, one file for those that go together. Their number and their words are what every conversation pays for.
 
 mod around;
+mod done;
 mod edit;
 mod find;
 mod list;
