@@ -38,3 +38,6 @@ pub const PROTOCOL: u16 = 4;
 
 /// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;
+
+/// The largest message of MCP, in bytes: a page of the largest size, as JSON.
+pub const MAX_MESSAGE: usize = 8 * 1024 * 1024;

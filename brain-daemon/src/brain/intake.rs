@@ -38,7 +38,9 @@ pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
 /// How many groups of eight hex digits a hash has.
 const SLUG_TRIES: usize = 8;
 
-/// Doors through which others' words come, as pages and their files name them.
+/// Doors through which the owner's own words come, as pages and their files name them.
+pub(crate) const OWN: [&str; 4] = ["capture-cli", "put_page", "sync", "import"];
+/// Doors through which others' words come.
 const OUTSIDE: [&str; 6] = ["webhook", "mcp:put_page", "collector", "voice", "brainstorm", "lsd"];
 
 impl Door {

@@ -50,7 +50,7 @@ use crate::random::{Random, SystemRandom};
 use crate::secrets::{Secrets, Variables};
 use crate::store::{Reader, SourceRecord, Store, StoreOptions, Visibility};
 
-pub(crate) use intake::STAMPS;
+pub(crate) use intake::{OWN, STAMPS};
 
 use audit::Calls;
 use dedup::Dedup;

@@ -6,11 +6,10 @@ use std::{
     io::{self, BufRead, ErrorKind},
 };
 
+use brain_protocol::MAX_MESSAGE;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-/// The longest message, in bytes: a page of the largest size, as JSON. The daemon's limit, too.
-pub(super) const LONGEST: usize = 8 * 1024 * 1024;
 /// How much of the end of a longer one is kept, to find out which it is.
 const TAIL: usize = 512;
 
@@ -19,7 +18,7 @@ const TAIL: usize = 512;
 pub(super) enum Line {
     /// A message, without the end of the line. It is not empty.
     Whole(Vec<u8>),
-    /// More than [`LONGEST`] bytes, which are gone, and the `id` of the message, where it could be found.
+    /// More than [`MAX_MESSAGE`] bytes, which are gone, and the `id` of the message, where it could be found.
     TooLong(Option<Value>),
 }
 
@@ -28,7 +27,7 @@ pub(super) enum Line {
 /// # Errors
 /// When it cannot be read.
 pub(super) fn next(from: &mut impl BufRead) -> io::Result<Option<Line>> {
-    next_within(from, LONGEST)
+    next_within(from, MAX_MESSAGE)
 }
 
 fn next_within(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {

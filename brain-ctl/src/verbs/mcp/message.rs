@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, MAX_MESSAGE};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
@@ -102,7 +102,7 @@ fn no_message(id: Option<&Value>) -> Vec<u8> {
 
 /// "This was longer than any message may be."
 pub(super) fn too_long(id: Option<&Value>) -> Vec<u8> {
-    let message = format!("a message has at most {} bytes; write the page in parts", super::line::LONGEST);
+    let message = format!("a message has at most {} bytes; write the page in parts", MAX_MESSAGE);
     error(id, INVALID_REQUEST, &message)
 }
 
@@ -113,7 +113,7 @@ pub(super) fn taken(id: &Value) -> Vec<u8> {
 
 /// "The answer was longer than any message may be."
 pub(super) fn answer_too_long(id: &Value) -> Vec<u8> {
-    let message = format!("the answer has more than {} bytes; ask for a part", super::line::LONGEST);
+    let message = format!("the answer has more than {} bytes; ask for a part", MAX_MESSAGE);
     error(Some(id), INTERNAL_ERROR, &message)
 }
 

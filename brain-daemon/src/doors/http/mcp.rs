@@ -10,6 +10,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use brain_protocol::MAX_MESSAGE;
 use http_body_util::Full;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -25,8 +26,6 @@ use crate::doors::mcp;
 
 /// Where the tools are.
 pub(super) const PATH: &str = Resource::Mcp.path();
-/// The largest message, in bytes: a page of the largest size, as JSON.
-const LONGEST: usize = 8 * 1024 * 1024;
 /// A message up to this size, in bytes, needs no room of its own.
 const SMALL: u64 = 64 * 1024;
 /// What the large ones that are on their way may have together, in KB.
@@ -91,7 +90,7 @@ pub(super) fn large() -> Semaphore {
 
 /// Waits until there is room for a body of up to `most` bytes: clients that each send a large one do not fill the memory together.
 async fn room(desk: &Desk, most: Option<u64>) -> Result<Option<SemaphorePermit<'_>>, Refusal> {
-    let most = most.unwrap_or(u64::MAX).min(LONGEST as u64);
+    let most = most.unwrap_or(u64::MAX).min(MAX_MESSAGE as u64);
     if most <= SMALL {
         return Ok(None);
     }
@@ -100,10 +99,10 @@ async fn room(desk: &Desk, most: Option<u64>) -> Result<Option<SemaphorePermit<'
 }
 
 async fn read(body: Body) -> Result<Bytes, Refusal> {
-    axum::body::to_bytes(body, LONGEST).await.map_err(|error| {
+    axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>) {
-            let message = format!("a message has at most {LONGEST} bytes; write the page in parts");
+            let message = format!("a message has at most {MAX_MESSAGE} bytes; write the page in parts");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
         } else {
             Refusal::new(StatusCode::BAD_REQUEST, "bad_request", "the body ended before it was whole")

@@ -10,6 +10,7 @@ mod body;
 mod clip;
 mod count;
 mod crowd;
+mod document;
 mod escape;
 mod fault;
 mod guard;

@@ -6,10 +6,8 @@ use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 
+use super::REPEATED;
 use super::answer::short;
-
-/// How many characters of a wrong value a refusal repeats.
-const REPEATED: usize = 60;
 
 /// Reads `arguments` by the tool's input `schema`: `null` and `""` are absent where the argument is optional, numbers and booleans may
 /// come as text, text as a number, and a list as one text with commas.

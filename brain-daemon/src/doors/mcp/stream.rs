@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use brain_protocol::MAX_MESSAGE;
 use rmcp::model::RequestId;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -13,8 +14,6 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-/// The longest message, in bytes: a page of the largest size, as JSON. `brain mcp` knows the same number.
-const LONGEST: usize = 8 * 1024 * 1024;
 /// How many requests of one stream are worked on at once.
 pub(super) const AT_ONCE: usize = 16;
 /// How long a stream may have nothing to do while others wait for a place.
@@ -70,7 +69,7 @@ where
             let end = available.iter().position(|byte| *byte == b'\n');
             let part = &available[..end.unwrap_or(available.len())];
             let taken = part.len() + usize::from(end.is_some());
-            if self.line.len() + part.len() > LONGEST {
+            if self.line.len() + part.len() > MAX_MESSAGE {
                 (self.line, self.too_long) = (Vec::new(), true);
             } else if !self.too_long {
                 self.line.extend_from_slice(part);
@@ -90,7 +89,7 @@ where
             self.line.shrink_to(ROOM);
             let refusal = match read {
                 _ if too_long => {
-                    ErrorData::invalid_request(format!("a message has at most {LONGEST} bytes"), None)
+                    ErrorData::invalid_request(format!("a message has at most {MAX_MESSAGE} bytes"), None)
                 }
                 _ if nothing => continue,
                 Ok(message) => return Some(message),
@@ -229,7 +228,7 @@ mod tests {
         let (answers, mut to) = tokio::io::split(theirs);
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         let feeder = tokio::spawn(async move {
-            let pad = " ".repeat(LONGEST - ping.len());
+            let pad = " ".repeat(MAX_MESSAGE - ping.len());
             to.write_all(format!("junk\n{{\"id\":7}}\n\r\n {pad}{ping}\n{pad}{ping}\n{ping}").as_bytes())
                 .await
                 .unwrap();

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::brain::OWN;
+
 /// How many characters of an origin are shown.
 const ORIGIN: usize = 160;
 /// How many hex digits of a hash stand in a frame: 64 bits, so that no text can be made that has its own.
@@ -24,11 +26,8 @@ impl Trust {
     /// Of a page that came through the door `kind` (its `source_kind`). Unknown doors are outside. What an AI client wrote is outside,
     /// too: it may have it from anywhere, and an edit must not make a stranger's text the owner's.
     pub(super) fn of(kind: Option<&str>) -> Self {
-        match kind {
-            // Without provenance: from before there was any but the owner's.
-            None | Some("capture-cli" | "put_page" | "sync" | "import") => Self::Owner,
-            Some(_) => Self::Outside,
-        }
+        // Without provenance: from before there was any but the owner's.
+        if kind.is_none_or(|kind| OWN.contains(&kind)) { Self::Owner } else { Self::Outside }
     }
 
     /// The word for it.

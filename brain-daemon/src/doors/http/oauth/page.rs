@@ -4,17 +4,15 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS,
-};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_protocol::{Scope, Scopes};
 use sha2::{Digest, Sha256};
 
 use crate::brain::grants::Consent;
+use crate::doors::http::document::{self, Looks};
 use crate::doors::http::escape;
 
 const STYLE: &str = include_str!("page.css");
@@ -120,19 +118,8 @@ pub(super) fn refusal(status: StatusCode, error: &str, description: &str) -> Res
 }
 
 fn page(status: StatusCode, title: &str, inner: &str, referrer: &'static str) -> Response {
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>{title} · brain</title>\n<style>{STYLE}</style>\n</head>\n\
-         <body>\n<main>\n{inner}</main>\n</body>\n</html>\n"
-    );
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-        (CONTENT_SECURITY_POLICY, POLICY.clone()),
-        (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-        (REFERRER_POLICY, HeaderValue::from_static(referrer)),
-        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    (status, headers, html).into_response()
+    let looks = Looks { style: STYLE, policy: POLICY.clone() };
+    document::document(status, looks, title, "", inner, referrer)
 }
 
 /// What the owner must know, escaped.

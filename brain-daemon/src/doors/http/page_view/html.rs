@@ -3,17 +3,15 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS,
-};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_protocol::Page;
 use sha2::{Digest as _, Sha256};
 
 use super::markdown;
+use crate::doors::http::document::{self, Looks};
 use crate::doors::http::escape;
 use crate::doors::mcp;
 
@@ -136,19 +134,8 @@ pub(super) fn missing(status: StatusCode, message: &str, near: &[(String, String
 }
 
 fn document(status: StatusCode, title: &str, head: &str, inner: &str, referrer: &'static str) -> Response {
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n{head}<title>{title} · brain</title>\n<style>{STYLE}</style>\n\
-         </head>\n<body>\n<main>\n{inner}</main>\n</body>\n</html>\n"
-    );
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-        (CONTENT_SECURITY_POLICY, POLICY.clone()),
-        (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-        (REFERRER_POLICY, HeaderValue::from_static(referrer)),
-        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    (status, headers, html).into_response()
+    let looks = Looks { style: STYLE, policy: POLICY.clone() };
+    document::document(status, looks, title, head, inner, referrer)
 }
 
 #[cfg(test)]
