@@ -6,6 +6,9 @@ pub use brain_protocol::{Scope, Scopes};
 
 use crate::store::Visibility;
 
+/// The collector, where it takes something in. No client has such an id.
+pub const COLLECTOR: &str = "collector";
+
 /// Who asks, what they may do, and what they may see.
 #[derive(Debug, Clone)]
 pub struct Caller {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Secret;
+use crate::{Secret, Step};
 
 /// Walk to the tool endpoint at `url` as an AI client would.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,20 +37,5 @@ pub struct ConnectReport {
     /// `passed`, or `failed` with the last step being the one that failed.
     pub status: String,
     /// In the order of the way; those after a failure are missing.
-    pub steps: Vec<ConnectStep>,
-}
-
-/// One step of the way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConnectStep {
-    /// Its name: `reach`, `challenge`, `resource`, `server`, `authorize`, `greet`, `tools`, `search`.
-    pub name: String,
-    /// `passed`, `warned` (clients differ about it) or `failed`.
-    pub status: String,
-    /// What was seen.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-    /// How long it took, in milliseconds.
-    pub took_ms: u64,
+    pub steps: Vec<Step>,
 }

@@ -168,6 +168,12 @@ fault_codes! {
     UnknownToken = "unknown_token" => NotFound,
     /// No such job, or it is somebody else's.
     UnknownJob = "unknown_job" => NotFound,
+    /// Something has to be set up first.
+    NotSetUp = "not_set_up" => Failed,
+    /// A service that was asked for something refused, or did not answer.
+    ServiceFailed = "service_failed" => Failed,
+    /// No such post.
+    UnknownPost = "unknown_post" => NotFound,
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod access;
 mod codec;
+mod collector;
 mod connect;
 mod fault;
 mod frame;
@@ -18,6 +19,7 @@ mod request;
 
 pub use access::*;
 pub use codec::{CodecError, decode, encode};
+pub use collector::*;
 pub use connect::*;
 pub use fault::{Exit, Fault, FaultCode};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
@@ -34,7 +36,7 @@ pub const VERSION: &str = "0.1.0.0";
 
 /// The number of the wire format. It grows whenever a byte of [`Request`], [`Reply`] or [`Event`]
 /// would be read differently; bincode has no evolution of its own.
-pub const PROTOCOL: u16 = 4;
+pub const PROTOCOL: u16 = 5;
 
 /// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;

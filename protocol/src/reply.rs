@@ -5,8 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, Audit, ClientChanged, ClientRegistered, Clients, ConnectReport, Fault, Job, JobCounts,
-    Jobs, JobsRetried, Slug, SourceId, TokenMade, TokenRevoked, Tokens,
+    AdminTokenReply, Audit, ClientChanged, ClientRegistered, Clients, CollectorAlerts, CollectorDeletions,
+    CollectorEnriched, CollectorRun, CollectorSetupReply, CollectorStatus, ConnectReport, Curve, Digest,
+    Fault, Job, JobCounts, Jobs, JobsRetried, Slug, SourceId, TokenMade, TokenRevoked, Tokens,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -32,6 +33,8 @@ pub enum Event {
         /// All units, when known.
         total: u64,
     },
+    /// A line of what is going on, for who follows it.
+    Line(String),
 }
 
 /// The answer to a [`crate::Request`], variant by variant.
@@ -110,6 +113,37 @@ pub enum Reply {
     Mcp,
     /// To `ConnectTest`.
     ConnectTest(ConnectReport),
+    /// To `CollectorSetup`.
+    CollectorSetup(CollectorSetupReply),
+    /// To `CollectorCollect`.
+    CollectorRun(CollectorRun),
+    /// To `CollectorStatus`.
+    CollectorStatus(CollectorStatus),
+    /// To `CollectorDeletions`.
+    CollectorDeletions(CollectorDeletions),
+    /// To `CollectorAlerts`.
+    CollectorAlerts(CollectorAlerts),
+    /// To `CollectorDigest`.
+    CollectorDigest(Digest),
+    /// To `CollectorEnrich`.
+    CollectorEnriched(CollectorEnriched),
+    /// To `CollectorCurve`.
+    CollectorCurve(Curve),
+}
+
+/// One step of something that is checked step by step: each has to pass before the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its name, one word.
+    pub name: String,
+    /// `passed`, `warned` or `failed`.
+    pub status: String,
+    /// What was seen.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
 }
 
 /// How the daemon is.

@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, ConnectTest, JobList,
-    JobRetry, JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
+    AdminToken, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, CollectorCurve,
+    CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, ConnectTest, JobList, JobRetry,
+    JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
 };
 
 /// One question to the daemon. A `None` source means the default one.
@@ -95,6 +96,22 @@ pub enum Request {
     Mcp,
     /// Walk the way of an AI client to a tool endpoint, and say which step fails.
     ConnectTest(ConnectTest),
+    /// Set the social collector up, step by step.
+    CollectorSetup(CollectorSetup),
+    /// Run the collector once; its event lines come as [`crate::Event::Line`].
+    CollectorCollect,
+    /// How the collector is.
+    CollectorStatus,
+    /// Posts that are gone from the platform.
+    CollectorDeletions(CollectorSince),
+    /// What the collector warned of.
+    CollectorAlerts(CollectorSince),
+    /// What an agent needs to enrich pages.
+    CollectorDigest(CollectorDigest),
+    /// Carry the enrichment rules out.
+    CollectorEnrich(CollectorEnrich),
+    /// How a post's numbers went.
+    CollectorCurve(CollectorCurve),
 }
 
 impl Request {
@@ -144,6 +161,14 @@ impl Request {
             Self::JobRetry(_) => "jobs retry",
             Self::Mcp => "mcp",
             Self::ConnectTest(_) => "connect test",
+            Self::CollectorSetup(_) => "collector setup",
+            Self::CollectorCollect => "collector collect",
+            Self::CollectorStatus => "collector status",
+            Self::CollectorDeletions(_) => "collector deletions",
+            Self::CollectorAlerts(_) => "collector alerts",
+            Self::CollectorDigest(_) => "collector digest",
+            Self::CollectorEnrich(_) => "collector enrich",
+            Self::CollectorCurve(_) => "collector plot",
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Documents at addresses that strangers name: what such an address must be, and what is taken from there. A stranger may send us
 //! anywhere with it, so nothing is reached but a public web server, and nothing comes back but a small JSON document.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use url::{Host, Url};
 
-use super::client::{Bounds, Client};
-use super::{Answer, Call, Document, Trouble};
+use super::way::{Bounds, Way};
+use super::{Answer, Call, Document, Trouble, address};
 
 /// The largest document, in bytes.
 const MOST: usize = 64 * 1024;
@@ -18,23 +19,32 @@ const LONGEST: usize = 2000;
 const LOCAL: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "onion"];
 
 /// What a stranger's address must be. A test may loosen it, to have a server on its own machine.
+#[derive(Clone, Copy)]
 pub(super) struct Rules {
-    /// How it begins.
-    pub(super) scheme: &'static str,
-    /// Its port is the usual one, and its addresses are public.
-    pub(super) public: bool,
+    /// How it may begin.
+    pub(super) schemes: &'static [&'static str],
+    /// What a reader would mend of it (capitals, `..`, a default port, a fragment) is refused: two readers may mend it differently.
+    pub(super) plain: bool,
+    /// Its name is a public one and its port the usual one.
+    pub(super) usual: bool,
+    /// Which addresses its host may have.
+    pub(super) admits: fn(IpAddr) -> bool,
 }
 
 impl Rules {
-    /// The rules in force.
-    pub(super) const STRICT: Self = Self { scheme: "https", public: true };
+    /// The rules in force for documents.
+    pub(super) const STRICT: Self =
+        Self { schemes: &["https"], plain: true, usual: true, admits: address::is_public };
+    /// The rules in force for web pages: people write their addresses, in whatever spelling.
+    pub(super) const PAGES: Self =
+        Self { schemes: &["https", "http"], plain: false, usual: true, admits: address::is_public };
 }
 
 /// Reads the document at `text`.
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn read(client: &Client, rules: &Rules, text: &str) -> Result<Document, Trouble> {
+pub(super) fn read(way: &Way, rules: &Rules, text: &str) -> Result<Document, Trouble> {
     let url = check(rules, text)?;
     let headers = [("accept", "application/json")];
     let call = Call {
@@ -42,11 +52,11 @@ pub(super) fn read(client: &Client, rules: &Rules, text: &str) -> Result<Documen
         body: None,
         headers: &headers,
         authorization: None,
-        public: rules.public,
+        public: true,
         // Nothing is read of what is refused anyhow.
         enough: |answer| answer.status != 200,
     };
-    let answer = client.exchange(&call, &Bounds { public: rules.public, most: MOST, within: WITHIN })?;
+    let answer = way.exchange(&call, &Bounds { admits: Some(rules.admits), most: MOST, within: WITHIN })?;
     if answer.status != 200 {
         return Err(Trouble::Status(answer.status));
     }
@@ -66,25 +76,24 @@ pub(super) fn check(rules: &Rules, text: &str) -> Result<Url, Trouble> {
         return refuse("the address is too long");
     }
     let Ok(url) = Url::parse(text) else { return refuse("the address is none") };
-    if url.scheme() != rules.scheme {
+    if !rules.schemes.contains(&url.scheme()) {
         return refuse("the address must begin with https://");
     }
-    // Whatever a parser would mend (capitals, `..`, a default port, another spelling of an IP address) is refused: two parsers may mend
-    // it differently.
-    if url.as_str() != text {
+    // Another spelling of an IP address is one of the things that are mended.
+    if rules.plain && url.as_str() != text {
         return refuse("the address is not in its plain form");
     }
     if !url.username().is_empty() || url.password().is_some() {
         return refuse("the address must name no user");
     }
-    if url.fragment().is_some() {
+    if rules.plain && url.fragment().is_some() {
         return refuse("the address must have no fragment");
     }
-    if rules.public && url.port().is_some() {
+    if rules.usual && url.port().is_some() {
         return refuse("the address must name no port");
     }
     match url.host() {
-        Some(Host::Domain(name)) if is_host(name) || !rules.public => Ok(url),
+        Some(Host::Domain(name)) if is_host(name) || !rules.usual => Ok(url),
         Some(Host::Domain(_)) => refuse("the address must have a host of the public network"),
         _ => refuse("the address must have a host name, not a number"),
     }

@@ -1,21 +1,29 @@
 //! Calls that go out over HTTP: to addresses that a stranger named, by narrow rules, and to addresses that the owner named.
 //!
 //! Only this room names reqwest and rustls. It knows pages, clients and protocols as little as the rooms beside it (store, search,
-//! files). Nothing is here before the first call: each call has a client of its own, which is gone with it.
+//! files). Nothing is here before the first call: each call has a client of its own, which is gone with it, and a link has one that it
+//! keeps.
 //!
-//! Everything here blocks the thread that calls, for a bounded time. It must never be called on a thread that runs async tasks:
-//! each call drives a small runtime of its own, and tokio refuses a runtime within a runtime.
+//! Everything here blocks the thread that calls, for a bounded time; only [`Link::follow`] may last. It must never be called on a thread
+//! that runs async tasks: each call drives a small runtime of its own, and tokio refuses a runtime within a runtime.
 //!
-//! `address.rs` says which addresses are public, `document.rs` has the rules for strangers' addresses, `client.rs` does the call,
-//! `trouble.rs` says in words what went wrong.
+//! `address.rs` says which addresses are public, `document.rs` has the rules for strangers' addresses, `web.rs` reads web pages by them.
+//! `client.rs` has what goes out, `way.rs` one request and its answer, `link.rs` a link that lasts, `trouble.rs` says in words what went
+//! wrong.
 
 mod address;
 mod client;
 mod document;
+mod link;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod link_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod trouble;
+mod way;
+mod web;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -69,6 +77,53 @@ pub trait Outgoing: Send + Sync {
     /// # Errors
     /// Why there is no answer.
     fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble>;
+
+    /// Reads the web page at an address that a stranger named: `http` or `https` at its usual port, of a name whose addresses are all
+    /// public, looked up once; at most three redirects, each held to the same; no cookies; at most 2 MiB, within 15 seconds.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn web_page(&self, url: &str) -> Result<WebPage, Trouble>;
+
+    /// A link to the server of `base`, an address that the owner named: calls through it share connections. Nothing is sent yet, and
+    /// nothing built.
+    ///
+    /// # Errors
+    /// [`Trouble::Address`] when `base` is no address of a server.
+    fn link(&self, base: &Url) -> Result<Box<dyn Link>, Trouble>;
+}
+
+/// A link to one server that the owner named. Its functions block, and must not be called on a thread that runs async tasks.
+pub trait Link: Send + Sync {
+    /// As [`Outgoing::call`], to an address of this server and no other; at most 8 MiB, within 30 seconds, 10 of them to connect.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble>;
+
+    /// Sends a request whose answer does not end, and hands over what comes as it comes. Ends well when the answer does, or when `part`
+    /// gives `false`. `part` may call through this link meanwhile; what comes then waits. An answer whose status is not 200 is read whole
+    /// and given back, and `part` gets nothing of it.
+    ///
+    /// # Errors
+    /// Why there is no answer, or why it broke off; [`Trouble::Slow`] when nothing came for `silence`.
+    fn follow(
+        &self,
+        call: &Call<'_>,
+        silence: Duration,
+        part: &mut dyn FnMut(Part<'_>) -> bool,
+    ) -> Result<Answer, Trouble>;
+}
+
+/// What happens to an answer that does not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// A second went by without anything.
+    Nothing,
+    /// The head is there, with status 200.
+    Head,
+    /// The next bytes of the body, at least one.
+    Bytes(&'a [u8]),
 }
 
 /// A document that a stranger's address had.
@@ -80,14 +135,25 @@ pub struct Document {
     pub fresh: Option<Duration>,
 }
 
+/// A web page that a stranger's address had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebPage {
+    /// Where it was found, after redirects.
+    pub url: String,
+    /// Its kind, in lower case, with its parameters: `text/html; charset=utf-8`.
+    pub content_type: String,
+    /// What came.
+    pub body: Vec<u8>,
+}
+
 /// A request to an address that the owner named.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Call<'a> {
     /// Where to: `http` or `https`.
     pub url: &'a Url,
     /// What to send; `None` for a `GET`, which has no body.
     pub body: Option<&'a [u8]>,
-    /// Further fields of the head.
+    /// Further fields of the head. What is in them is not shown by `Debug`: some services take their key in a field of their own.
     pub headers: &'a [(&'a str, &'a str)],
     /// The whole value of `Authorization`.
     pub authorization: Option<&'a Secret>,
@@ -95,6 +161,18 @@ pub struct Call<'a> {
     pub public: bool,
     /// Whether what has come is enough: a stream of events need not end.
     pub enough: fn(&Answer) -> bool,
+}
+
+impl std::fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fields: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
+        let (url, bytes) = (self.url.as_str(), self.body.map(<[u8]>::len));
+        f.debug_struct("Call")
+            .field("url", &url)
+            .field("bytes", &bytes)
+            .field("fields", &fields)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An answer.

@@ -13,9 +13,9 @@ use super::document::Rules;
 use super::*;
 
 /// Says what it was told, and counts.
-struct Told {
+pub(super) struct Told {
     addresses: Vec<Vec<IpAddr>>,
-    asked: AtomicUsize,
+    pub(super) asked: AtomicUsize,
 }
 
 impl Resolver for Told {
@@ -26,19 +26,19 @@ impl Resolver for Told {
     }
 }
 
-fn told(turns: &[&[&str]]) -> Arc<Told> {
+pub(super) fn told(turns: &[&[&str]]) -> Arc<Told> {
     let addresses = turns.iter().map(|texts| texts.iter().map(|t| t.parse().unwrap()).collect()).collect();
     Arc::new(Told { addresses, asked: AtomicUsize::new(0) })
 }
 
 /// A server that gives every connection the same answer, and says how many there were, and what it was sent last.
-struct Server {
-    address: SocketAddr,
-    connections: Arc<AtomicUsize>,
-    heard: Arc<Mutex<String>>,
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) connections: Arc<AtomicUsize>,
+    pub(super) heard: Arc<Mutex<String>>,
 }
 
-fn server(serve: impl Fn(TcpStream, &Mutex<String>) + Send + 'static) -> Server {
+pub(super) fn server(serve: impl Fn(TcpStream, &Mutex<String>) + Send + 'static) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = Server {
         address: listener.local_addr().unwrap(),
@@ -56,7 +56,7 @@ fn server(serve: impl Fn(TcpStream, &Mutex<String>) + Send + 'static) -> Server 
 }
 
 /// Reads a head.
-fn head(stream: &mut impl Read) -> String {
+pub(super) fn head(stream: &mut impl Read) -> String {
     let (mut text, mut byte) = (Vec::new(), [0]);
     while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
         text.push(byte[0]);
@@ -64,7 +64,7 @@ fn head(stream: &mut impl Read) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn answering(answer: &str) -> Server {
+pub(super) fn answering(answer: &str) -> Server {
     let answer = answer.to_owned();
     server(move |mut stream, heard| {
         *heard.lock().unwrap() = head(&mut stream);
@@ -80,8 +80,10 @@ fn json(body: &str, more: &str) -> String {
 }
 
 /// Everything as in force, but a server on this machine may be read.
+const LOOSE: Rules = Rules { schemes: &["http"], usual: false, admits: |_| true, ..Rules::STRICT };
+
 fn loosened() -> Client {
-    Client::with(told(&[&["127.0.0.1"]]), Vec::new(), Rules { scheme: "http", public: false })
+    Client::with(told(&[&["127.0.0.1"]]), Vec::new(), LOOSE)
 }
 
 fn read(server: &Server) -> Result<Document, Trouble> {
@@ -133,7 +135,7 @@ fn a_name_is_looked_up_once_and_what_it_was_then_is_called() {
     let server = answering(&json("{}", ""));
     // A second answer would lead elsewhere, as a name server of the stranger's own may do.
     let resolver = told(&[&["127.0.0.1"], &["127.0.0.9"]]);
-    let client = Client::with(resolver.clone(), Vec::new(), Rules { scheme: "http", public: false });
+    let client = Client::with(resolver.clone(), Vec::new(), LOOSE);
     let url = format!("http://rebound.example:{}/c", server.address.port());
     assert_eq!(client.document(&url).unwrap().body, b"{}");
     assert_eq!(resolver.asked.load(Ordering::SeqCst), 1);
@@ -203,7 +205,7 @@ fn a_server_that_says_nothing_is_left_after_five_seconds() {
     });
 }
 
-fn call<'a>(url: &'a Url) -> Call<'a> {
+pub(super) fn call<'a>(url: &'a Url) -> Call<'a> {
     Call { url, body: None, headers: &[], authorization: None, public: false, enough: |_| false }
 }
 
@@ -248,7 +250,7 @@ fn a_stream_is_read_until_it_is_enough() {
 }
 
 /// Speaks TLS with this certificate.
-fn tls(certificate: &'static [u8], key: &'static [u8]) -> Server {
+pub(super) fn tls(certificate: &'static [u8], key: &'static [u8]) -> Server {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -273,7 +275,7 @@ fn what_is_wrong_with_tls_is_told_apart() {
     let expired = tls(include_bytes!("testdata/expired.der"), include_bytes!("testdata/expired.key.der"));
     let root = || vec![Certificate::from_der(include_bytes!("testdata/root.der")).unwrap()];
     let read = |server: &Server, host: &str, roots: Vec<Certificate>| {
-        let rules = Rules { scheme: "https", public: false };
+        let rules = Rules { schemes: &["https"], ..LOOSE };
         let client = Client::with(told(&[&["127.0.0.1"]]), roots, rules);
         client.document(&format!("https://{host}:{}/c", server.address.port()))
     };

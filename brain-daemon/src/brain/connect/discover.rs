@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::answer::{challenged, code, foreign, shown, troubled, unexpected};
-use super::{Failed, Step, Target, failed, is_loopback, passed, warned};
+use super::{Ended, Failed, Target, failed, is_loopback, passed, warned};
 use crate::net::{Answer, Call};
 
 /// The authorization server, as far as a client needs it.
@@ -21,7 +21,7 @@ pub(super) struct Server {
 }
 
 /// The host answers.
-pub(super) fn reach(target: &Target<'_>) -> Step<()> {
+pub(super) fn reach(target: &Target<'_>) -> Ended<()> {
     let answer = target.net.call(&Call {
         url: &target.url,
         body: None,
@@ -49,7 +49,7 @@ pub(super) fn reach(target: &Target<'_>) -> Step<()> {
 }
 
 /// Whoever comes without a token is told where to get one. The address of the document about the resource.
-pub(super) fn challenge(target: &Target<'_>) -> Step<Url> {
+pub(super) fn challenge(target: &Target<'_>) -> Ended<Url> {
     let hello = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "brain connect test", "version": "1" } },
@@ -138,7 +138,7 @@ fn unchallenged(target: &Target<'_>, answer: &Answer) -> Failed {
 }
 
 /// What is said of the resource. The issuer of its tokens.
-pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Step<String> {
+pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Ended<String> {
     let found = document(target, metadata)?;
     let resource = found["resource"].as_str().unwrap_or_default();
     let named: Vec<&str> = found["authorization_servers"]
@@ -174,7 +174,7 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Step<String> {
 }
 
 /// What is said of the authorization server.
-pub(super) fn server(target: &Target<'_>, issuer: &str) -> Step<Server> {
+pub(super) fn server(target: &Target<'_>, issuer: &str) -> Ended<Server> {
     let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https")) else {
         return failed(
             format!("the authorization server has no address: {}", shown(issuer, 120)),

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::answer::{code, foreign, shown, troubled, unexpected, without};
 use super::discover::Server;
-use super::{Failed, Step, Target, failed, passed};
+use super::{Ended, Failed, Target, failed, passed};
 use crate::brain::Brain;
 use crate::net::{Answer, Call};
 use crate::random;
@@ -53,7 +53,7 @@ impl Brain {
         target: &Target<'_>,
         server: &Server,
         credentials: &Credentials,
-    ) -> Step<Pass<'_>> {
+    ) -> Ended<Pass<'_>> {
         match credentials {
             Credentials::Token(token) => {
                 let hint = "it has expired, was revoked, or is for another brain: brain token create NAME --scope read";
@@ -65,7 +65,7 @@ impl Brain {
     }
 
     /// Makes a token for reading, when endpoint and authorization server are this brain's own: nobody else may ever see it.
-    fn lend(&self, target: &Target<'_>, server: &Server) -> Step<Pass<'_>> {
+    fn lend(&self, target: &Target<'_>, server: &Server) -> Ended<Pass<'_>> {
         if server.issuer != target.issuer || !self.is_our_resource(target.url.as_str()) {
             return failed(
                 "this endpoint is not this brain's own, so it makes no token for it",
@@ -90,7 +90,7 @@ impl Brain {
 }
 
 /// Asks for a token by a client's secret (RFC 6749 section 4.4), for this resource (RFC 8707).
-fn by_secret<'a>(target: &Target<'_>, server: &Server, id: &str, secret: &Secret) -> Step<Pass<'a>> {
+fn by_secret<'a>(target: &Target<'_>, server: &Server, id: &str, secret: &Secret) -> Ended<Pass<'a>> {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "client_credentials").append_pair("resource", &target.typed);
     if server.reads {

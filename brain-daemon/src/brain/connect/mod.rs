@@ -13,67 +13,12 @@ mod enter;
 mod rpc;
 mod speak;
 
-use brain_protocol::{ConnectReport, ConnectStep, ConnectTest, Fault, FaultCode};
+use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
 use url::{Host, Url};
 
 use super::Brain;
-use crate::clock::Clock;
+use super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use crate::net::{Answer, Call, Outgoing, Trouble};
-
-/// What a step that went well leaves behind.
-struct Passed<T> {
-    /// For the next steps.
-    value: T,
-    /// What was seen.
-    message: String,
-    /// What some clients stumble over, and what to do about it.
-    warning: Option<String>,
-}
-
-/// What a step that failed leaves behind.
-struct Failed {
-    /// What was seen.
-    message: String,
-    /// What to do about it.
-    hint: String,
-}
-
-/// How a step ended.
-type Step<T> = Result<Passed<T>, Failed>;
-
-fn passed<T>(value: T, message: impl Into<String>) -> Step<T> {
-    Ok(Passed { value, message: message.into(), warning: None })
-}
-
-fn warned<T>(value: T, message: impl Into<String>, warning: impl Into<String>) -> Step<T> {
-    Ok(Passed { value, message: message.into(), warning: Some(warning.into()) })
-}
-
-fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> Step<T> {
-    Err(Failed { message: message.into(), hint: hint.into() })
-}
-
-/// The steps that were taken.
-struct Steps<'a> {
-    clock: &'a dyn Clock,
-    taken: Vec<ConnectStep>,
-}
-
-impl Steps<'_> {
-    /// Takes a step; nothing when it failed.
-    fn take<T>(&mut self, name: &str, step: impl FnOnce() -> Step<T>) -> Option<T> {
-        let began = self.clock.now();
-        let ended = step();
-        let took_ms = u64::try_from(self.clock.now() - began).unwrap_or(0);
-        let (value, status, message, hint) = match ended {
-            Ok(Passed { value, message, warning: None }) => (Some(value), "passed", message, None),
-            Ok(Passed { value, message, warning }) => (Some(value), "warned", message, warning),
-            Err(Failed { message, hint }) => (None, "failed", message, Some(hint)),
-        };
-        self.taken.push(ConnectStep { name: name.into(), status: status.into(), message, hint, took_ms });
-        value
-    }
-}
 
 /// The endpoint, and the way out to it.
 struct Target<'a> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::answer::shown;
 use super::enter::Pass;
 use super::rpc::{MODERN, Session, Snag};
-use super::{Failed, Step, Target, failed, passed, warned};
+use super::{Ended, Failed, Target, failed, passed, warned};
 
 /// The most parts of a list that are read.
 const MOST_PARTS: usize = 20;
@@ -17,7 +17,7 @@ fn stuck(snag: Snag, otherwise: &str) -> Failed {
 }
 
 /// Greets in both ways. The conversation goes on without a handshake where that is understood.
-pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Step<Session<'a>> {
+pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Ended<Session<'a>> {
     let mut modern = Session::new(target, pass);
     let discovered = modern.ask("server/discover", json!({})).and_then(|said| match revisions(&said) {
         known if known.iter().any(|revision| revision == MODERN) => Ok((said, known)),
@@ -78,7 +78,7 @@ fn name(said: &Value, otherwise: &Value) -> String {
 }
 
 /// The tools, with the two that chat products look for.
-pub(super) fn tools(session: &mut Session<'_>) -> Step<()> {
+pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
     let mut all: Vec<Value> = Vec::new();
     let mut cursor = None::<String>;
     for _ in 0..MOST_PARTS {
@@ -119,7 +119,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> Step<()> {
 }
 
 /// A search.
-pub(super) fn search(session: &mut Session<'_>) -> Step<()> {
+pub(super) fn search(session: &mut Session<'_>) -> Ended<()> {
     let call = json!({ "name": "search", "arguments": { "query": "brain" } });
     let found =
         session.ask("tools/call", call).map_err(|snag| stuck(snag, "look at the log of the daemon"))?;

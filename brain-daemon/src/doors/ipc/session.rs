@@ -180,23 +180,30 @@ async fn work(
     let (brain, caller, hears) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
     let mut job = tokio::task::spawn_blocking(move || brain.answer(&caller, request, &*hears));
     let mut last = Event::Progress { done: 0, total: 0 };
+    let tell = async |stream: &mut Stream, event: &Event| {
+        if answer(stream, &Answer::Event(event.clone())).await.is_err() {
+            sink.gone.store(true, Ordering::Relaxed);
+        }
+    };
     let outcome = loop {
         tokio::select! {
             biased;
             done = &mut job => break done,
             Some(event) = progress.recv() => {
-                last = event;
-                if answer(stream, &Answer::Event(last.clone())).await.is_err() {
-                    sink.gone.store(true, Ordering::Relaxed);
+                tell(stream, &event).await;
+                // A line is told once; only how far the work is may be told again.
+                if matches!(event, Event::Progress { .. }) {
+                    last = event;
                 }
             }
-            () = tokio::time::sleep(HEARTBEAT) => {
-                if answer(stream, &Answer::Event(last.clone())).await.is_err() {
-                    sink.gone.store(true, Ordering::Relaxed);
-                }
-            }
+            () = tokio::time::sleep(HEARTBEAT) => tell(stream, &last).await,
         }
     };
+    while let Ok(event) = progress.try_recv() {
+        if matches!(event, Event::Line(_)) {
+            tell(stream, &event).await;
+        }
+    }
     if sink.gone.load(Ordering::Relaxed) {
         // Part of an event may be on its way: nothing that follows could be understood.
         return Err("the client took no answer");
@@ -221,6 +228,13 @@ impl Progress for EventSink {
         // A slow reader misses an event, never stops the work.
         let _ = self.events.try_send(Event::Progress { done, total });
         !self.gone.load(Ordering::Relaxed)
+    }
+
+    fn line(&self, line: &str) {
+        // Lines are results: they wait for a slow reader, who is given up after a while and then takes none.
+        if !self.gone.load(Ordering::Relaxed) {
+            let _ = self.events.blocking_send(Event::Line(line.to_owned()));
+        }
     }
 }
 

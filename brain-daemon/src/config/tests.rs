@@ -1,0 +1,286 @@
+//! Keys, files and the environment, as a user sees them.
+
+use super::*;
+
+fn load(text: &str) -> Result<Config, Fault> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, text).unwrap();
+    Config::load(&path, |_| None)
+}
+
+#[test]
+fn the_public_address_is_taken_as_everybody_writes_it() {
+    let with = |value: &str| load(&format!("[http]\nbase_url = \"{value}\"\n"));
+    for good in ["https://brain.example.org", "https://brain.example.org/", "http://[::1]:3131"] {
+        let config = with(good).unwrap();
+        assert_eq!(config.http_base_url(), Some(good.trim_end_matches('/')));
+    }
+    for other in [
+        "https://Brain.Example.org",
+        "HTTPS://brain.example.org",
+        "https://brain.example.org:443",
+        "https:brain.example.org",
+        "https://brain.example.org/.",
+    ] {
+        let fault = with(other).unwrap_err();
+        assert!(fault.message.contains("written as https://brain.example.org"), "{other}: {fault}");
+    }
+    for bad in
+        ["brain.example.org", "https://brain.example.org/mcp", "ftp://a", "https://a?b", "https://me@a"]
+    {
+        let fault = with(bad).unwrap_err();
+        assert!(fault.message.contains("is not the address of a service"), "{bad}: {fault}");
+    }
+}
+
+#[test]
+fn defaults_pass_their_own_checks() {
+    for key in KEYS {
+        key.kind.check(key.default).unwrap();
+    }
+    let config = Config::load(Path::new("/nonexistent/config.toml"), |_| None).unwrap();
+    assert_eq!(config.connections(), 256);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_nearest() {
+    let fault = load("[store]\ncache_bm = 3\n").unwrap_err();
+    assert!(fault.message.contains("cache_bm"), "{fault:?}");
+    assert!(fault.hint.unwrap().contains("cache_mb"));
+    let fault = load("[stor]\ncache_mb = 3\n").unwrap_err();
+    assert!(fault.hint.unwrap().contains("\"store\""));
+}
+
+#[test]
+fn wrong_values_and_wrong_toml_are_refused() {
+    assert!(load("[store]\ncache_mb = 0\n").unwrap_err().message.contains("from 1 to"));
+    assert!(load("[daemon]\nlog = \"loud\"\n").unwrap_err().message.contains("none of"));
+    assert!(load("[daemon\n").is_err());
+    assert!(load("daemon = 3\n").unwrap_err().message.contains("[daemon]"));
+}
+
+#[test]
+fn user_ids_are_a_list_or_an_array() {
+    for text in ["[1000, 1001]", "\"1000, 1001\"", "\"1000 1001\""] {
+        assert_eq!(load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap().allow_uids(), [1000, 1001]);
+    }
+    assert_eq!(load("[daemon]\nallow_uids = 1000\n").unwrap().allow_uids(), [1000]);
+    assert_eq!(load("").unwrap().allow_uids(), Vec::<u32>::new());
+    for text in ["\"ann\"", "[-1]", "[1.5]", "[[1]]", "\"1000;1001\"", "[\"1000\"]"] {
+        let fault = load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap_err();
+        assert!(fault.message.contains("allow_uids"), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_socket_that_was_passed_in_stays_where_it_is() {
+    let config = load("[daemon]\nsocket = \"/elsewhere.sock\"\n").unwrap();
+    let config = config.with_passed_socket("/run/brain/control.sock".into());
+    assert_eq!(config.socket(&Home::at("/home".into())), Path::new("/run/brain/control.sock"));
+}
+
+#[test]
+fn a_span_of_time_is_a_number_and_a_unit() {
+    for (text, seconds) in [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)] {
+        let config = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap();
+        assert_eq!(config.backup_every_ms(), seconds * 1000, "{text}");
+    }
+    for text in ["", "24", "h", "1.5h", "-1h", "1 h", "1H", "24 hours", "١h", "99999999999999999999d"] {
+        let fault = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap_err();
+        assert!(fault.message.contains("backup.every") && fault.message.contains("24h"), "{fault:?}");
+    }
+    for text in ["59s", "366d"] {
+        let fault = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap_err();
+        assert!(fault.message.contains("between 1m and 365d"), "{fault:?}");
+    }
+    assert!(load("[backup]\nevery = 24\n").is_err(), "a number without a unit");
+}
+
+#[test]
+fn backups_are_off_until_they_have_a_place() {
+    let home = Home::at("/home".into());
+    assert_eq!(load("").unwrap().backup_dir(&home), None);
+    let at = |dir: &str| load(&format!("[backup]\ndir = \"{dir}\"\n")).unwrap().backup_dir(&home).unwrap();
+    assert_eq!((at("kept"), at("/disk/kept")), ("/home/kept".into(), "/disk/kept".into()));
+    assert!(at("~/kept").ends_with("kept") && !at("~/kept").starts_with("/home/~"));
+}
+
+#[test]
+fn the_environment_wins_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, "[store]\ncache_mb = 3\nmin_free_mb = 5\n").unwrap();
+    let env = |name: &str| (name == "BRAIN_STORE_CACHE_MB").then(|| "7".to_owned());
+    let config = Config::load(&path, env).unwrap();
+    assert_eq!((config.store_cache_mb(), config.store_min_free_mb()), (7, 5));
+    let origin = |name: &str| config.entries().find(|(k, ..)| k.name == name).unwrap().2.clone();
+    assert_eq!(origin("cache_mb"), Origin::Environment("BRAIN_STORE_CACHE_MB".into()));
+    assert_eq!(origin("min_free_mb"), Origin::File(path));
+    assert_eq!(origin("log"), Origin::Default);
+}
+
+/// The faults of a key in the file, each with its value as TOML.
+fn refused(section: &str, name: &str, values: &[&str], says: &str) {
+    for value in values {
+        let fault = load(&format!("[{section}]\n{name} = {value}\n")).unwrap_err();
+        let key = format!("{section}.{name}");
+        assert_eq!(fault.code, FaultCode::InvalidConfig);
+        assert!(fault.message.contains(&key) && fault.message.contains(says), "{value}: {fault}");
+    }
+}
+
+#[test]
+fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
+    let home = Home::at("/home".into());
+    let file = "[collector]\nsearches = [\"\\\"a phrase\\\" OR #tag\", \" -from:me, lang:en \"]\n";
+    let expected = ["\"a phrase\" OR #tag", "-from:me, lang:en"];
+    assert_eq!(load(file).unwrap().collector(&home).searches, expected);
+    // The environment takes the place of the file's, as for every key.
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, file).unwrap();
+    let with = |value: &'static str| {
+        Config::load(&path, move |name| (name == "BRAIN_COLLECTOR_SEARCHES").then(|| value.to_owned()))
+    };
+    assert_eq!(with(r#"["one, two", "ü"]"#).unwrap().collector(&home).searches, ["one, two", "ü"]);
+    assert_eq!(with("[]").unwrap().collector(&home).searches, Vec::<String>::new());
+    for bad in [
+        "one",
+        "\"one\"",
+        "{}",
+        "[1]",
+        "[\"one\"",
+        "[\"\"]",
+        "[\" \"]",
+        "[\"a\\nb\"]",
+        "[null]",
+        "[[\"a\"]]",
+        "",
+    ] {
+        let fault = with(bad).unwrap_err();
+        assert!(
+            fault.message.contains("$BRAIN_COLLECTOR_SEARCHES") && fault.message.contains("list of texts"),
+            "{bad}"
+        );
+    }
+    refused(
+        "collector",
+        "searches",
+        &["[1]", "[\"a\", \"\"]", "[[\"a\"]]", "\"one\"", "[{a = 1}]"],
+        "list of texts",
+    );
+    assert!(load("[collector]\nsearches = 1979-05-27\n").is_err());
+}
+
+#[test]
+fn a_handle_is_what_the_platform_takes() {
+    let home = Home::at("/home".into());
+    for (given, is) in [
+        ("garry", Some("garry")),
+        ("@Garry_1", Some("Garry_1")),
+        ("", None),
+        ("a23456789012345", Some("a23456789012345")),
+    ] {
+        let config = load(&format!("[collector]\nhandle = \"{given}\"\n")).unwrap();
+        assert_eq!(config.collector(&home).handle.as_deref(), is, "{given}");
+    }
+    let bad =
+        ["\"@\"", "\"@@a\"", "\"a b\"", "\"a-b\"", "\"a23456789012345x\"", "\"é\"", "\"../a\"", "\"a\\n\""];
+    refused("collector", "handle", &bad, "is not a handle");
+}
+
+#[test]
+fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
+    let home = Home::at("/home".into());
+    let id = |text: &str| load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector(&home).user_id;
+    assert_eq!(id("\"1234567890123456789\"").unwrap().as_str(), "1234567890123456789");
+    // TOML's whole numbers are 64 bits wide: nothing is rounded.
+    assert_eq!(id("9007199254740993").unwrap().as_str(), "9007199254740993");
+    assert!(id("\"\"").is_none());
+    refused(
+        "collector",
+        "user_id",
+        &["\"-1\"", "\"12345678901234567890\"", "\"1e3\"", "\" 1\"", "-1", "\"١\""],
+        "19 digits",
+    );
+    refused("collector", "user_id", &["1.5"], "cannot be a float");
+}
+
+#[test]
+fn the_collector_runs_each_half_hour_unless_it_is_told_otherwise() {
+    let home = Home::at("/home".into());
+    let config = load("").unwrap();
+    assert!(config.collector_enabled());
+    assert_eq!(config.collector_job().unwrap().cron(), "0 0,30 * * * *");
+    assert_eq!(config.ratings_job().unwrap(), None, "off until it is switched on");
+    assert_eq!(config.collector_switches(), Switches::default());
+    let settings = config.collector(&home);
+    assert_eq!(
+        (settings.platform_api.as_str(), settings.dir),
+        ("https://api.x.com", "/home/collector".into())
+    );
+    assert!(settings.ask_authors && !settings.ask_media && !settings.redact && settings.max_pages == 1);
+    let config = load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
+    assert_eq!(config.collector_job().unwrap().cron(), "0 20 * * * *");
+    assert_eq!(config.ratings_job().unwrap().unwrap().cron(), "0 25,55 * * * *");
+    refused("collector", "every", &["\"59s\"", "\"25h\"", "\"often\""], "collector.every");
+}
+
+#[test]
+fn two_jobs_in_one_minute_are_refused_and_both_are_named() {
+    let fault = load("[collector]\nratings = true\nratings_at = 30\n").unwrap_err();
+    assert_eq!(fault.code, FaultCode::InvalidConfig);
+    let said = fault.message.as_str();
+    assert!(said.contains("collector and collector.ratings") && said.contains("00:00"), "{said}");
+    let hint = fault.hint.unwrap();
+    for key in ["collector.at", "collector.every", "collector.ratings_at"] {
+        assert!(hint.contains(key), "{hint}");
+    }
+    // Nobody else's minute is taken by what is off.
+    assert!(load("[collector]\nratings_at = 30\n").is_ok());
+    // Each minute leaves none for another.
+    let fault = load("[collector]\nevery = \"1m\"\nratings = true\n").unwrap_err();
+    assert!(fault.message.contains("00:15"), "{fault}");
+    // The environment is looked at, too.
+    let env = |name: &str| match name {
+        "BRAIN_COLLECTOR_RATINGS" => Some("true".to_owned()),
+        "BRAIN_COLLECTOR_AT" => Some("45".to_owned()),
+        _ => None,
+    };
+    assert!(Config::load(Path::new("/nonexistent/config.toml"), env).unwrap_err().message.contains("00:15"));
+    // A time that does not come again each day cannot be kept free of others.
+    let fault = load("[collector]\nevery = \"50m\"\n").unwrap_err();
+    assert!(fault.message.contains("collector.every") && fault.hint.unwrap().contains("30m"));
+}
+
+#[test]
+fn a_backup_must_find_a_minute() {
+    let with = |every: &str, more: &str| {
+        load(&format!("[backup]\ndir = \"kept\"\n[collector]\nevery = \"{every}\"\n{more}"))
+    };
+    let fault = with("1m", "").unwrap_err();
+    assert!(fault.message.contains("collector") && fault.message.contains("backup"), "{fault}");
+    assert!(fault.hint.unwrap().contains("2m"));
+    assert!(with("1m", "enabled = false\n").is_ok());
+    assert!(with("2m", "").is_ok());
+    assert!(load("[collector]\nevery = \"1m\"\n").is_ok(), "no backups, no need");
+}
+
+#[test]
+fn own_posts_are_watched_over_the_stream_only() {
+    let fault = load("[collector]\noutbound = true\n").unwrap_err();
+    assert!(fault.message.contains("collector.stream") && fault.hint.is_some(), "{fault}");
+    assert!(load("[collector]\noutbound = true\nstream = true\n").is_ok());
+}
+
+#[test]
+fn a_token_is_sent_to_a_safe_address_only() {
+    let with = |url: &str| load(&format!("[collector]\nplatform_api = \"{url}\"\n"));
+    for good in ["https://api.x.com", "http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:1"] {
+        assert!(with(good).is_ok(), "{good}");
+    }
+    for bad in ["", "http://api.x.com", "http://192.168.1.7", "http://localhost.example", "api.x.com"] {
+        assert!(with(bad).unwrap_err().message.contains("platform_api"), "{bad}");
+    }
+}
