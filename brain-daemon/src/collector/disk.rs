@@ -1,0 +1,215 @@
+//! One file: read it, replace it at once, add a line to it, move it aside. Knows nothing of what is in it.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::DataFault;
+
+/// What a file is called while it is written.
+pub(super) const UNFINISHED: &str = ".tmp";
+
+/// Held while a file is written, and from reading to writing where one depends on the other. Within one process a run, the persistent
+/// connection and others may write the same file, and temporary files have one name.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Keeps every other writer of this process waiting.
+pub(super) fn writing() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The fault of a file.
+pub(super) fn fault(path: &Path) -> impl FnOnce(io::Error) -> DataFault {
+    let path = path.to_owned();
+    move |error| DataFault { path, error }
+}
+
+/// `path` with something after its name.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Makes a directory and those above it, for nobody but the owner.
+pub(super) fn make_dir(path: &Path) -> Result<(), DataFault> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(fault(path))
+}
+
+/// What is in a file; `None` when there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, DataFault> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(fault(path)(error)),
+    }
+}
+
+/// The end of a file, at most `most` bytes; `None` when there is none.
+pub(super) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>, DataFault> {
+    let end = |file: File| {
+        let size = file.metadata()?.len();
+        let mut bytes = vec![0; usize::try_from(size.min(most)).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, size.saturating_sub(most))?;
+        Ok(bytes)
+    };
+    match File::open(path) {
+        Ok(file) => end(file).map(Some).map_err(fault(path)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(fault(path)(error)),
+    }
+}
+
+/// Makes the file hold `bytes`, by way of `<path>.tmp`: after a crash it holds the former or the new. With `durable` it is on the disk
+/// itself when this returns. Whoever calls this holds [`writing`].
+pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), DataFault> {
+    let unfinished = with_ending(path, UNFINISHED);
+    let write = || {
+        let file = write_new(&unfinished, bytes)?;
+        if durable {
+            file.sync_all()?;
+        }
+        drop(file);
+        fs::rename(&unfinished, path)?;
+        match path.parent() {
+            Some(dir) if durable => File::open(dir)?.sync_all(),
+            _ => Ok(()),
+        }
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&unfinished);
+        fault(path)(error)
+    })
+}
+
+/// As [`replace`], for many files of one directory: all are written, put on the disk together, and only then renamed. A rename onto a file makes
+/// ext4 write the new one out first, each by itself; so this takes two thirds of the processor's time, and survives a power cut as well.
+pub(super) fn replace_all(dir: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), DataFault> {
+    let mut written = Vec::with_capacity(files.len());
+    let ended = write_all(dir, files, &mut written);
+    if ended.is_err() {
+        // Those that were renamed have no other name any more.
+        written.iter().for_each(|unfinished| drop(fs::remove_file(unfinished)));
+    }
+    ended
+}
+
+fn write_all(dir: &Path, files: &[(PathBuf, Vec<u8>)], written: &mut Vec<PathBuf>) -> Result<(), DataFault> {
+    for (path, bytes) in files {
+        written.push(with_ending(path, UNFINISHED));
+        write_new(&with_ending(path, UNFINISHED), bytes).map_err(fault(path))?;
+    }
+    let all = File::open(dir).map_err(fault(dir))?;
+    rustix::fs::syncfs(&all).map_err(|error| fault(dir)(error.into()))?;
+    for ((path, _), unfinished) in files.iter().zip(written) {
+        fs::rename(unfinished, path).map_err(fault(path))?;
+    }
+    Ok(())
+}
+
+/// Writes a file that is not there; what lies in its way, a leftover or a link, is removed and not followed.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    let new = || File::options().write(true).create_new(true).mode(0o600).open(path);
+    let mut file = match new() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            new()?
+        }
+        other => other?,
+    };
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+/// Appends `lines`, each with its end, to a file that may not be there yet. A last line that a crash left unfinished is ended first.
+pub(super) fn append(path: &Path, lines: &str, durable: bool) -> Result<(), DataFault> {
+    let _writing = writing();
+    let add = || {
+        let mut file = File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
+        let mut last = [b'\n'];
+        if file.metadata()?.len() > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        let text = if last == [b'\n'] { lines.to_owned() } else { format!("\n{lines}") };
+        file.write_all(text.as_bytes())?;
+        if durable { file.sync_all() } else { Ok(()) }
+    };
+    add().map_err(fault(path))
+}
+
+/// Where a file is moved that cannot be read.
+pub(super) fn aside(path: &Path) -> PathBuf {
+    with_ending(path, ".damaged")
+}
+
+/// Moves a file that cannot be read to `<path>.damaged`, and gives the fault that says so.
+pub(super) fn move_aside(path: &Path, what: &str) -> DataFault {
+    let aside = aside(path);
+    let text = match fs::rename(path, &aside) {
+        Ok(()) => format!("is damaged ({what}), and is now {}", aside.display()),
+        Err(error) => format!("is damaged ({what}), and cannot be moved aside: {error}"),
+    };
+    DataFault { path: path.to_owned(), error: io::Error::new(ErrorKind::InvalidData, text) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_only_its_owner_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        fs::write(with_ending(&path, UNFINISHED), "a leftover that is longer than what comes").unwrap();
+        for (text, durable) in [("first", false), ("2", true)] {
+            replace(&path, text.as_bytes(), durable).unwrap();
+            assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(read(&dir.path().join("none")).unwrap().is_none());
+        fs::create_dir_all(dir.path().join("in/the/way")).unwrap();
+        assert!(replace(&dir.path().join("in"), b"x", false).is_err());
+        assert!(!dir.path().join("in.tmp").exists());
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_short_does_not_swallow_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        append(&path, "one\n", true).unwrap();
+        append(&path, "two\n", false).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        fs::write(&path, "one\ntw").unwrap();
+        append(&path, "three\n", true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
+    }
+
+    #[test]
+    fn the_end_of_a_file_is_read_without_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("long");
+        assert!(read_end(&path, 3).unwrap().is_none());
+        fs::write(&path, "0123456789").unwrap();
+        assert_eq!(read_end(&path, 3).unwrap().unwrap(), b"789");
+        assert_eq!(read_end(&path, 10).unwrap().unwrap(), b"0123456789");
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        fs::write(&path, "{").unwrap();
+        let fault = move_aside(&path, "no JSON");
+        assert_eq!(fault.error.kind(), ErrorKind::InvalidData);
+        assert!(fault.to_string().contains("a.json.damaged"), "{fault}");
+        assert!(!path.exists());
+        assert_eq!(fs::read_to_string(dir.path().join("a.json.damaged")).unwrap(), "{");
+    }
+}

@@ -1,0 +1,200 @@
+//! How much the platform still lets us ask of each endpoint, and the reserve that we leave. Pure.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Nothing is asked of an endpoint that has this many requests left, or fewer.
+pub const RESERVE: u64 = 2;
+/// The longest that a window of the platform lasts, and a second for its clock.
+pub const WINDOW_S: i64 = 901;
+
+/// An endpoint: what shares one allowance at the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Endpoint {
+    /// `GET /2/users/me`.
+    Me,
+    /// `GET /2/users/by/username/:username`.
+    ByUsername,
+    /// `GET /2/users/:id/tweets`.
+    Timeline,
+    /// `GET /2/users/:id/mentions`.
+    Mentions,
+    /// `GET /2/tweets/search/recent`.
+    Search,
+    /// `GET /2/tweets/:id`.
+    Lookup,
+    /// `GET /2/tweets/search/stream/rules`.
+    Rules,
+    /// `POST /2/tweets/search/stream/rules`.
+    ChangeRules,
+    /// `GET /2/tweets/search/stream`.
+    Connect,
+}
+
+impl Endpoint {
+    /// Its name in `state.json`: the path, `:id` for what changes. `POST` stands before it where the method makes it another.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Me => "/2/users/me",
+            Self::ByUsername => "/2/users/by/username/:username",
+            Self::Timeline => "/2/users/:id/tweets",
+            Self::Mentions => "/2/users/:id/mentions",
+            Self::Search => "/2/tweets/search/recent",
+            Self::Lookup => "/2/tweets/:id",
+            Self::Rules => "/2/tweets/search/stream/rules",
+            Self::ChangeRules => "POST /2/tweets/search/stream/rules",
+            Self::Connect => "/2/tweets/search/stream",
+        }
+    }
+}
+
+/// What the platform said last of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// Requests left (`x-rate-limit-remaining`).
+    pub remaining: u64,
+    /// When that is over, Unix seconds (`x-rate-limit-reset`).
+    pub reset: i64,
+}
+
+/// The allowances of all endpoints.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rates(BTreeMap<String, Allowance>);
+
+impl Rates {
+    /// Whether `endpoint` may be asked at `now` (Unix seconds); else when it is free again. An allowance is void from its reset on; a reset
+    /// further off than a window lasts is a wrong clock, and counts as a window from now.
+    ///
+    /// # Errors
+    /// The Unix second from which on it may be.
+    pub fn may(&self, endpoint: Endpoint, now: i64) -> Result<(), i64> {
+        match self.0.get(endpoint.as_str()) {
+            Some(allowance) if allowance.remaining <= RESERVE && now < allowance.reset => {
+                Err(allowance.reset.min(now.saturating_add(WINDOW_S)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes the head of an answer. Where a field is missing or unreadable, what is known stays.
+    pub fn note(&mut self, endpoint: Endpoint, remaining: Option<&str>, reset: Option<&str>) {
+        let remaining = remaining.and_then(|text| text.trim().parse().ok());
+        let reset = reset.and_then(|text| text.trim().parse().ok());
+        if let (Some(remaining), Some(reset)) = (remaining, reset) {
+            self.0.insert(endpoint.as_str().to_owned(), Allowance { remaining, reset });
+        }
+    }
+
+    /// Brings every reset that is further off than a window lasts down to a window from `now`, Unix seconds. Without this an endpoint would
+    /// be held until a wrong clock's time has come.
+    pub fn settle(&mut self, now: i64) {
+        for allowance in self.0.values_mut() {
+            allowance.reset = allowance.reset.min(now.saturating_add(WINDOW_S));
+        }
+    }
+
+    /// Notes that the endpoint refused (429), whatever it says is left: nothing more of it until its reset, or for a window where it
+    /// does not say when that is. Gives that second.
+    pub fn exhausted(&mut self, endpoint: Endpoint, now: i64) -> i64 {
+        let window = now.saturating_add(WINDOW_S);
+        let known =
+            self.0.get(endpoint.as_str()).map(|allowance| allowance.reset).filter(|reset| *reset > now);
+        let reset = known.unwrap_or(window).min(window);
+        self.0.insert(endpoint.as_str().to_owned(), Allowance { remaining: 0, reset });
+        reset
+    }
+
+    /// What is known of `endpoints` in `other`, newer than here.
+    pub fn take(&mut self, endpoints: &[Endpoint], other: &Self) {
+        for endpoint in endpoints {
+            if let Some(allowance) = other.0.get(endpoint.as_str()) {
+                self.0.insert(endpoint.as_str().to_owned(), *allowance);
+            }
+        }
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> impl Iterator<Item = (&str, Allowance)> {
+        self.0.iter().map(|(name, allowance)| (name.as_str(), *allowance))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_795_257_000;
+
+    fn noted(remaining: &str, reset: i64) -> Rates {
+        let mut rates = Rates::default();
+        rates.note(Endpoint::Timeline, Some(remaining), Some(&reset.to_string()));
+        rates
+    }
+
+    #[test]
+    fn the_last_two_requests_are_left_and_the_reset_is_honoured() {
+        for (remaining, reset, free) in [
+            ("3", NOW + 60, Ok(())),
+            ("2", NOW + 60, Err(NOW + 60)),
+            ("0", NOW + 60, Err(NOW + 60)),
+            ("2", NOW + 1, Err(NOW + 1)),
+            ("2", NOW, Ok(())),
+            ("0", NOW - 1, Ok(())),
+            ("0", NOW + WINDOW_S, Err(NOW + WINDOW_S)),
+            ("0", NOW + 86_400, Err(NOW + WINDOW_S)),
+            ("0", i64::MAX, Err(NOW + WINDOW_S)),
+        ] {
+            let rates = noted(remaining, reset);
+            assert_eq!(rates.may(Endpoint::Timeline, NOW), free, "{remaining} until {reset}");
+            assert_eq!(rates.may(Endpoint::Mentions, NOW), Ok(()), "another endpoint");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_leaves_what_is_known() {
+        let known = noted("17", NOW + 60);
+        for (remaining, reset) in [
+            (None, None),
+            (Some("3"), None),
+            (None, Some("9")),
+            (Some("-1"), Some("9")),
+            (Some("1"), Some("soon")),
+        ] {
+            let mut rates = known.clone();
+            rates.note(Endpoint::Timeline, remaining, reset);
+            assert_eq!(rates, known, "{remaining:?} {reset:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_holds_the_endpoint_whatever_it_says_is_left() {
+        let mut rates = noted("39999", NOW + 60);
+        assert_eq!(rates.exhausted(Endpoint::Timeline, NOW), NOW + 60);
+        assert_eq!(rates.may(Endpoint::Timeline, NOW + 59), Err(NOW + 60));
+        assert_eq!(rates.may(Endpoint::Timeline, NOW + 60), Ok(()));
+        for mut rates in [Rates::default(), noted("5", NOW), noted("5", NOW + 86_400)] {
+            assert_eq!(rates.exhausted(Endpoint::Timeline, NOW), NOW + WINDOW_S);
+            assert_eq!(rates.may(Endpoint::Timeline, NOW), Err(NOW + WINDOW_S));
+        }
+    }
+
+    #[test]
+    fn a_wrong_clock_holds_an_endpoint_for_one_window_and_no_longer() {
+        let mut rates = noted("0", NOW + 365 * 86_400);
+        rates.settle(NOW);
+        assert_eq!(rates.may(Endpoint::Timeline, NOW + WINDOW_S - 1), Err(NOW + WINDOW_S));
+        assert_eq!(rates.may(Endpoint::Timeline, NOW + WINDOW_S), Ok(()));
+    }
+
+    #[test]
+    fn they_are_kept_under_the_paths_of_the_platform() {
+        let rates = noted("2", NOW);
+        let json = serde_json::to_value(&rates).unwrap();
+        assert_eq!(json, serde_json::json!({"/2/users/:id/tweets": {"remaining": 2, "reset": NOW}}));
+        assert_eq!(serde_json::from_value::<Rates>(json).unwrap(), rates);
+    }
+}

@@ -1,0 +1,5 @@
+mod files;
+mod model;
+mod rules;
+mod trouble;
+mod world;
