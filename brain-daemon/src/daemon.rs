@@ -98,11 +98,14 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let _hangup = listen_for(SignalKind::hangup())?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
+    let minutes = Arc::new(workers::Minutes::of(brain.config())?);
     let door = tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
     let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
     let intake = tokio::spawn(workers::intake(Arc::clone(&brain), stop.clone()));
-    let backup = tokio::spawn(workers::backup(Arc::clone(&brain), stop.clone()));
+    let backup = tokio::spawn(workers::backup(Arc::clone(&brain), Arc::clone(&minutes), stop.clone()));
+    let collector = tokio::spawn(workers::collector(Arc::clone(&brain), minutes, stop.clone()));
+    let stream = tokio::spawn(workers::stream(Arc::clone(&brain), stop.clone()));
     let watcher = brain
         .config()
         .sources_watch()
@@ -134,6 +137,8 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         let _ = upkeep.await;
         let _ = intake.await;
         let _ = backup.await;
+        let _ = collector.await;
+        let _ = stream.await;
         let _ = watchdog.await;
         if let Some(watcher) = watcher {
             let _ = watcher.await;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, JobId, JobState, SourceId};
 
 use super::scheduled::{self, Standing};
-use super::{Brain, Caller, WatchState};
+use super::{Brain, Caller, WatchState, collector as collecting};
 use crate::clock::rfc3339;
 use crate::store::{RECOVERY_MS, SCHEMA, Visibility};
 
@@ -43,6 +43,7 @@ const CHECKS: &[(&str, Look)] = &[
     ("disk space", disk),
     ("backup", backup),
     ("clients", clients),
+    ("collector", collector),
     ("clock", clock),
 ];
 
@@ -381,6 +382,13 @@ fn clients(brain: &Brain) -> Result<Finding, Fault> {
         return warn(format!("tokens end soon: {}", ending.join(", ")), "brain token list");
     }
     ok(format!("clients: {}, personal tokens: {}", standing.clients, standing.tokens))
+}
+
+fn collector(brain: &Brain) -> Result<Finding, Fault> {
+    match brain.collector_standing()? {
+        collecting::Standing::Well(how) => ok(how),
+        collecting::Standing::Ill { problem, hint } => warn(problem, hint),
+    }
 }
 
 fn clock(brain: &Brain) -> Result<Finding, Fault> {

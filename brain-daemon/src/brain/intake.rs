@@ -34,6 +34,8 @@ pub(super) const MCP: Door = Door { kind: "mcp:put_page", via: "mcp" };
 pub(super) const IMPORT: Door = Door { kind: "import", via: "import" };
 pub(super) const SYNC: Door = Door { kind: "sync", via: "sync" };
 pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
+/// Web pages that posts name, and lines that the enrichment rules write of posts.
+pub(super) const COLLECTOR: Door = Door { kind: "collector", via: "collector" };
 
 /// How many groups of eight hex digits a hash has.
 const SLUG_TRIES: usize = 8;

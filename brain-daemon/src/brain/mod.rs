@@ -9,9 +9,11 @@ mod backup;
 mod batch;
 mod broken_links;
 mod capture;
+mod collector;
 mod connect;
 mod dedup;
 mod doctor;
+mod event_lines;
 mod export;
 mod fields;
 pub mod grants;
@@ -31,6 +33,7 @@ mod scheduled;
 mod search;
 mod sources;
 mod status;
+mod steps;
 mod sync;
 mod timeline;
 mod watched;
@@ -53,6 +56,7 @@ use crate::store::{Reader, SourceRecord, Store, StoreOptions, Visibility};
 pub(crate) use intake::{OWN, STAMPS};
 
 use audit::Calls;
+use collector::Collecting;
 use dedup::Dedup;
 use grants::Grants;
 use index::Follower;
@@ -61,6 +65,7 @@ use outbox::Outbox;
 use scheduled::Schedule;
 use watched::Watched;
 
+pub use event_lines::{EventLines, StandardOutput};
 pub use grants::Places;
 pub use restore::restore;
 pub use watched::{WatchState, is_markdown};
@@ -69,6 +74,9 @@ pub use watched::{WatchState, is_markdown};
 pub trait Progress: Sync {
     /// `done` of `total` units are through. `false` means that nobody waits any more: stop at the next safe place.
     fn at(&self, done: u64, total: u64) -> bool;
+
+    /// A line of what is going on.
+    fn line(&self, _line: &str) {}
 }
 
 /// For callers that do not care.
@@ -88,6 +96,8 @@ pub struct Outside {
     pub variables: Variables,
     /// What goes out over HTTP.
     pub net: Arc<dyn Outgoing>,
+    /// Where event lines go.
+    pub lines: Arc<dyn EventLines>,
 }
 
 /// One brain: the store, what is derived from it, and the operations.
@@ -112,8 +122,14 @@ pub struct Brain {
     grants: Grants,
     /// Calls that wait to be written into the audit.
     calls: Calls,
+    /// Where secrets are.
+    secrets: Arc<Secrets>,
     /// What goes out over HTTP.
     net: Arc<dyn Outgoing>,
+    /// Where event lines go.
+    lines: Arc<dyn EventLines>,
+    /// The collector, in this process.
+    collecting: Collecting,
     /// What the watcher has removed lately: source, when, how many pages.
     removals: Mutex<Vec<(SourceId, i64, usize)>>,
 }
@@ -126,7 +142,8 @@ impl Brain {
     pub fn open(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Result<Self, Fault> {
         let variables = Box::new(|name: &str| std::env::var(name).ok());
         let (random, net) = (Arc::new(SystemRandom), Arc::new(net::Client::new()));
-        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net })
+        let lines = Arc::new(StandardOutput::default());
+        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net, lines })
     }
 
     /// The same, with what else comes from outside.
@@ -153,10 +170,10 @@ impl Brain {
         index.start(&store, &home.index(), &config)?;
         let waiting = store.read(Visibility::All)?.job_counts()?.waiting;
         // The store is ours from here on, so the owner's token is made once.
-        let secrets = Secrets::new(home.secrets(), outside.variables);
+        let secrets = Arc::new(Secrets::new(home.secrets(), outside.variables));
         let grants = Grants::open(
             &store,
-            secrets,
+            Arc::clone(&secrets),
             config.http_admin_token_file(&home),
             outside.random,
             Arc::clone(&outside.net),
@@ -173,7 +190,10 @@ impl Brain {
             places: OnceLock::new(),
             grants,
             calls: Calls::default(),
+            secrets,
             net: outside.net,
+            lines: outside.lines,
+            collecting: Collecting::default(),
             removals: Mutex::default(),
             home,
             config,
@@ -267,6 +287,16 @@ impl Brain {
             // The door does the rest.
             Request::Mcp => Ok(Reply::Mcp),
             Request::ConnectTest(r) => self.connect_test(&r).map(Reply::ConnectTest),
+            Request::CollectorSetup(r) => self.collector_setup(&r, progress).map(Reply::CollectorSetup),
+            Request::CollectorCollect => self.collect(progress).map(Reply::CollectorRun),
+            Request::CollectorStatus => self.collector_status().map(Reply::CollectorStatus),
+            Request::CollectorDeletions(r) => self.collector_deletions(&r).map(Reply::CollectorDeletions),
+            Request::CollectorAlerts(r) => self.collector_alerts(&r).map(Reply::CollectorAlerts),
+            Request::CollectorDigest(r) => self.collector_digest(caller, &r).map(Reply::CollectorDigest),
+            Request::CollectorEnrich(r) => {
+                self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnriched)
+            }
+            Request::CollectorCurve(r) => self.collector_curve(&r).map(Reply::CollectorCurve),
         }
     }
 
@@ -365,6 +395,7 @@ fn needs(request: &Request) -> Scope {
         | Request::SourceList
         | Request::Mcp
         | Request::JobShow(_)
+        | Request::CollectorDigest(_)
         | Request::BrokenLinks(_) => Scope::Read,
         Request::Tags(r) if r.add.is_empty() && r.remove.is_empty() => Scope::Read,
         Request::SourceDefault(r) if r.id.is_none() => Scope::Read,
@@ -396,6 +427,13 @@ fn needs(request: &Request) -> Scope {
         | Request::AuditList(_)
         | Request::JobList(_)
         | Request::JobRetry(_)
+        | Request::CollectorSetup(_)
+        | Request::CollectorCollect
+        | Request::CollectorStatus
+        | Request::CollectorDeletions(_)
+        | Request::CollectorAlerts(_)
+        | Request::CollectorEnrich(_)
+        | Request::CollectorCurve(_)
         | Request::ConnectTest(_) => Scope::Admin,
     }
 }

@@ -6,7 +6,7 @@ use brain_protocol::{Expect, Fault, FaultCode, Origin, Put, SourceId, WriteStatu
 
 use super::capture::Outcome;
 use super::intake::{
-    PUT_PAGE, STAMPS, check_expected, check_origin, new_page, origin_door, origin_label, origin_uri,
+    Door, PUT_PAGE, STAMPS, check_expected, check_origin, new_page, origin_door, origin_label, origin_uri,
     read_document, stamp, stored_document,
 };
 use super::{Brain, Caller};
@@ -16,15 +16,29 @@ use crate::store::{Applied, Content, Hash, PageRecord, StoreError};
 
 impl Brain {
     pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<Written, Fault> {
-        let now = self.clock.now();
         check_origin(&request.origin)?;
+        let uri = origin_uri(&request.origin, caller);
+        self.put_through(caller, request, origin_door(&request.origin, &PUT_PAGE), uri)
+    }
+
+    /// A put through `door` of content that is from `uri`, whatever the request says of its origin: for what the brain writes itself.
+    ///
+    /// # Errors
+    /// As a put.
+    pub(super) fn put_through(
+        &self,
+        caller: &Caller,
+        request: &Put,
+        door: &'static Door,
+        uri: String,
+    ) -> Result<Written, Fault> {
+        let now = self.clock.now();
         let document = read_document(&request.content, &origin_label(&request.origin))?;
         let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
         let (source, _) =
             self.source(caller, &self.store.read(caller.view())?, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
-        let door = origin_door(&request.origin, &PUT_PAGE);
-        let provenance = door.provenance(origin_uri(&request.origin, caller), now);
+        let provenance = door.provenance(uri, now);
         // Worked out here, so that the one writer has only to store it.
         let mut stamped = document.clone();
         stamp(&mut stamped.frontmatter, door, now);

@@ -19,6 +19,7 @@ mod fence;
 mod file;
 mod frontmatter;
 mod links;
+mod note;
 mod payload;
 mod prose;
 mod section;
@@ -39,6 +40,7 @@ pub use links::{
     LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, is_attachment, is_link_key, links,
     normal_name,
 };
+pub use note::add_note;
 pub use payload::{MediaType, Payload, PayloadError, payload};
 pub use section::{Heading, headings, section};
 pub use tags::body_tags;

@@ -4,7 +4,7 @@
 //! start, or made since by `brain token admin --rotate`; a file that somebody edits counts from the next start on.
 
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use brain_protocol::{AdminToken, AdminTokenReply, Fault, FaultCode, Secret};
 use subtle::ConstantTimeEq;
@@ -22,7 +22,7 @@ const SHORTEST: usize = 24;
 
 /// The owner's token, or why there is none.
 pub(super) struct Admin {
-    secrets: Secrets,
+    secrets: Arc<Secrets>,
     configured: Option<PathBuf>,
     known: RwLock<Result<Known, Fault>>,
 }
@@ -51,7 +51,7 @@ impl Known {
 
 impl Admin {
     /// Finds the token, or makes it at the first start.
-    pub(super) fn open(secrets: Secrets, configured: Option<PathBuf>, random: &dyn Random) -> Self {
+    pub(super) fn open(secrets: Arc<Secrets>, configured: Option<PathBuf>, random: &dyn Random) -> Self {
         let mut admin = Self { secrets, configured, known: RwLock::new(Err(none())) };
         let known = admin.load(random);
         if let Err(fault) = &known {

@@ -212,7 +212,7 @@ impl Grants {
     /// When the store cannot be read. Without the owner's token everything else goes on.
     pub(in crate::brain) fn open(
         store: &Store,
-        secrets: Secrets,
+        secrets: Arc<Secrets>,
         admin_file: Option<PathBuf>,
         random: Arc<dyn Random>,
         net: Arc<dyn Outgoing>,

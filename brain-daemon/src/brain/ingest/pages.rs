@@ -2,7 +2,10 @@
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 
-use super::super::intake::{WEBHOOK, Wanted, headings, inbox_slug, new_page, place, stored_document};
+use super::super::intake::{
+    COLLECTOR, WEBHOOK, Wanted, headings, inbox_slug, new_page, place, stored_document,
+};
+use crate::caller;
 use crate::clock::{day, rfc3339};
 use crate::store::{Applied, Draft, JobRecord, NewPage, StoreError};
 
@@ -43,6 +46,7 @@ pub(super) fn ready(
 /// The item's page under `slug`: what its sender wishes before what its text says, and the stamps of how it came in.
 fn page_of(id: u64, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
     let JobRecord { wishes, .. } = record;
+    let door = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
     let mut document = stored_document(&record.content)?;
     let uri = wishes
         .uri
@@ -52,13 +56,13 @@ fn page_of(id: u64, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
     let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref());
     let mut lines: Vec<(&str, &str)> = headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     lines.extend([
-        ("ingested_via", WEBHOOK.via),
+        ("ingested_via", door.via),
         ("ingested_at", received.as_str()),
-        ("source_kind", WEBHOOK.kind),
+        ("source_kind", door.kind),
         ("source_uri", uri.as_str()),
     ]);
     document.frontmatter.set_all(&lines);
-    let provenance = WEBHOOK.provenance(uri.clone(), record.received_at);
+    let provenance = door.provenance(uri.clone(), record.received_at);
     new_page(slug, document, provenance, wishes.slug.is_none())
 }
 

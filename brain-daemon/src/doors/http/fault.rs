@@ -65,9 +65,12 @@ fn status(code: FaultCode) -> StatusCode {
     match code {
         F::InvalidToken => StatusCode::UNAUTHORIZED,
         F::Forbidden | F::Protected => StatusCode::FORBIDDEN,
-        F::NotFound | F::UnknownVersion | F::UnknownClient | F::UnknownToken | F::UnknownJob => {
-            StatusCode::NOT_FOUND
-        }
+        F::NotFound
+        | F::UnknownVersion
+        | F::UnknownClient
+        | F::UnknownToken
+        | F::UnknownJob
+        | F::UnknownPost => StatusCode::NOT_FOUND,
         F::AlreadySoftDeleted | F::AlreadyActive | F::Conflict | F::ConfirmationNeeded => {
             StatusCode::CONFLICT
         }
@@ -75,6 +78,7 @@ fn status(code: FaultCode) -> StatusCode {
         F::UnsupportedContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         F::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         F::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        F::ServiceFailed => StatusCode::BAD_GATEWAY,
         F::Busy | F::QueueFull | F::Stopping | F::DiskFull | F::ReadOnly | F::Cancelled => {
             StatusCode::SERVICE_UNAVAILABLE
         }
@@ -98,6 +102,7 @@ fn status(code: FaultCode) -> StatusCode {
         | F::ProtocolMismatch
         | F::Unreachable
         | F::Partial
+        | F::NotSetUp
         | F::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

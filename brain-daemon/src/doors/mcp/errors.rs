@@ -41,6 +41,10 @@ fn hint(fault: &Fault) -> Option<String> {
             "tell the user that the page was deleted; `restore_page` brings it back within 72 hours".into(),
         );
     }
+    // Not the scope is missing, but sources.
+    if fault.code == FaultCode::Forbidden && hint.ends_with("sources") {
+        return Some(short(hint, LONGEST));
+    }
     let of_commands = hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
     // Where a tool has the answer, its name is worth more than general advice.
     let of_tools = next(fault.code).is_none() || hint.contains('`');

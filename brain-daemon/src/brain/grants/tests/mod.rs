@@ -68,6 +68,14 @@ struct Shelf {
 }
 
 impl Outgoing for Shelf {
+    fn web_page(&self, _url: &str) -> Result<crate::net::WebPage, Trouble> {
+        Err(Trouble::Refused)
+    }
+
+    fn link(&self, _base: &url::Url) -> Result<Box<dyn crate::net::Link>, Trouble> {
+        Err(Trouble::Refused)
+    }
+
     fn document(&self, url: &str) -> Result<Document, Trouble> {
         self.fetched.lock().unwrap().push(url.into());
         let found = self.documents.lock().unwrap().get(url).cloned();
@@ -133,6 +141,7 @@ impl Lab {
             random: self.random.clone(),
             variables: Box::new(move |name| given.get(name).cloned()),
             net: self.shelf.clone(),
+            lines: Arc::new(crate::brain::StandardOutput::default()),
         };
         let brain = Brain::open_with(home, config, Arc::new(self.hands.clone()), 7, outside).unwrap();
         brain.set_places(Places { local: Some("127.0.0.1:3131".parse().unwrap()), ..Places::default() });

@@ -1,6 +1,7 @@
 //! The tools, one file for those that go together. Their number and their words are what every conversation pays for.
 
 mod around;
+mod collected;
 mod done;
 mod edit;
 mod find;
@@ -27,6 +28,7 @@ static TOOLS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         Entry::of::<list::ListPages>(),
         Entry::of::<around::GetLinks>(),
         Entry::of::<timeline::GetTimeline>(),
+        Entry::of::<collected::CollectorDigest>(),
         Entry::of::<status::BrainStatus>(),
         Entry::of::<write::Capture>(),
         Entry::of::<write::PutPage>(),

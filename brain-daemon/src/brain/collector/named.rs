@@ -1,0 +1,362 @@
+//! Which pages are about an account, a person or a thing, and which only name it. One index of names is made for each answer, of what the
+//! caller may see; so it is never stale and nobody else's.
+
+use std::collections::{HashMap, HashSet};
+
+use brain_protocol::{Fault, NamedPage, Slug, SourceId};
+
+use super::super::Brain;
+use super::super::index::index_fault;
+use super::topics::is_handle;
+use crate::page::{Frontmatter, file_name_key, normal_name};
+use crate::search::Question;
+use crate::store::{Content, PageRecord, Reader};
+
+/// What a page about a person or a company has for a type.
+pub(super) const SOMEBODY: [&str; 2] = ["person", "company"];
+/// Where such pages are, whatever their type is.
+const PLACES: [&str; 2] = ["people/", "companies/"];
+/// Keys of the frontmatter that name an account.
+const ACCOUNT_KEYS: [&str; 3] = ["x", "twitter", "handle"];
+/// Sites whose addresses name an account.
+const SITES: [&str; 2] = ["x.com", "twitter.com"];
+/// Names that are shorter than this, in letters, count only with the same capitals.
+const SHORT: usize = 4;
+/// The most pages that are told of one account because they name it.
+const MENTIONS: usize = 5;
+
+/// A page is about it.
+const SUBJECT: &str = "subject";
+/// A page has its name, and does not say whose it is.
+const CANDIDATE: &str = "candidate";
+/// A page only names it.
+const MENTION: &str = "mention";
+
+/// A page that can be named.
+pub(super) struct Known {
+    /// Its source.
+    pub(super) source: SourceId,
+    /// Its slug.
+    pub(super) slug: Slug,
+    /// Its title.
+    pub(super) title: String,
+    /// Its type.
+    pub(super) page_type: String,
+    id: u64,
+    /// The accounts that it says are its own, in lower case.
+    handles: Vec<String>,
+}
+
+impl Known {
+    fn named(&self, relation: &str) -> NamedPage {
+        NamedPage {
+            source_id: self.source.clone(),
+            slug: self.slug.clone(),
+            title: self.title.clone(),
+            page_type: self.page_type.clone(),
+            relation: relation.into(),
+        }
+    }
+
+    /// Whether it is about a person or a company.
+    fn is_somebody(&self) -> bool {
+        SOMEBODY.contains(&self.page_type.as_str())
+            || PLACES.iter().any(|place| self.slug.as_str().starts_with(place))
+    }
+}
+
+/// A name of a page, as texts have it.
+struct Name {
+    /// Its words as [`normal_name`] has them.
+    words: Vec<String>,
+    /// Its words as they are written, when only that counts.
+    exact: Option<Vec<String>>,
+    page: usize,
+}
+
+/// The names of all pages that a caller may see.
+#[derive(Default)]
+pub(super) struct Names {
+    pages: Vec<Known>,
+    /// Handle in lower case → pages that say that it is theirs.
+    handles: HashMap<String, Vec<usize>>,
+    /// Title or alias of pages about somebody.
+    called: HashMap<String, Vec<usize>>,
+    /// Last part of the slug of pages about somebody.
+    slugs: HashMap<String, Vec<usize>>,
+    /// First word of a name → names, the longest first.
+    words: HashMap<String, Vec<Name>>,
+}
+
+impl Names {
+    /// Those of every active page that `reader` shows. Of pages about somebody the frontmatter is read, too.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) fn read(reader: &Reader) -> Result<Self, Fault> {
+        let mut names = Self::default();
+        reader.in_order(("", ""), |(source, slug, record)| {
+            let PageRecord { id, title, page_type, aliases, .. } = record;
+            let mut known = Known { source, slug, title, page_type, id, handles: Vec::new() };
+            known.handles =
+                aliases.iter().filter(|it| it.starts_with('@')).filter_map(|it| handle(it)).collect();
+            if known.is_somebody() {
+                known.handles.extend(accounts(&reader.content(id)?));
+            }
+            names.add(known, &aliases);
+            Ok(true)
+        })?;
+        names
+            .words
+            .values_mut()
+            .for_each(|list| list.sort_by_key(|name| std::cmp::Reverse(name.words.len())));
+        Ok(names)
+    }
+
+    fn add(&mut self, known: Known, aliases: &[String]) {
+        let page = self.pages.len();
+        let put = |map: &mut HashMap<String, Vec<usize>>, key: String| {
+            let list = map.entry(key).or_default();
+            if list.last() != Some(&page) {
+                list.push(page);
+            }
+        };
+        for handle in &known.handles {
+            put(&mut self.handles, handle.clone());
+        }
+        let somebody = known.is_somebody();
+        let titles = std::iter::once(&known.title).chain(aliases).filter(|name| !name.starts_with('@'));
+        for title in titles {
+            if somebody {
+                put(&mut self.called, normal_name(title));
+            }
+            if let Some(name) = name_of(title, somebody, page)
+                && let Some(first) = name.words.first()
+            {
+                self.words.entry(first.clone()).or_default().push(name);
+            }
+        }
+        if PLACES.iter().any(|place| known.slug.as_str().starts_with(place)) {
+            put(&mut self.slugs, normal_name(known.slug.name()));
+        }
+        self.pages.push(known);
+    }
+
+    /// The page with this number.
+    pub(super) fn page(&self, at: usize) -> &Known {
+        &self.pages[at]
+    }
+
+    /// What an answer says of pages that a post names.
+    pub(super) fn told(&self, pages: &[usize]) -> Vec<NamedPage> {
+        pages.iter().map(|&at| self.pages[at].named(SUBJECT)).collect()
+    }
+
+    /// The pages about an account: those that say that `handle` is theirs, pages of people and companies first. Names do not count:
+    /// anybody can take any.
+    pub(super) fn subjects(&self, handle: Option<&str>) -> Vec<usize> {
+        let own = handle.and_then(|handle| self.handles.get(&handle.to_lowercase()));
+        let mut own = own.cloned().unwrap_or_default();
+        own.sort_by_key(|&at| !SOMEBODY.contains(&self.pages[at].page_type.as_str()));
+        own
+    }
+
+    /// The pages about somebody that may be about an account that none says is its own: they have its name, or its name or handle for a
+    /// slug, and say of no other account that it is theirs.
+    pub(super) fn candidates(&self, handle: Option<&str>, name: Option<&str>) -> Vec<usize> {
+        if !self.subjects(handle).is_empty() {
+            return Vec::new();
+        }
+        let keys: Vec<String> = name
+            .map(normal_name)
+            .filter(|key| key.contains(char::is_alphanumeric))
+            .into_iter()
+            .flat_map(|key| [file_name_key(&key), Some(key)])
+            .flatten()
+            .collect();
+        let called = keys.iter().filter_map(|key| self.called.get(key));
+        let slugs = keys.iter().cloned().chain(handle.map(normal_name));
+        let slugs: Vec<usize> = slugs.filter_map(|key| self.slugs.get(&key)).flatten().copied().collect();
+        let mut seen = HashSet::new();
+        let mut alike: Vec<usize> = called.flatten().copied().chain(slugs).collect();
+        alike.retain(|at| seen.insert(*at) && self.pages[*at].handles.is_empty());
+        alike
+    }
+
+    /// The pages that a text names by title, alias or handle, in its order, each once. `mentions` are accounts that it mentions.
+    pub(super) fn named_in(&self, text: &str, mentions: &[String]) -> Vec<usize> {
+        let words = words(text);
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            if let Some(handle) = word.raw.strip_prefix('@') {
+                found.extend(self.handles.get(&handle.to_lowercase()).into_iter().flatten());
+                at += 1;
+                continue;
+            }
+            let names = self.words.get(&word.normal).map_or(&[][..], Vec::as_slice);
+            let here = |name: &&Name| name.is_at(&words[at..]);
+            let longest = names.iter().find(here).map_or(0, |name| name.words.len());
+            let those = names.iter().filter(here).filter(|name| name.words.len() == longest);
+            found.extend(those.map(|name| name.page));
+            at += longest.max(1);
+        }
+        let behind = mentions.iter().filter_map(|handle| self.handles.get(&handle.to_lowercase()));
+        found.extend(behind.flatten());
+        let mut seen = HashSet::new();
+        found.retain(|page| seen.insert(*page));
+        found
+    }
+}
+
+impl Name {
+    fn is_at(&self, words: &[Word]) -> bool {
+        words.len() >= self.words.len()
+            && self.words.iter().zip(words).all(|(name, word)| *name == word.normal)
+            && self
+                .exact
+                .as_ref()
+                .is_none_or(|exact| exact.iter().zip(words).all(|(name, word)| *name == word.raw))
+    }
+}
+
+/// The name that texts are searched for, if it says enough. Short ones count only as they are written, so do single words that are no
+/// name of somebody; of those, only such with a capital.
+fn name_of(title: &str, somebody: bool, page: usize) -> Option<Name> {
+    let words = words(title);
+    let letters = || words.iter().flat_map(|word| word.raw.chars()).filter(|c| c.is_alphabetic());
+    let count = letters().count();
+    let alone = letters().any(stands_alone);
+    let single = words.len() == 1;
+    if count < 2 || words.iter().any(|word| word.raw.starts_with('@')) {
+        return None;
+    }
+    let exact = !alone && (count < SHORT || (single && !somebody));
+    if exact && !letters().any(char::is_uppercase) {
+        return None;
+    }
+    let exact = exact.then(|| words.iter().map(|word| word.raw.clone()).collect());
+    Some(Name { words: words.into_iter().map(|word| word.normal).collect(), exact, page })
+}
+
+/// A word of a text.
+struct Word {
+    raw: String,
+    normal: String,
+}
+
+/// The words of a text: runs of letters and digits, and accounts with their `@`. In scripts that put nothing between words each letter
+/// is one. Addresses are left out.
+fn words(text: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    for part in text.split_whitespace().filter(|part| !part.contains("://")) {
+        let mut run = String::new();
+        let mut end = |run: &mut String| {
+            if !run.trim_start_matches('@').is_empty() {
+                found.push(Word { normal: normal_name(run), raw: std::mem::take(run) });
+            }
+            run.clear();
+        };
+        for c in part.chars() {
+            if stands_alone(c) {
+                end(&mut run);
+                run.push(c);
+                end(&mut run);
+            } else if c.is_alphanumeric() || (c == '_' && run.starts_with('@')) || is_mark(c, &run) {
+                run.push(c);
+            } else {
+                end(&mut run);
+                if c == '@' {
+                    run.push(c);
+                }
+            }
+        }
+        end(&mut run);
+    }
+    found
+}
+
+/// Whether `c` goes with the letter before it.
+fn is_mark(c: char, run: &str) -> bool {
+    !run.is_empty() && unicode_normalization::char::is_combining_mark(c)
+}
+
+/// Letters of scripts without spaces: Han, kana, and those from Thai to Myanmar, and Khmer.
+pub(super) fn stands_alone(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// The accounts that a page says are its own.
+fn accounts(content: &Content) -> Vec<String> {
+    // Most pages name none, and reading YAML costs more than looking for a word.
+    if !ACCOUNT_KEYS.iter().any(|key| content.frontmatter.contains(key)) {
+        return Vec::new();
+    }
+    let Ok(frontmatter) = Frontmatter::parse(&content.frontmatter) else { return Vec::new() };
+    ACCOUNT_KEYS.iter().flat_map(|key| frontmatter.list(key)).filter_map(|text| handle(&text)).collect()
+}
+
+/// The handle that somebody wrote: with or without `@`, or as the account's address. In lower case.
+fn handle(text: &str) -> Option<String> {
+    let text = text.trim();
+    let address = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let name = match address.split_once('/') {
+        None => text,
+        Some((site, path)) => {
+            let site = site.to_lowercase();
+            let site = ["www.", "mobile."].iter().find_map(|it| site.strip_prefix(it)).unwrap_or(&site);
+            if !SITES.contains(&site) {
+                return None;
+            }
+            path.split(['/', '?', '#']).next().unwrap_or_default()
+        }
+    };
+    let name = name.strip_prefix('@').unwrap_or(name);
+    is_handle(name).then(|| name.to_lowercase())
+}
+
+impl Brain {
+    /// Pages about an account, and pages that name it: best first.
+    ///
+    /// # Errors
+    /// When the store or the index cannot be read.
+    pub(super) fn pages_of(
+        &self,
+        reader: &Reader,
+        names: &Names,
+        handle: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Vec<NamedPage>, Fault> {
+        let (subjects, candidates) = (names.subjects(handle), names.candidates(handle, name));
+        let mut told = names.told(&subjects);
+        told.extend(candidates.iter().take(MENTIONS).map(|&at| names.page(at).named(CANDIDATE)));
+        let about: HashSet<u64> = subjects.iter().chain(&candidates).map(|&at| names.page(at).id).collect();
+        let handle = handle.map(|handle| format!("\"@{handle}\""));
+        let name = name
+            .map(|name| name.replace('"', " "))
+            .filter(|name| name.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some());
+        let phrases = handle.into_iter().chain(name.map(|name| format!("\"{}\"", name.trim())));
+        let Some(index) = self.index.get() else { return Ok(told) };
+        let (mut seen, most) = (about, told.len() + MENTIONS);
+        for text in phrases {
+            let question = Question { text, limit: MENTIONS * 2, ..Question::default() };
+            for hit in index.search(&question).map_err(|fault| index_fault(&fault))?.hits {
+                if told.len() < most
+                    && seen.insert(hit.id)
+                    && let Some((source, slug, record)) = reader.by_id(hit.id)?
+                {
+                    let PageRecord { id, title, page_type, .. } = record;
+                    let page = Known { source, slug, title, page_type, id, handles: Vec::new() };
+                    told.push(page.named(MENTION));
+                }
+            }
+        }
+        Ok(told)
+    }
+}
+
+#[cfg(test)]
+#[path = "named_tests.rs"]
+#[allow(clippy::unwrap_used)]
+mod tests;

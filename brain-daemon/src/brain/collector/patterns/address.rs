@@ -1,0 +1,256 @@
+//! Addresses that posts name: what makes two of them one, which are the platform's own, and which are videos. Pure.
+
+use serde_json::Value;
+use url::{Host, Url};
+
+use crate::collector::{MEDIA, Record};
+
+/// The most addresses that are taken of one post.
+const MOST: usize = 8;
+/// The longest address that is taken, in bytes; a page's `source_uri` may be no longer.
+const LONGEST: usize = 1024;
+/// The platform's own sites: what is there are posts, and what shortens addresses of others.
+const PLATFORM: [&str; 4] = ["x.com", "twitter.com", "t.co", "twimg.com"];
+/// Where the platform keeps pictures and videos.
+const MEDIA_HOSTS: [&str; 2] = ["pbs.twimg.com", "video.twimg.com"];
+
+/// The addresses that a post names, in its order, each once and in the form that makes them one: without a fragment and `utm_…`.
+/// The platform's own are left out, and those of the server at `platform_api`.
+pub(super) fn named(post: &Record, platform_api: &str) -> Vec<Url> {
+    let mut found: Vec<Url> = Vec::new();
+    let own = Url::parse(platform_api).ok();
+    let own = own.as_ref().and_then(Url::host_str);
+    for text in texts(post) {
+        let Some(url) = normal(text) else { continue };
+        let host = url.host_str().unwrap_or_default();
+        let platforms = PLATFORM.iter().any(|site| is_of(host, site)) || Some(host) == own;
+        if !platforms && !found.contains(&url) && found.len() < MOST {
+            found.push(url);
+        }
+    }
+    found
+}
+
+/// What the platform says that the post's short addresses stand for.
+fn texts(post: &Record) -> Vec<&str> {
+    let fields = post.fields();
+    let long = ["note_tweet", "note_post"].into_iter().filter_map(|name| fields.get(name)?.get("entities"));
+    let sets = fields.get("entities").into_iter().chain(long);
+    let urls = sets.filter_map(|set| set.get("urls")?.as_array()).flatten();
+    urls.filter_map(|url| ["unwound_url", "expanded_url"].iter().find_map(|name| url.get(*name)?.as_str()))
+        .collect()
+}
+
+/// The address in its normal form, if it is one of the web: `http` or `https`, with the name of a host, without a user.
+pub(super) fn normal(text: &str) -> Option<Url> {
+    let mut url = Url::parse(text.trim()).ok()?;
+    let fits = matches!(url.scheme(), "http" | "https")
+        && matches!(url.host(), Some(Host::Domain(_)))
+        && url.username().is_empty()
+        && url.password().is_none();
+    if !fits {
+        return None;
+    }
+    url.set_fragment(None);
+    let kept = url.query().map(|query| {
+        let tracks = |part: &&str| part.get(..4).is_some_and(|name| name.eq_ignore_ascii_case("utm_"));
+        query.split('&').filter(|part| !part.is_empty() && !tracks(part)).collect::<Vec<_>>().join("&")
+    });
+    url.set_query(kept.as_deref().filter(|query| !query.is_empty()));
+    Some(url).filter(|url| url.as_str().len() <= LONGEST)
+}
+
+/// The address of a video as everybody would write it, if `url` is that of one: YouTube's watch pages, shorts and short addresses,
+/// Vimeo's, and clips of Twitch.
+pub(super) fn video(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    let host = ["www.", "m.", "player."].iter().find_map(|part| host.strip_prefix(part)).unwrap_or(host);
+    let path: Vec<&str> = url.path_segments()?.filter(|part| !part.is_empty()).collect();
+    let is_id = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    let id = match (host, path.as_slice()) {
+        ("youtube.com" | "music.youtube.com", ["watch"]) => {
+            let id = url.query_pairs().find(|(name, _)| name == "v")?.1.into_owned();
+            return Some(id).filter(|id| !id.is_empty() && is_id(&id.as_str())).map(|id| youtube(&id));
+        }
+        ("youtube.com", ["shorts" | "live" | "embed", id]) | ("youtu.be", [id]) => {
+            return is_id(id).then(|| youtube(id));
+        }
+        ("vimeo.com", [.., id]) => {
+            return id.bytes().all(|b| b.is_ascii_digit()).then(|| format!("https://vimeo.com/{id}"));
+        }
+        ("clips.twitch.tv", [id]) | ("twitch.tv", [_, "clip", id]) => *id,
+        _ => return None,
+    };
+    is_id(&id).then(|| format!("https://clips.twitch.tv/{id}"))
+}
+
+fn youtube(id: &str) -> String {
+    format!("https://www.youtube.com/watch?v={id}")
+}
+
+/// A picture of a post.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Photo {
+    /// What the platform calls it.
+    pub(super) key: String,
+    /// Where it is.
+    pub(super) url: String,
+}
+
+/// The pictures of a post that are where the platform keeps them.
+pub(super) fn photos(post: &Record, platform_api: &str) -> Vec<Photo> {
+    let photos = media(post, "photo").filter_map(|photo| {
+        let url = photo.get("url")?.as_str().filter(|url| is_medias(url, platform_api))?;
+        let key = photo.get("media_key").and_then(Value::as_str).unwrap_or(url);
+        Some(Photo { key: key.to_owned(), url: url.to_owned() })
+    });
+    photos.take(MOST).collect()
+}
+
+/// The addresses of a post's own videos: the file of the best quality, where the platform names one; else of the post itself.
+pub(super) fn own_videos(post: &Record, platform_api: &str) -> Vec<String> {
+    let best = |video: &Value| {
+        let files = video
+            .get("variants")?
+            .as_array()?
+            .iter()
+            .filter(|file| file.get("content_type").and_then(Value::as_str) == Some("video/mp4"));
+        let rate = |file: &&Value| file.get("bit_rate").and_then(Value::as_u64).unwrap_or(0);
+        let url = files.max_by_key(rate)?.get("url")?.as_str().filter(|url| is_medias(url, platform_api))?;
+        Some(url.to_owned())
+    };
+    let here = || format!("https://x.com/i/status/{}", post.id());
+    media(post, "video").take(MOST).map(|video| best(video).unwrap_or_else(here)).collect()
+}
+
+fn media<'a>(post: &'a Record, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    let media = post.fields().get(MEDIA).and_then(Value::as_array);
+    media.into_iter().flatten().filter(move |one| one.get("type").and_then(Value::as_str) == Some(kind))
+}
+
+/// Whether an address is one of the platform's pictures and videos: `https` at one of its hosts, or at the server of `platform_api`.
+fn is_medias(text: &str, platform_api: &str) -> bool {
+    let Ok(url) = Url::parse(text) else { return false };
+    let theirs = url.scheme() == "https"
+        && url.port().is_none()
+        && url.host_str().is_some_and(|host| MEDIA_HOSTS.contains(&host));
+    let plain = url.username().is_empty() && url.password().is_none();
+    plain && (theirs || Url::parse(platform_api).is_ok_and(|platform| platform.origin() == url.origin()))
+}
+
+/// Whether `host` is `site` or below it.
+fn is_of(host: &str, site: &str) -> bool {
+    host.strip_suffix(site).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const API: &str = "https://api.example";
+
+    fn one(text: &str) -> Option<String> {
+        normal(text).map(String::from)
+    }
+
+    #[test]
+    fn an_address_has_one_form() {
+        for text in [
+            "https://blog.example/a",
+            " https://BLOG.example:443/a#part ",
+            "https://blog.example/a?utm_source=x&UTM_campaign=y",
+            "https://blog.example/a?",
+            "https://blog.example/b/../a",
+        ] {
+            assert_eq!(one(text).as_deref(), Some("https://blog.example/a"), "{text}");
+        }
+        assert_eq!(one("http://e.org/?b=2&utm_id=7&a=%20x#f").as_deref(), Some("http://e.org/?b=2&a=%20x"));
+        let long = format!("https://e.org/{}", "x".repeat(LONGEST));
+        for bad in [
+            "",
+            "x",
+            "ftp://e.org/a",
+            "javascript:alert(1)",
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://u:p@e.org/",
+            "https://u@e.org/",
+            "mailto:a@e.org",
+            "file:///etc/passwd",
+            &long,
+        ] {
+            assert_eq!(one(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_platforms_own_are_no_articles() {
+        let url = |text: &str| json!({ "url": "https://t.co/x", "expanded_url": text });
+        let post = Record::new(json!({ "id": "1", "entities": { "urls": [
+            url("https://x.com/ann/status/1/photo/1"), url("https://mobile.twitter.com/ann"), url("https://t.co/y"),
+            url("https://api.example/2"), url("https://dev.api.example/x"), url("https://netflix.com/"),
+            { "expanded_url": "https://bit.example/1", "unwound_url": "https://news.example/1?utm_source=x" },
+        ]}, "note_tweet": { "entities": { "urls": [url("https://news.example/1"), url("https://long.example/")] } } }));
+        let found: Vec<String> = named(&post.unwrap(), API).into_iter().map(String::from).collect();
+        assert_eq!(
+            found,
+            [
+                "https://dev.api.example/x",
+                "https://netflix.com/",
+                "https://news.example/1",
+                "https://long.example/"
+            ]
+        );
+        let many: Vec<Value> = (0..50).map(|n| url(&format!("https://e.org/{n}"))).collect();
+        let post = Record::new(json!({ "id": "1", "entities": { "urls": many } })).unwrap();
+        assert_eq!(named(&post, API).len(), MOST);
+    }
+
+    #[test]
+    fn one_video_has_one_address() {
+        for (text, video_of) in [
+            (
+                "https://www.youtube.com/watch?app=desktop&v=dQw4w9WgXcQ&t=3s",
+                Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+            ),
+            ("https://youtu.be/dQw4w9WgXcQ?si=abc", Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ")),
+            ("http://m.youtube.com/shorts/dQw4w9WgXcQ", Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ")),
+            ("https://youtube.com/@channel", None),
+            ("https://youtube.com/watch?v=a%22b", None),
+            ("https://notyoutube.com/watch?v=x", None),
+            ("https://vimeo.com/channels/staff/12345", Some("https://vimeo.com/12345")),
+            ("https://player.vimeo.com/video/12345", Some("https://vimeo.com/12345")),
+            ("https://vimeo.com/about", None),
+            ("https://clips.twitch.tv/Some-Clip_1", Some("https://clips.twitch.tv/Some-Clip_1")),
+            ("https://www.twitch.tv/ann/clip/SomeClip", Some("https://clips.twitch.tv/SomeClip")),
+            ("https://www.twitch.tv/ann", None),
+            ("https://blog.example/watch?v=x", None),
+        ] {
+            assert_eq!(video(&normal(text).unwrap()).as_deref(), video_of, "{text}");
+        }
+    }
+
+    #[test]
+    fn pictures_and_videos_are_the_platforms() {
+        let photo = |key: &str, url: &str| json!({ "type": "photo", "media_key": key, "url": url });
+        let post = Record::new(json!({ "id": "17", "_media": [
+            photo("a", "https://pbs.twimg.com/media/a.jpg"), photo("b", "http://pbs.twimg.com/media/b.jpg"),
+            photo("c", "https://evil.example/c.jpg"), photo("d", "https://pbs.twimg.com.evil.example/d.jpg"),
+            photo("e", "https://api.example/e.png"), photo("f", "https://u@pbs.twimg.com/f"), photo("g", "https://pbs.twimg.com:8443/g"),
+            { "type": "video", "media_key": "v", "variants": [
+                { "content_type": "application/x-mpegURL", "url": "https://video.twimg.com/v.m3u8" },
+                { "content_type": "video/mp4", "bit_rate": 1, "url": "https://video.twimg.com/small.mp4" },
+                { "content_type": "video/mp4", "bit_rate": 9, "url": "https://video.twimg.com/large.mp4" } ] },
+            { "type": "video", "media_key": "w" }, { "type": "animated_gif", "media_key": "x" },
+        ]})).unwrap();
+        let keys: Vec<String> = photos(&post, API).into_iter().map(|photo| photo.key).collect();
+        assert_eq!(keys, ["a", "e"]);
+        assert_eq!(
+            own_videos(&post, API),
+            ["https://video.twimg.com/large.mp4", "https://x.com/i/status/17"]
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! A file of what is done once for all posts together: one JSON object a line, appended and never changed; only what a deleted post left
+//! there is taken out, where deleted posts are to be forgotten.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::collector::{DataFault, PostId};
+
+/// A line of `videos.jsonl`: a video that waits for whoever writes down what is said in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Video {
+    /// When it was noted, RFC 3339.
+    pub(super) queued_at: String,
+    /// The post that named it first.
+    pub(super) id: String,
+    /// Its address.
+    pub(super) url: String,
+    /// Handle or id of the post's author.
+    pub(super) author: String,
+}
+
+/// A line of `articles.jsonl`: an address that was looked at for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Article {
+    /// When, RFC 3339.
+    pub(super) at: String,
+    /// The post that named it first.
+    pub(super) id: String,
+    /// The address.
+    pub(super) url: String,
+    /// The item that it became, `job_17`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) job: Option<String>,
+    /// Why it became none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) why: Option<String>,
+}
+
+/// The file.
+pub(super) struct Ledger {
+    path: PathBuf,
+}
+
+impl Ledger {
+    /// Videos, in the collector's directory `dir`.
+    pub(super) fn videos(dir: &Path) -> Self {
+        Self { path: dir.join("videos.jsonl") }
+    }
+
+    /// Addresses of articles, in the collector's directory `dir`.
+    pub(super) fn articles(dir: &Path) -> Self {
+        Self { path: dir.join("articles.jsonl") }
+    }
+
+    /// Its lines; those that are none, because a crash cut them short, are left out.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn lines<T: for<'a> Deserialize<'a>>(&self) -> Result<Vec<T>, DataFault> {
+        let text = self.text()?;
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    /// Appends a line, on the disk itself when this returns. What a crash left unfinished is ended first.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn append(&self, line: &impl Serialize) -> Result<(), DataFault> {
+        let line = serde_json::to_string(line).unwrap_or_default();
+        let add = || {
+            let mut file =
+                File::options().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
+            let mut last = [b'\n'];
+            if file.metadata()?.len() > 0 {
+                file.seek(SeekFrom::End(-1))?;
+                file.read_exact(&mut last)?;
+            }
+            let start = if last == [b'\n'] { "" } else { "\n" };
+            file.write_all(format!("{start}{line}\n").as_bytes())?;
+            file.sync_all()
+        };
+        add().map_err(|error| self.fault(error))
+    }
+
+    /// Takes out what these posts left here.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn forget(&self, posts: &HashSet<PostId>) -> Result<(), DataFault> {
+        #[derive(Deserialize)]
+        struct Of {
+            id: String,
+        }
+        if posts.is_empty() {
+            return Ok(());
+        }
+        let text = self.text()?;
+        let stays = |line: &&str| {
+            let of = serde_json::from_str::<Of>(line).ok().and_then(|of| PostId::parse(&of.id));
+            of.is_none_or(|id| !posts.contains(&id))
+        };
+        let kept: String = text.lines().filter(stays).flat_map(|line| [line, "\n"]).collect();
+        if kept.lines().count() == text.lines().count() {
+            return Ok(());
+        }
+        let fresh = self.path.with_extension("jsonl.tmp");
+        let write = || {
+            let mut file =
+                File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+            file.write_all(kept.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&fresh, &self.path)
+        };
+        write().map_err(|error| self.fault(error))
+    }
+
+    fn text(&self) -> Result<String, DataFault> {
+        match fs::read(&self.path) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(self.fault(error)),
+        }
+    }
+
+    fn fault(&self, error: std::io::Error) -> DataFault {
+        DataFault { path: self.path.clone(), error }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn video(id: &str, url: &str) -> Video {
+        Video {
+            queued_at: "2026-11-21T10:00:00.000Z".into(),
+            id: id.into(),
+            url: url.into(),
+            author: "ann".into(),
+        }
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_is_left_out_and_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::videos(dir.path());
+        assert_eq!(ledger.lines::<Video>().unwrap(), []);
+        ledger.append(&video("1", "a")).unwrap();
+        let mut file = File::options().append(true).open(dir.path().join("videos.jsonl")).unwrap();
+        file.write_all(b"{\"queued_at\":\"2026").unwrap();
+        ledger.append(&video("2", "b")).unwrap();
+        assert_eq!(ledger.lines::<Video>().unwrap(), [video("1", "a"), video("2", "b")]);
+    }
+
+    #[test]
+    fn what_deleted_posts_left_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::videos(dir.path());
+        for (id, url) in [("1", "a"), ("2", "b"), ("1", "c")] {
+            ledger.append(&video(id, url)).unwrap();
+        }
+        let gone = |id: &str| HashSet::from([PostId::parse(id).unwrap()]);
+        ledger.forget(&gone("3")).unwrap();
+        assert_eq!(ledger.lines::<Video>().unwrap().len(), 3);
+        ledger.forget(&gone("1")).unwrap();
+        assert_eq!(ledger.lines::<Video>().unwrap(), [video("2", "b")]);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

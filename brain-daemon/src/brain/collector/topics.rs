@@ -1,0 +1,296 @@
+//! What a post is about as far as its words and the platform say it, and which topics an account comes back to. Pure.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+
+use super::words::{cut, plain};
+use crate::collector::Record;
+use crate::page::normal_name;
+
+/// A topic has to come so often within [`WEEK_MS`] to be one that somebody comes back to.
+const OFTEN: usize = 3;
+/// A week in milliseconds. Posts exactly this far from each other are within a week.
+pub(super) const WEEK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+/// The most topics, and mentioned accounts, that are taken of one post.
+const MOST: usize = 50;
+/// The longest topic, in characters.
+const LONGEST: usize = 80;
+
+/// What the platform, or the author, marked as a post's topics, each once: what the platform recognised, then hashtags without `#` and
+/// cashtags with `$`. On one line, not escaped.
+pub(super) fn marked(post: &Record) -> Vec<String> {
+    let mut topics = Topics::default();
+    let sets = entities(post);
+    for set in &sets {
+        each(set, "annotations", "normalized_text", |text| topics.add(text));
+    }
+    let contexts = post.fields().get("context_annotations").and_then(Value::as_array);
+    for context in contexts.into_iter().flatten() {
+        if let Some(name) =
+            context.get("entity").and_then(|entity| entity.get("name")).and_then(Value::as_str)
+        {
+            topics.add(name);
+        }
+    }
+    for set in &sets {
+        each(set, "hashtags", "tag", |tag| topics.add(tag.trim_start_matches(['#', '＃'])));
+        each(set, "cashtags", "tag", |tag| topics.add(&format!("${}", tag.trim_start_matches('$'))));
+    }
+    if sets.is_empty() {
+        in_text(post.text(), |tag| topics.add(tag));
+    }
+    topics.found
+}
+
+/// The accounts that a post mentions, without `@`, each once, in the order of the post.
+pub(super) fn mentioned(post: &Record) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        if is_handle(name) && found.len() < MOST && !found.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+            found.push(name.to_owned());
+        }
+    };
+    let sets = entities(post);
+    for set in &sets {
+        each(set, "mentions", "username", &mut add);
+    }
+    if sets.is_empty() {
+        for (at, _) in post.text().match_indices('@') {
+            let (before, rest) = (&post.text()[..at], &post.text()[at + 1..]);
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            if !before.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                add(&rest[..end]);
+            }
+        }
+    }
+    found
+}
+
+/// Whether `text` is what the platform takes for a handle.
+pub(super) fn is_handle(text: &str) -> bool {
+    (1..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The objects with a post's entities: of its text, and of its long text.
+fn entities(post: &Record) -> Vec<&Value> {
+    let fields = post.fields();
+    let long = ["note_tweet", "note_post"].into_iter().filter_map(|name| fields.get(name)?.get("entities"));
+    fields.get("entities").into_iter().chain(long).filter(|it| it.is_object()).collect()
+}
+
+fn each(set: &Value, kind: &str, field: &str, mut found: impl FnMut(&str)) {
+    for one in set.get(kind).and_then(Value::as_array).into_iter().flatten() {
+        if let Some(text) = one.get(field).and_then(Value::as_str) {
+            found(text);
+        }
+    }
+}
+
+/// Tags as they stand in a text whose entities are not known.
+fn in_text(text: &str, mut found: impl FnMut(&str)) {
+    for word in text.split_whitespace() {
+        let end = |word: &str| word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len());
+        let letters = |word: &str| word.contains(char::is_alphabetic);
+        if let Some(tag) = word.strip_prefix('#').map(|it| &it[..end(it)]).filter(|tag| letters(tag)) {
+            found(tag);
+        } else if let Some(tag) = word.strip_prefix('$').map(|it| &it[..end(it)]).filter(|tag| letters(tag)) {
+            found(&format!("${tag}"));
+        }
+    }
+}
+
+/// Topics, each once by [`key`], as they were first written.
+#[derive(Default)]
+struct Topics {
+    found: Vec<String>,
+    keys: HashSet<String>,
+}
+
+impl Topics {
+    fn add(&mut self, text: &str) {
+        let topic = cut(&plain(text), LONGEST);
+        let key = key(&topic);
+        if !key.is_empty() && self.found.len() < MOST && self.keys.insert(key) {
+            self.found.push(topic);
+        }
+    }
+}
+
+/// Under which topics are the same: upper and lower case, `-` and `_` and spaces do not part them.
+pub(super) fn key(topic: &str) -> String {
+    let key = normal_name(topic);
+    if key.contains(char::is_alphanumeric) { key } else { String::new() }
+}
+
+/// What is known of a post when topics are counted.
+#[derive(Debug, Clone)]
+pub(super) struct Dated {
+    /// The id of its author.
+    pub(super) author: String,
+    /// The post.
+    pub(super) post: String,
+    /// When it was written, Unix milliseconds.
+    pub(super) at: i64,
+    /// What it is about.
+    pub(super) topics: Vec<String>,
+}
+
+/// A topic that an account came back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Recurring {
+    /// The account's id.
+    pub(super) author: String,
+    /// The topic, as it was written first.
+    pub(super) topic: String,
+    /// When the first and the last of the posts were written, Unix milliseconds: at most [`WEEK_MS`] apart.
+    pub(super) span: (i64, i64),
+    /// The posts, oldest first.
+    pub(super) posts: Vec<String>,
+}
+
+/// The posts of an account about a topic.
+struct Came<'a> {
+    /// The topic as it was written first.
+    topic: &'a str,
+    /// When each was written, and which it is.
+    posts: Vec<(i64, &'a str)>,
+}
+
+/// Topics that came in [`OFTEN`] posts or more of one account with no more than [`WEEK_MS`] between the first and the last of them: for
+/// each account and topic the week with the most posts, the later one of two that have as many. Most posts first.
+pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
+    let mut by_topic: BTreeMap<(&str, String), Came<'_>> = BTreeMap::new();
+    for post in posts {
+        let mut own = HashSet::new();
+        for topic in &post.topics {
+            let key = key(topic);
+            if !key.is_empty() && own.insert(key.clone()) {
+                let came = by_topic.entry((&post.author, key)).or_insert(Came { topic, posts: Vec::new() });
+                came.posts.push((post.at, &post.post));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for ((author, _), Came { topic, mut posts }) in by_topic {
+        posts.sort_unstable();
+        let mut seen = HashSet::new();
+        posts.retain(|(_, post)| seen.insert(*post));
+        if let Some(week) = fullest(&posts)
+            && let (Some(first), Some(last)) = (week.first(), week.last())
+        {
+            found.push(Recurring {
+                author: author.to_owned(),
+                topic: topic.to_owned(),
+                span: (first.0, last.0),
+                posts: week.iter().map(|(_, post)| (*post).to_owned()).collect(),
+            });
+        }
+    }
+    found.sort_by(|a, b| b.posts.len().cmp(&a.posts.len()).then_with(|| b.span.1.cmp(&a.span.1)));
+    found
+}
+
+/// The most posts within a week, if they are often enough. `posts` are sorted by time.
+fn fullest<'a, 'b>(posts: &'b [(i64, &'a str)]) -> Option<&'b [(i64, &'a str)]> {
+    let mut best: Option<&[(i64, &str)]> = None;
+    let mut start = 0;
+    for end in 0..posts.len() {
+        while posts[end].0.saturating_sub(posts[start].0) > WEEK_MS {
+            start += 1;
+        }
+        let week = &posts[start..=end];
+        if week.len() >= OFTEN && best.is_none_or(|best| week.len() >= best.len()) {
+            best = Some(week);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(fields: Value) -> Record {
+        let mut fields = fields;
+        fields["id"] = json!("1");
+        Record::new(fields).unwrap()
+    }
+
+    #[test]
+    fn topics_are_what_was_marked_each_once() {
+        let post = record(json!({
+            "text": "#Rust and $TSLA",
+            "entities": {
+                "hashtags": [{"tag": "Rust"}, {"tag": "rust"}, {"tag": "日本語"}, {"tag": 5}, {}],
+                "cashtags": [{"tag": "TSLA"}],
+                "annotations": [{"normalized_text": "Rust Foundation", "type": "Organization"}],
+            },
+            "note_tweet": {"entities": {"hashtags": [{"tag": "later"}]}},
+            "context_annotations": [{"domain": {"name": "x"}, "entity": {"id": "1", "name": "Program\nming"}}],
+        }));
+        assert_eq!(marked(&post), ["Rust Foundation", "Program ming", "Rust", "日本語", "$TSLA", "later"]);
+        let bare = record(json!({"text": "a #tag, $AB. $5 #1 x#y @ann and mail@x.org"}));
+        assert_eq!(marked(&bare), ["tag", "$AB"]);
+        assert_eq!(mentioned(&bare), ["ann"]);
+        let odd =
+            json!({"entities": {"hashtags": "x", "mentions": [{"username": "a b"}, {"username": "Ann"}]}});
+        assert_eq!(marked(&record(odd.clone())), Vec::<String>::new());
+        assert_eq!(mentioned(&record(odd)), ["Ann"]);
+    }
+
+    fn dated(post: u32, at: i64, topics: &[&str]) -> Dated {
+        let topics = topics.iter().map(|&it| it.to_owned()).collect();
+        Dated { author: "1".into(), post: post.to_string(), at, topics }
+    }
+
+    #[test]
+    fn a_week_is_seven_days_to_the_millisecond() {
+        let posts = |last: i64| [dated(1, 0, &["a"]), dated(2, 5, &["A"]), dated(3, last, &["a"])];
+        let within = recurring(&posts(WEEK_MS));
+        assert_eq!(within.len(), 1);
+        assert_eq!((within[0].topic.as_str(), within[0].span), ("a", (0, WEEK_MS)));
+        assert_eq!(within[0].posts, ["1", "2", "3"]);
+        assert_eq!(recurring(&posts(WEEK_MS + 1)), []);
+    }
+
+    #[test]
+    fn three_posts_make_a_topic_and_two_do_not() {
+        let twice = [dated(1, 0, &["a", "A"]), dated(2, 1, &["a"]), dated(2, 1, &["a"])];
+        assert_eq!(recurring(&twice), []);
+        let of_others =
+            [dated(1, 0, &["a"]), dated(2, 1, &["a"]), Dated { author: "2".into(), ..dated(3, 2, &["a"]) }];
+        assert_eq!(recurring(&of_others), []);
+    }
+
+    #[test]
+    fn the_fullest_week_counts_and_the_later_of_two() {
+        let day = WEEK_MS / 7;
+        let times =
+            [0, day, 2 * day, 20 * day, 21 * day, 22 * day, 23 * day, 40 * day, 41 * day, 42 * day, 43 * day];
+        let posts: Vec<Dated> = (0..).zip(times).map(|(n, at)| dated(n, at, &["a"])).collect();
+        let found = recurring(&posts);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].posts.len(), found[0].span), (4, (40 * day, 43 * day)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_rule_is_that_of_a_plain_model(times in prop::collection::vec(0_i64..40, 0..12)) {
+            let day = WEEK_MS / 7;
+            let posts: Vec<Dated> =
+                (0..).zip(&times).map(|(n, at)| dated(n, at * day, &["a"])).collect();
+            let most = times.iter().map(|from| times.iter().filter(|at| (*from..=from + 7).contains(*at)).count()).max();
+            let expected = most.filter(|most| *most >= 3);
+            let found = recurring(&posts);
+            prop_assert_eq!(found.first().map(|it| it.posts.len()), expected);
+            if let Some(found) = found.first() {
+                prop_assert!(found.span.1 - found.span.0 <= WEEK_MS);
+            }
+        }
+    }
+}

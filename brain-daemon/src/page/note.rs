@@ -1,0 +1,46 @@
+//! Putting a line into a section that stands above another one. Knows no clock, and not what the line says.
+
+use super::edit::{EditError, append, insert};
+use super::section::section;
+
+/// Puts `line` at the end of the section `heading` of `body`. When there is none it is made, of the second level, above the section
+/// `above`, or at the end when that is missing, too.
+///
+/// # Errors
+/// [`EditError::Empty`] when `line` is.
+pub fn add_note(body: &str, heading: &str, above: &str, line: &str) -> Result<String, EditError> {
+    if line.trim().is_empty() {
+        return Err(EditError::Empty);
+    }
+    if section(body, heading).is_some() {
+        return append(body, Some(heading), line);
+    }
+    let at = section(body, above).map_or(body.len(), |part| part.start);
+    insert(body, at, &format!("## {heading}\n\n{line}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_goes_into_its_section_above_the_other_one() {
+        let add = |body: &str| add_note(body, "Patterns", "Timeline", "- new").unwrap();
+        assert_eq!(add(""), "## Patterns\n\n- new\n");
+        assert_eq!(add("text"), "text\n\n## Patterns\n\n- new\n");
+        assert_eq!(
+            add("text\n\n## Timeline\n\n- 2024-01-01 | a\n"),
+            "text\n\n## Patterns\n\n- new\n\n## Timeline\n\n- 2024-01-01 | a\n"
+        );
+        assert_eq!(
+            add("## patterns\n\n- old\n\n## Timeline\n- 2024-01-01 | a\n"),
+            "## patterns\n\n- old\n- new\n\n## Timeline\n- 2024-01-01 | a\n"
+        );
+        assert_eq!(
+            add("a\r\n\r\n## Timeline\r\n"),
+            "a\r\n\r\n## Patterns\r\n\r\n- new\r\n\r\n## Timeline\r\n"
+        );
+        assert_eq!(add_note("x", "Patterns", "Timeline", " "), Err(EditError::Empty));
+    }
+}
