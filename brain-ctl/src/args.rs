@@ -25,6 +25,8 @@ pub(crate) enum Group {
     Reading,
     /// Tags and links.
     Organising,
+    /// What comes in by itself.
+    Collecting,
     /// Clients and tokens.
     Access,
     /// The daemon and the programs.
@@ -32,10 +34,11 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    const SHOWN: [(Self, &'static str); 5] = [
+    const SHOWN: [(Self, &'static str); 6] = [
         (Self::Writing, "Writing"),
         (Self::Reading, "Reading"),
         (Self::Organising, "Organising"),
+        (Self::Collecting, "Collecting"),
         (Self::Access, "Who may come in"),
         (Self::Service, "Service"),
     ];

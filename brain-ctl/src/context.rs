@@ -41,7 +41,15 @@ impl Context {
     /// # Errors
     /// The daemon's own fault, or why there is no answer.
     pub(crate) fn call(&self, request: &Request) -> Result<Reply, Fault> {
-        self.ask(request, !self.no_start)
+        self.ask(request, !self.no_start, &mut |_| {})
+    }
+
+    /// The same, and hands over each line that the daemon tells on the way, when it comes.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(crate) fn follow(&self, request: &Request, on_line: &mut dyn FnMut(&str)) -> Result<Reply, Fault> {
+        self.ask(request, !self.no_start, on_line)
     }
 
     /// Asks the daemon that runs; starts none.
@@ -49,7 +57,7 @@ impl Context {
     /// # Errors
     /// As [`Self::call`]; `unreachable` when none runs.
     pub(crate) fn call_running(&self, request: &Request) -> Result<Reply, Fault> {
-        self.ask(request, false)
+        self.ask(request, false, &mut |_| {})
     }
 
     /// A connection on which MCP is spoken from now on, to a daemon that is started when none runs.
@@ -64,7 +72,7 @@ impl Context {
         })
     }
 
-    fn ask(&self, request: &Request, may_start: bool) -> Result<Reply, Fault> {
+    fn ask(&self, request: &Request, may_start: bool, on_line: &mut dyn FnMut(&str)) -> Result<Reply, Fault> {
         let question = encode(request).map_err(|e| {
             Fault::new(FaultCode::TooLarge, format!("the question does not fit one message: {e}"))
                 .hint("send less at once")
@@ -74,12 +82,15 @@ impl Context {
             | Request::Doctor(_)
             | Request::SourceRemove(_)
             | Request::Sync(_)
-            | Request::ConnectTest(_) => LONG,
+            | Request::ConnectTest(_)
+            | Request::CollectorSetup(_)
+            | Request::CollectorCollect
+            | Request::CollectorEnrich(_) => LONG,
             _ => ORDINARY,
         };
         self.converse(&question, may_start, |mut session| {
             let mut progress = Progress::new(self.quiet);
-            session.answer(patience, |event| progress.event(&event))
+            session.answer(patience, |event| progress.event(&event, on_line))
         })
     }
 

@@ -8,12 +8,15 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin};
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Secret};
 
 use crate::{fail, output};
 
 /// Every way to give content, for messages.
 const WAYS: &str = "give the content as words, with --file PATH, or with --stdin";
+
+/// The longest secret, in bytes.
+const LONGEST_SECRET: u64 = 4096;
 
 /// Content and the way it took.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,6 +66,31 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
         Some(path) => from_file(path),
         None => from_stdin(),
     }
+}
+
+/// The secret in a file, or on standard input for `-`, without white space around it; `hint` is for a file that has none.
+///
+/// # Errors
+/// `io` for a file that cannot be read, `invalid_request` for one that has not one secret.
+pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
+    let mut text = String::new();
+    let (read, place) = if path == Path::new("-") {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            output::notice("reading the secret from standard input; it is shown as you type, Ctrl-D ends it");
+        }
+        (stdin.lock().take(LONGEST_SECRET + 1).read_to_string(&mut text), "standard input".to_owned())
+    } else {
+        let read = File::open(path).and_then(|file| file.take(LONGEST_SECRET + 1).read_to_string(&mut text));
+        (read, path.display().to_string())
+    };
+    read.map_err(|e| fail::file("read", path, &e))?;
+    let secret = text.trim();
+    if secret.is_empty() || text.len() as u64 > LONGEST_SECRET || secret.contains(['\n', '\r']) {
+        let what = format!("{place} does not have one secret in it");
+        return Err(Fault::new(FaultCode::InvalidRequest, what).hint(hint));
+    }
+    Ok(Secret::new(secret))
 }
 
 fn from_words(words: Vec<OsString>) -> Result<Input, Fault> {
@@ -229,5 +257,21 @@ mod tests {
         let Ok(input) = for_put(Some(Path::new("./Cargo.toml"))) else { panic!("refused") };
         let Origin::File(path) = input.origin else { panic!("no file") };
         assert!(path.starts_with('/') && path.ends_with("/Cargo.toml") && !path.contains("/./"), "{path}");
+    }
+
+    #[test]
+    fn a_secret_is_one_line_of_a_file() {
+        let path = std::env::temp_dir().join(format!("brain-secret-{}", std::process::id()));
+        let read = |text: &str| {
+            std::fs::write(&path, text).expect("write");
+            secret(&path, "way out").map_err(|fault| (fault.code, fault.hint))
+        };
+        assert_eq!(read(" two words/%\r\n"), Ok(Secret::new("two words/%")));
+        let refused = Err((FaultCode::InvalidRequest, Some("way out".to_owned())));
+        for text in ["", " \n", "one\ntwo", &"x".repeat(5000)] {
+            assert_eq!(read(text), refused, "{}", text.len());
+        }
+        std::fs::remove_file(&path).expect("remove");
+        assert_eq!(secret(Path::new("/no/such"), "").map_err(|fault| fault.code), Err(FaultCode::Io));
     }
 }

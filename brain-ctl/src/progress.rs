@@ -24,9 +24,17 @@ impl Progress {
         Self { begun: Instant::now(), wanted: !quiet, bar: None }
     }
 
-    /// Shows how far the work is.
-    pub(crate) fn event(&mut self, event: &Event) {
-        let Event::Progress { done, total } = *event;
+    /// Shows how far the work is; a line goes to `on_line`, with the bar out of its way.
+    pub(crate) fn event(&mut self, event: &Event, on_line: &mut dyn FnMut(&str)) {
+        let (done, total) = match event {
+            Event::Progress { done, total } => (*done, *total),
+            Event::Line(line) => {
+                return match &self.bar {
+                    Some(bar) => bar.suspend(|| on_line(line)),
+                    None => on_line(line),
+                };
+            }
+        };
         // Without a total it only says that the work goes on.
         if !self.wanted || total == 0 || self.begun.elapsed() < QUIET {
             return;

@@ -1,7 +1,8 @@
 //! Everything that leaves the process, and the one way out of it.
 //!
 //! Standard output carries results, standard error everything that is said about them. A verb hands an
-//! [`Outcome`] to [`finish`]; nothing else writes to standard output, but `mcp`, whose messages are its results.
+//! [`Outcome`] to [`finish`]; nothing else writes to standard output, but `mcp`, whose messages are its results, and `collector collect`,
+//! whose lines are worth most when they come.
 
 mod json;
 mod paint;

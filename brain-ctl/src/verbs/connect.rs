@@ -1,23 +1,22 @@
 //! `brain connect`: whether an AI client would get to a tool endpoint, and where it would get stuck.
 
-use std::{fs::File, io::Read, path::PathBuf};
+use std::path::PathBuf;
 
-use brain_protocol::{
-    ConnectReport, ConnectTest, Credentials, Exit, Fault, FaultCode, Reply, Request, Secret,
-};
+use brain_protocol::{ConnectReport, ConnectTest, Credentials, Exit, Fault, Reply, Request, Secret};
 use clap::{Args, ValueEnum};
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
-    output::{Outcome, Show, Text, clean, pad, width},
+    fail, input,
+    output::{Outcome, Show, Text},
 };
 
-/// The longest secret in a file, in bytes.
-const LONGEST: u64 = 4096;
 /// The variable that has a token.
 const TOKEN: &str = "BRAIN_TOKEN";
+/// What to do about a file without a secret.
+const FORGOTTEN: &str =
+    "`brain clients register` prints id and secret once; put the secret alone into the file";
 
 /// Arguments of `connect`.
 #[derive(Debug, Args)]
@@ -69,7 +68,7 @@ impl Connect {
     /// How the walk is to be let in: what stands on the command line comes before the environment.
     fn credentials(&self, token: Option<&str>) -> Result<Credentials, Fault> {
         if let (Some(id), Some(path)) = (&self.client_id, &self.secret_file) {
-            return Ok(Credentials::Client { id: id.clone(), secret: secret(path)? });
+            return Ok(Credentials::Client { id: id.clone(), secret: input::secret(path, FORGOTTEN)? });
         }
         Ok(match token.map(str::trim).filter(|token| !token.is_empty()) {
             Some(token) => Credentials::Token(Secret::new(token)),
@@ -78,43 +77,9 @@ impl Connect {
     }
 }
 
-/// The secret in a file, without white space around it.
-fn secret(path: &PathBuf) -> Result<Secret, Fault> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
-    read.map_err(|e| fail::file("read", path, &e))?;
-    let secret = text.trim();
-    if secret.is_empty() || text.len() as u64 > LONGEST {
-        let what = format!("{} does not have one secret in it", path.display());
-        return Err(Fault::new(FaultCode::InvalidRequest, what)
-            .hint("`brain clients register` prints id and secret once; put the secret alone into the file"));
-    }
-    Ok(Secret::new(secret))
-}
-
-/// How long something took.
-fn span(ms: u64) -> String {
-    match ms {
-        0..1000 => format!("{ms} ms"),
-        _ => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-    }
-}
-
 impl Show for ConnectReport {
     fn text(&self, t: &mut Text) {
-        let names = self.steps.iter().map(|step| width(&clean(&step.name))).max().unwrap_or(0);
-        for step in &self.steps {
-            let mark = match step.status.as_str() {
-                "passed" => t.paint.green("ok  "),
-                "warned" => t.paint.yellow("warn"),
-                _ => t.paint.red("fail"),
-            };
-            let lead = format!("{mark} {} {:>6}  ", pad(&clean(&step.name), names), span(step.took_ms));
-            t.prose(&lead, names + 14, &step.message);
-            if let Some(hint) = &step.hint {
-                t.prose("     ", 5, hint);
-            }
-        }
+        super::steps::write(t, &self.steps);
         match self.steps.last().filter(|_| self.status != "passed") {
             Some(step) => t.line(&format!("{}: a client gets stuck at {}", self.status, step.name)),
             None => t.line(&self.status),
@@ -132,13 +97,14 @@ impl Show for ConnectReport {
 
 #[cfg(test)]
 mod tests {
-    use brain_protocol::ConnectStep;
+    use brain_protocol::Step;
 
     use super::*;
+    use crate::output::width;
 
-    fn step(name: &str, status: &str, message: &str, hint: Option<&str>) -> ConnectStep {
+    fn step(name: &str, status: &str, message: &str, hint: Option<&str>) -> Step {
         let hint = hint.map(str::to_owned);
-        ConnectStep { name: name.into(), status: status.into(), message: message.into(), hint, took_ms: 1234 }
+        Step { name: name.into(), status: status.into(), message: message.into(), hint, took_ms: 1234 }
     }
 
     #[test]

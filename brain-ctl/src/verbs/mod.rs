@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod capture;
 mod clients;
+mod collector;
 mod completions;
 mod connect;
 mod delete;
@@ -24,6 +25,7 @@ mod serve;
 mod service;
 mod sources;
 mod status;
+mod steps;
 mod sync;
 mod tags;
 mod timeline;
@@ -55,6 +57,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<link::Backlinks>(),
     Row::of::<graph::Graph>(),
     Row::of::<sources::Sources>(),
+    Row::of::<collector::Collector>(),
     Row::of::<clients::Clients>(),
     Row::of::<token::Token>(),
     Row::of::<connect::Connect>(),

@@ -1,0 +1,235 @@
+//! `brain collector digest`: what is new, by author. Every text in it is a stranger's: cleaned, and cut to a line.
+
+use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
+
+use crate::output::{Show, Text, clean, count, minute, width};
+
+/// Who wrote it: handle and name as far as they are known.
+fn who(author: &DigestAuthor) -> String {
+    match (&author.handle, &author.name) {
+        (Some(handle), Some(name)) => format!("@{handle} ({name})"),
+        (Some(handle), None) => format!("@{handle}"),
+        (None, Some(name)) => format!("{name} ({})", author.id),
+        (None, None) => author.id.clone(),
+    }
+}
+
+/// Pages in a list, with a word before those that are about it.
+fn pages(pages: &[NamedPage]) -> String {
+    let names = pages.iter().map(|page| match page.relation.as_str() {
+        "subject" => page.slug.to_string(),
+        "candidate" => format!("perhaps {}", page.slug),
+        _ => format!("named in {}", page.slug),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Month, day and minute of an instant.
+fn short(at: &str) -> String {
+    minute(at).get(5..).unwrap_or_default().to_owned()
+}
+
+fn post(t: &mut Text, post: &DigestPost) {
+    let at = short(post.created_at.as_deref().unwrap_or(&post.collected_at));
+    let likes =
+        post.metrics.map(|metrics| format!("{} ", count(metrics.like_count, "like"))).unwrap_or_default();
+    let lead = format!("  {} {}", t.paint.dim(&at), t.paint.yellow(&likes));
+    let text = t.rest(&post.text, 2 + width(&at) + 1 + width(&likes));
+    t.raw(format!("{lead}{text}").trim_end());
+    if !post.pages.is_empty() {
+        t.prose("      ", 6, &format!("about {}", pages(&post.pages)));
+    }
+    if let Some(text) = post.image_text.as_deref().filter(|text| !text.is_empty()) {
+        let text = t.rest(text, 6 + 12);
+        t.raw(&format!("      in picture: {text}"));
+    }
+}
+
+impl Show for Digest {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("{} to {}", minute(&self.since), minute(&self.until)));
+        for author in &self.authors {
+            let own = if author.own { ", you" } else { "" };
+            let head = clean(&who(author));
+            let posts = count(author.posts.len() as u64, "post");
+            t.raw("");
+            let line = t.rest(&format!("{head}{own}: {posts}"), 0);
+            t.raw(&t.paint.bold(&line));
+            if !author.pages.is_empty() {
+                let lead = format!("  {} ", t.paint.dim("page"));
+                t.prose(&lead, 7, &pages(&author.pages));
+            }
+            for one in &author.posts {
+                post(t, one);
+            }
+        }
+        section(
+            t,
+            "Topics",
+            self.topics.iter().map(|topic| {
+                let who = topic
+                    .author
+                    .as_ref()
+                    .map_or_else(|| topic.author_id.clone(), |author| format!("@{author}"));
+                format!(
+                    "{who}: {}, {} from {} to {}",
+                    topic.topic,
+                    count(topic.count, "post"),
+                    topic.first,
+                    topic.last
+                )
+            }),
+        );
+        section(
+            t,
+            "Deleted",
+            self.deletions.iter().map(|deletion| {
+                format!("{} @{}: {}", short(&deletion.detected_at), deletion.author, deletion.text)
+            }),
+        );
+        section(
+            t,
+            "Alerts",
+            self.alerts.iter().map(|alert| format!("{} {}", short(&alert.at), alert.message)),
+        );
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for one in self.authors.iter().flat_map(|author| &author.posts) {
+            t.line(&one.id);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if let Some(next) = &self.next {
+            return vec![format!("there are more posts: --after {next}")];
+        }
+        let empty = self.authors.is_empty() && self.deletions.is_empty() && self.alerts.is_empty();
+        if empty { vec!["nothing new".into()] } else { Vec::new() }
+    }
+}
+
+/// A heading and its lines, each cut to the width; nothing at all without lines.
+fn section(t: &mut Text, title: &str, lines: impl Iterator<Item = String>) {
+    for (n, line) in lines.enumerate() {
+        if n == 0 {
+            t.raw("");
+            t.raw(&t.paint.bold(title));
+        }
+        let line = t.rest(&line, 2);
+        t.raw(&format!("  {line}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brain_protocol::{Alert, Deletion, DigestTopic, Metrics, Slug, SourceId};
+
+    const HOSTILE: &str =
+        "\u{1b}]0;owned\u{7}\u{202e}first\nsecond line of a text that has no end as far as one can see";
+
+    fn page(relation: &str) -> NamedPage {
+        NamedPage {
+            source_id: SourceId::default(),
+            slug: Slug::parse("people/ada-lovelace").expect("slug"),
+            title: "Ada".into(),
+            page_type: "person".into(),
+            relation: relation.into(),
+        }
+    }
+
+    fn digest() -> Digest {
+        let at = || "2026-11-21T10:30:00.000Z".to_owned();
+        let post = DigestPost {
+            id: "17".into(),
+            streams: vec!["own".into()],
+            created_at: Some(at()),
+            collected_at: at(),
+            text: HOSTILE.into(),
+            url: "https://x.com/ada/status/17".into(),
+            metrics: Some(Metrics { like_count: 12, ..Metrics::default() }),
+            topics: vec!["#latency".into()],
+            mentions: Vec::new(),
+            pages: vec![page("mention")],
+            rating: None,
+            image_text: Some(HOSTILE.into()),
+        };
+        Digest {
+            since: "2026-11-20T10:30:00.000Z".into(),
+            until: at(),
+            authors: vec![DigestAuthor {
+                id: "5".into(),
+                handle: Some("ada".into()),
+                name: Some(HOSTILE.into()),
+                own: true,
+                pages: vec![page("subject")],
+                posts: vec![post],
+            }],
+            topics: vec![DigestTopic {
+                author_id: "5".into(),
+                author: Some("ada".into()),
+                topic: format!("#latency{HOSTILE}"),
+                count: 4,
+                first: "2026-11-15".into(),
+                last: "2026-11-20".into(),
+                posts: vec!["17".into()],
+            }],
+            deletions: vec![Deletion {
+                id: "18".into(),
+                author: "eve".into(),
+                text: HOSTILE.into(),
+                created_at: None,
+                detected_at: at(),
+                reason: "not_found".into(),
+            }],
+            alerts: vec![Alert {
+                at: at(),
+                kind: "velocity".into(),
+                id: "17".into(),
+                author: "ada".into(),
+                message: "VELOCITY_ALERT:17:likes:50->100:30min".into(),
+            }],
+            next: None,
+        }
+    }
+
+    #[test]
+    fn it_is_by_author_fits_60_columns_and_is_clean() {
+        let mut t = Text::plain(Some(60));
+        digest().text(&mut t);
+        let text = t.as_str();
+        for line in text.lines() {
+            assert!(width(line) <= 60, "{line}");
+        }
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
+        for part in [
+            "2026-11-20 10:30 to 2026-11-21 10:30\n",
+            "\n  page people/ada-lovelace\n",
+            "\n  11-21 10:30 12 likes ",
+            "\n      about named in people/ada-lovelace\n",
+            "\nTopics\n  @ada: #latency",
+            "\nDeleted\n  11-21 10:30 @eve: ",
+            "\nAlerts\n  11-21 10:30 VELOCITY_ALERT:17:likes:50->100:30min\n",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing:\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_one_says_so_and_a_part_says_how_to_go_on() {
+        let empty = Digest {
+            authors: Vec::new(),
+            topics: Vec::new(),
+            deletions: Vec::new(),
+            alerts: Vec::new(),
+            ..digest()
+        };
+        assert_eq!(empty.notes(), ["nothing new"]);
+        let part = Digest { next: Some("abc".into()), ..digest() };
+        assert_eq!(part.notes(), ["there are more posts: --after abc"]);
+        let mut quiet = Text::plain(None);
+        part.quiet(&mut quiet);
+        assert_eq!(quiet.as_str(), "17\n");
+    }
+}

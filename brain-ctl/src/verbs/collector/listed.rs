@@ -1,0 +1,261 @@
+//! `brain collector deletions`, `alerts` and `enrich`: what was noted, and what was written. Texts are strangers': they are cleaned.
+
+use brain_protocol::{CollectorAlerts, CollectorDeletions, CollectorEnriched, Exit};
+
+use crate::output::{Column, Paint, Show, Table, Text, count, minute};
+
+/// What `reason` means, in a word or two.
+fn why(reason: &str) -> &str {
+    match reason {
+        "not_authorized" => "hidden",
+        "not_found" | "not_found_404" | "no_data" => "deleted",
+        other => other,
+    }
+}
+
+const DELETIONS: &[Column] = &[
+    Column::fixed("DETECTED").optional(1),
+    Column::fixed("POST").painted(Paint::cyan),
+    Column::flexible("AUTHOR", 8),
+    Column::fixed("WHY").optional(2),
+    Column::flexible("TEXT", 12),
+];
+
+impl Show for CollectorDeletions {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(DELETIONS);
+        for deletion in &self.deletions {
+            let text = if deletion.text.is_empty() { "(not kept)" } else { &deletion.text };
+            table.row([
+                &minute(&deletion.detected_at),
+                &deletion.id,
+                &deletion.author,
+                why(&deletion.reason),
+                text,
+            ]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for deletion in &self.deletions {
+            t.line(&deletion.id);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.deletions.is_empty() {
+            return vec!["no deletions".into()];
+        }
+        let mut notes = Vec::new();
+        if self.deletions.iter().any(|deletion| deletion.reason == "not_authorized") {
+            notes.push("hidden: the account went private or was suspended".into());
+        }
+        notes.extend(self.truncated.then(|| "there are more: --limit or --since".to_owned()));
+        notes
+    }
+}
+
+const ALERTS: &[Column] = &[
+    Column::fixed("WHEN").optional(1),
+    Column::fixed("KIND"),
+    Column::fixed("POST").painted(Paint::cyan).optional(3),
+    Column::flexible("AUTHOR", 8).optional(2),
+    Column::flexible("WHAT", 20),
+];
+
+/// What an alert says beyond its kind, post and author.
+fn what(kind: &str, id: &str, message: &str) -> String {
+    let rest = match kind {
+        "deletion" => message.strip_prefix("DELETION_DETECTED:"),
+        "velocity" => message.strip_prefix("VELOCITY_ALERT:"),
+        _ => None,
+    };
+    let rest = rest.and_then(|rest| rest.strip_prefix(id)).and_then(|rest| rest.strip_prefix(':'));
+    match (rest, kind) {
+        // Author, then text.
+        (Some(rest), "deletion") => rest.split_once(':').map_or(rest, |(_, text)| text).to_owned(),
+        (Some(rest), _) => rest.replace(':', " "),
+        (None, _) => message.to_owned(),
+    }
+}
+
+impl Show for CollectorAlerts {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(ALERTS);
+        for alert in &self.alerts {
+            let said = what(&alert.kind, &alert.id, &alert.message);
+            table.row([&minute(&alert.at), &alert.kind, &alert.id, &alert.author, &said]);
+        }
+        table.write(t);
+    }
+
+    /// The event lines, as they were.
+    fn quiet(&self, t: &mut Text) {
+        for alert in &self.alerts {
+            t.line(&alert.message);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match (self.alerts.is_empty(), self.truncated) {
+            (true, _) => vec!["no alerts".into()],
+            (false, true) => vec!["there are more: --limit or --since".into()],
+            (false, false) => Vec::new(),
+        }
+    }
+}
+
+impl Show for CollectorEnriched {
+    fn text(&self, t: &mut Text) {
+        for page in &self.pages {
+            let name = t.paint.cyan(page.slug.as_str());
+            let new = if page.created { " (new)" } else { "" };
+            t.raw(&format!("{name}{new}"));
+            for line in &page.lines {
+                t.prose("  ", 4, line);
+            }
+        }
+        let lines: usize = self.pages.iter().map(|page| page.lines.len()).sum();
+        let pages = count(self.pages.len() as u64, "page");
+        let lines = count(lines as u64, "line");
+        t.line(&match (self.pages.is_empty(), self.dry_run) {
+            (true, _) => "nothing to write".into(),
+            (false, true) => format!("{lines} would be written into {pages}"),
+            (false, false) => format!("{lines} written into {pages}"),
+        });
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for page in &self.pages {
+            t.line(page.slug.as_str());
+        }
+    }
+
+    fn failures(&self) -> Vec<String> {
+        self.failures.clone()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let below = match self.below_gate {
+            0 => None,
+            n => Some(format!(
+                "{} without a page did not pass the gate for a new one (collector.notable_followers, collector.notable_posts)",
+                if n == 1 { "1 person".into() } else { format!("{n} people") }
+            )),
+        };
+        self.unclaimed.iter().cloned().chain(below).collect()
+    }
+
+    fn exit(&self) -> Exit {
+        if self.failures.is_empty() { Exit::Done } else { Exit::Failed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::width;
+    use brain_protocol::{Alert, Deletion, EnrichedPage, Slug, SourceId};
+
+    const HOSTILE: &str = "\u{1b}[31mred\u{202e} and\nthe next line, which goes on and on and on and on";
+
+    fn fits(text: &str) {
+        for line in text.lines() {
+            assert!(width(line) <= 60, "{line}");
+        }
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+    }
+
+    fn deletion(reason: &str, text: &str) -> Deletion {
+        Deletion {
+            id: "1234567890123456789".into(),
+            author: "ada_lovelace_15".into(),
+            text: text.into(),
+            created_at: None,
+            detected_at: "2026-11-21T10:30:00.000Z".into(),
+            reason: reason.into(),
+        }
+    }
+
+    #[test]
+    fn deletions_fit_60_columns_and_are_clean() {
+        let reply = CollectorDeletions {
+            deletions: vec![deletion("not_found", HOSTILE), deletion("not_authorized", "")],
+            truncated: true,
+        };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        fits(t.as_str());
+        assert_eq!(t.as_str().lines().count(), 3, "{}", t.as_str());
+        assert!(
+            t.as_str().contains("1234567890123456789") && t.as_str().contains("(not kept)"),
+            "{}",
+            t.as_str()
+        );
+        assert_eq!(reply.notes().len(), 2);
+        let none = CollectorDeletions { deletions: Vec::new(), truncated: false };
+        assert_eq!(none.notes(), ["no deletions"]);
+    }
+
+    fn alert(kind: &str, message: &str) -> Alert {
+        Alert {
+            at: "2026-11-21T10:30:00.000Z".into(),
+            kind: kind.into(),
+            id: "17".into(),
+            author: "ada".into(),
+            message: message.into(),
+        }
+    }
+
+    #[test]
+    fn alerts_are_shown_in_words_and_whole_where_they_are_copied() {
+        let line = "DELETION_DETECTED:17:ada:at 10:30 we said: no";
+        let reply = CollectorAlerts {
+            alerts: vec![
+                alert("deletion", line),
+                alert("velocity", "VELOCITY_ALERT:17:likes:50->100:30min"),
+                alert("reply_ratio", HOSTILE),
+            ],
+            truncated: false,
+        };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        fits(t.as_str());
+        assert!(t.as_str().contains("at 10:30 we said: no"), "{}", t.as_str());
+        assert!(t.as_str().contains("likes 50->100 30min"), "{}", t.as_str());
+        let mut quiet = Text::plain(None);
+        reply.quiet(&mut quiet);
+        assert!(quiet.as_str().starts_with(&format!("{line}\n")), "{}", quiet.as_str());
+        assert_eq!(quiet.as_str().lines().count(), 3);
+    }
+
+    #[test]
+    fn what_was_written_is_told_page_by_page() {
+        let slug = Slug::parse("people/ada-lovelace").expect("slug");
+        let page = EnrichedPage {
+            source_id: SourceId::default(),
+            slug,
+            created: true,
+            lines: vec![format!(
+                "- 2026-11-21 | Deleted tweet: {HOSTILE} [Source: x deletion, detected 2026-11-21]"
+            )],
+        };
+        let mut reply = CollectorEnriched {
+            dry_run: true,
+            pages: vec![page],
+            below_gate: 2,
+            unclaimed: Vec::new(),
+            failures: Vec::new(),
+        };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        fits(t.as_str());
+        assert!(t.as_str().starts_with("people/ada-lovelace (new)\n  - 2026-11-21 |"), "{}", t.as_str());
+        assert!(t.as_str().ends_with("1 line would be written into 1 page\n"), "{}", t.as_str());
+        assert!(reply.notes()[0].starts_with("2 people"));
+        assert_eq!(reply.exit(), Exit::Done);
+        reply.failures.push("people/ada-lovelace: the disk is full".into());
+        assert_eq!(reply.exit(), Exit::Failed);
+    }
+}

@@ -1,0 +1,139 @@
+//! `brain collector`: the social collector, from its setup to what an agent makes of it.
+
+mod digest;
+mod listed;
+mod plot;
+mod run;
+mod status;
+mod when;
+
+use std::path::PathBuf;
+
+use brain_protocol::{
+    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, Fault, Reply, Request,
+};
+use clap::{Args, ValueEnum};
+
+use super::access::only;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail, input,
+    output::Outcome,
+};
+
+/// What to do about a token file without a token.
+const NO_TOKEN: &str =
+    "put the platform's bearer token alone into it (the app's bearer token, not its API key or secret)";
+
+/// Arguments of `collector`.
+#[derive(Debug, Args)]
+pub(crate) struct Collector {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
+    action: Action,
+
+    /// The post's id (plot)
+    #[arg(value_name = "POST", required_if_eq("action", "plot"))]
+    post: Option<String>,
+
+    /// The account, where collector.handle does not say it (setup)
+    #[arg(long, value_name = "NAME")]
+    handle: Option<String>,
+
+    /// File with the platform's bearer token, which is checked and kept; `-` is standard input (setup)
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Only from this day (YYYY-MM-DD) or instant on (deletions, alerts, digest, enrich)
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// How many, 1 to 1000 [default: 50, digest: 200] (deletions, alerts, digest)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
+
+    /// Go on after the former answer (its `next`) (digest)
+    #[arg(long, value_name = "NEXT")]
+    after: Option<String>,
+
+    /// Say what would be written, write nothing (enrich)
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `collector` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// Set it up, step by step; can be run again
+    Setup,
+    /// Run it now, and print its event lines as they come
+    Collect,
+    /// Show how it is: last and next run, counts, rate limits
+    Status,
+    /// List posts that are gone from the platform
+    Deletions,
+    /// List alerts: deletions, and posts that spread fast
+    Alerts,
+    /// Show what is new, by author, for an agent to judge
+    Digest,
+    /// Write what is new into the pages of those whom it is about
+    Enrich,
+    /// Draw a post's likes, reposts and replies over time
+    Plot,
+}
+
+impl Verb for Collector {
+    const NAME: &'static str = "collector";
+    const GROUP: Group = Group::Collecting;
+    const ABOUT: &'static str = "Collect posts from a social platform";
+    const EXAMPLES: &'static str = "Examples:
+  brain collector setup --handle ada --token-file ~/token
+  brain collector digest --since 2026-11-20 --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        use Action::{Alerts, Collect, Deletions, Digest, Enrich, Plot, Setup, Status};
+        only(
+            Self::NAME,
+            &self.action,
+            &[
+                ("a post's id", self.post.is_some(), &[Plot]),
+                ("--handle", self.handle.is_some(), &[Setup]),
+                ("--token-file", self.token_file.is_some(), &[Setup]),
+                ("--since", self.since.is_some(), &[Deletions, Alerts, Digest, Enrich]),
+                ("--limit", self.limit.is_some(), &[Deletions, Alerts, Digest]),
+                ("--after", self.after.is_some(), &[Digest]),
+                ("--dry-run", self.dry_run, &[Enrich]),
+            ],
+        )?;
+        let span = |since, limit: Option<u32>| CollectorSince { since, limit: limit.unwrap_or(50) };
+        let request = match self.action {
+            Collect => return run::collect(context),
+            Setup => {
+                let token =
+                    self.token_file.as_deref().map(|path| input::secret(path, NO_TOKEN)).transpose()?;
+                Request::CollectorSetup(CollectorSetup { handle: self.handle, token })
+            }
+            Status => Request::CollectorStatus,
+            Deletions => Request::CollectorDeletions(span(self.since, self.limit)),
+            Alerts => Request::CollectorAlerts(span(self.since, self.limit)),
+            Digest => Request::CollectorDigest(CollectorDigest {
+                since: self.since,
+                limit: self.limit.unwrap_or(200),
+                after: self.after,
+            }),
+            Enrich => Request::CollectorEnrich(CollectorEnrich { since: self.since, dry_run: self.dry_run }),
+            Plot => Request::CollectorCurve(CollectorCurve { id: self.post.unwrap_or_default() }),
+        };
+        match context.call(&request)? {
+            Reply::CollectorSetup(setup) => context.show(&setup),
+            Reply::CollectorStatus(status) => context.show(&status),
+            Reply::CollectorDeletions(deletions) => context.show(&deletions),
+            Reply::CollectorAlerts(alerts) => context.show(&alerts),
+            Reply::CollectorDigest(digest) => context.show(&digest),
+            Reply::CollectorEnriched(enriched) => context.show(&enriched),
+            Reply::CollectorCurve(curve) => context.show(&curve),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}

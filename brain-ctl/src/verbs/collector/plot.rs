@@ -1,0 +1,302 @@
+//! `brain collector plot`: a post's numbers over time, drawn with characters. A panel a number, because likes would flatten the rest.
+
+use brain_protocol::{Curve, Metrics, Snapshot};
+
+use super::when;
+use crate::output::{Show, Text, clean, count, minute, pad, width};
+
+/// The widest drawing, and the one where nobody says how wide it may be.
+const WIDEST: usize = 100;
+const USUAL: usize = 72;
+/// The narrowest area that a curve can be seen in.
+const NARROWEST: usize = 8;
+
+/// The eight heights of a sparkline.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A panel: its name, its height in lines, its number.
+type Panel = (&'static str, usize, fn(&Metrics) -> u64);
+
+/// The panels, from above.
+const PANELS: [Panel; 3] = [
+    ("likes", 8, |metrics| metrics.like_count),
+    ("reposts", 4, |metrics| metrics.retweet_count),
+    ("replies", 4, |metrics| metrics.reply_count),
+];
+
+/// `values` in at most `columns` characters: each stands for as many values, and shows the last of them.
+pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
+    let (Some(low), Some(high)) = (values.iter().min(), values.iter().max()) else { return String::new() };
+    let shown = values.len().min(columns);
+    let pick = |n: usize| values[(n + 1) * values.len() / shown - 1];
+    let steps = BARS.len() as u64 - 1;
+    let height = |value: u64| {
+        let above = u128::from(value - low) * u128::from(steps);
+        // All equal is a line at the bottom.
+        above.checked_div(u128::from(high - low)).map_or(0, |n| n as usize)
+    };
+    (0..shown).map(|n| BARS[height(pick(n)).min(BARS.len() - 1)]).collect()
+}
+
+/// Dots in an area of characters, each 2 dots wide and 4 high (Unicode's braille patterns).
+struct Area {
+    columns: usize,
+    lines: usize,
+    cells: Vec<u8>,
+}
+
+impl Area {
+    fn new(columns: usize, lines: usize) -> Self {
+        Self { columns, lines, cells: vec![0; columns * lines] }
+    }
+
+    /// Sets a dot; `y` grows upwards.
+    fn dot(&mut self, x: usize, y: usize) {
+        /// The bit of a dot, by its row from above and its column.
+        const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+        let down = (self.lines * 4 - 1).saturating_sub(y);
+        if let Some(cell) = self.cells.get_mut(down / 4 * self.columns + x / 2) {
+            *cell |= BITS[down % 4][x % 2];
+        }
+    }
+
+    /// A straight line of dots.
+    fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
+        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+        let between = |a: usize, b: usize, n: usize| {
+            let (a, b, n, steps) = (a as i64, b as i64, n as i64, steps as i64);
+            usize::try_from(a + (2 * (b - a) * n + steps).div_euclid(2 * steps)).unwrap_or(0)
+        };
+        for n in 0..=steps {
+            self.dot(between(from.0, to.0, n), between(from.1, to.1, n));
+        }
+    }
+
+    /// The characters of a line, counted from above.
+    fn row(&self, line: usize) -> String {
+        let cells = &self.cells[line * self.columns..(line + 1) * self.columns];
+        // Some fonts draw empty circles for the pattern without dots.
+        let character = |&bits: &u8| match bits {
+            0 => Some(' '),
+            _ => char::from_u32(0x2800 + u32::from(bits)),
+        };
+        cells.iter().filter_map(character).collect::<String>().trim_end().to_owned()
+    }
+}
+
+/// Where `value` lies between `low` and `high` on a scale from 0 to `most`; in the middle where those are one.
+fn place(value: i128, low: i128, high: i128, most: usize) -> usize {
+    let (span, most) = (high - low, most as i128);
+    let at = if span == 0 { most / 2 } else { ((value - low) * most + span / 2) / span };
+    usize::try_from(at).unwrap_or(0)
+}
+
+/// When each snapshot was taken, in milliseconds; by its number where an instant cannot be read.
+fn times(snapshots: &[Snapshot]) -> Vec<i64> {
+    let read: Option<Vec<i64>> = snapshots.iter().map(|snapshot| when::millis(&snapshot.timestamp)).collect();
+    read.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
+}
+
+/// One number over time.
+fn panel(
+    t: &mut Text,
+    name: &str,
+    lines: usize,
+    values: &[u64],
+    times: &[i64],
+    labels: usize,
+    columns: usize,
+) {
+    let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
+    t.raw(&format!("{} {first} -> {last}", t.paint.bold(name)));
+    let (low, high) = (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
+    // What never changed needs a line, and no more room.
+    let lines = if low == high { 1 } else { lines };
+    let mut area = Area::new(columns, lines);
+    let (from, to) = (times.iter().min().copied().unwrap_or(0), times.iter().max().copied().unwrap_or(0));
+    let dots: Vec<(usize, usize)> = values
+        .iter()
+        .zip(times)
+        .map(|(&value, &time)| {
+            let x = place(time.into(), from.into(), to.into(), columns * 2 - 1);
+            (x, place(value.into(), low.into(), high.into(), lines * 4 - 1))
+        })
+        .collect();
+    for pair in dots.windows(2) {
+        area.line(pair[0], pair[1]);
+    }
+    for line in 0..lines {
+        let label = match line {
+            0 => high.to_string(),
+            n if n + 1 == lines => low.to_string(),
+            _ => String::new(),
+        };
+        let label = format!("{label:>labels$}");
+        t.raw(&format!("{} {}{}", t.paint.dim(&label), t.paint.dim("┤"), t.paint.cyan(&area.row(line))));
+    }
+}
+
+impl Show for Curve {
+    fn text(&self, t: &mut Text) {
+        let name = format!("{} {}", self.id, self.author);
+        let head = t.rest(&name, 0);
+        t.raw(t.paint.bold(head.trim_end()).as_str());
+        let preview = t.rest(&self.preview, 0);
+        if !preview.is_empty() {
+            t.raw(&preview);
+        }
+        let (first, last) = match self.snapshots.as_slice() {
+            [] => return t.line("no numbers have been seen of it yet"),
+            [one] => {
+                let Metrics { like_count, retweet_count, reply_count, .. } = one.metrics;
+                let replies =
+                    if reply_count == 1 { "1 reply".into() } else { format!("{reply_count} replies") };
+                let seen =
+                    format!("{}, {}, {replies}", count(like_count, "like"), count(retweet_count, "repost"));
+                return t.prose(
+                    "",
+                    0,
+                    &format!("{}: {seen}; a curve begins with a second snapshot", minute(&one.timestamp)),
+                );
+            }
+            [first, .., last] => (first, last),
+        };
+        let numbers = PANELS.map(|(_, _, number)| {
+            self.snapshots.iter().map(|snapshot| number(&snapshot.metrics)).collect::<Vec<u64>>()
+        });
+        let largest = numbers.iter().flatten().max().copied().unwrap_or(0);
+        let labels = largest.to_string().len();
+        let columns = t.width.unwrap_or(USUAL).min(WIDEST).saturating_sub(labels + 2).max(NARROWEST);
+        let times = times(&self.snapshots);
+        for ((name, lines, _), values) in PANELS.iter().zip(&numbers) {
+            panel(t, name, *lines, values, &times, labels, columns);
+        }
+        axis(t, labels, columns, &clean(&minute(&first.timestamp)), &clean(&minute(&last.timestamp)));
+    }
+
+    /// The likes, a snapshot a line.
+    fn quiet(&self, t: &mut Text) {
+        for snapshot in &self.snapshots {
+            t.line(&format!("{} {}", snapshot.timestamp, snapshot.metrics.like_count));
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.snapshots.len() {
+            0 | 1 => Vec::new(),
+            n => vec![format!("{} (at most 100 are kept); times are UTC", count(n as u64, "snapshot"))],
+        }
+    }
+}
+
+/// The axis of time with its two ends.
+fn axis(t: &mut Text, labels: usize, columns: usize, from: &str, to: &str) {
+    let indent = " ".repeat(labels + 1);
+    t.raw(&format!("{indent}{}", t.paint.dim(&format!("└{}", "─".repeat(columns)))));
+    let room = columns + 1;
+    let ends = match room.checked_sub(width(from) + width(to)) {
+        Some(gap) if gap > 0 => format!("{from}{}{to}", " ".repeat(gap)),
+        // The later end says more.
+        _ => pad("", room.saturating_sub(width(to))) + to,
+    };
+    t.raw(&format!("{indent}{}", t.paint.dim(&ends)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(likes: &[u64]) -> Curve {
+        let snapshots = likes.iter().zip(0..).map(|(&like_count, n)| Snapshot {
+            timestamp: format!("2026-11-21T{:02}:{:02}:00.000Z", n / 2, n % 2 * 30),
+            metrics: Metrics { like_count, retweet_count: like_count / 10, reply_count: 3, quote_count: 0 },
+        });
+        Curve {
+            id: "1234567890123456789".into(),
+            author: "ada".into(),
+            preview: "a text \u{1b}[2J\u{202e} that is longer than sixty columns, as most of them are anyway"
+                .into(),
+            snapshots: snapshots.collect(),
+        }
+    }
+
+    fn shown(curve: &Curve, columns: Option<usize>) -> String {
+        let mut t = Text::plain(columns);
+        curve.text(&mut t);
+        t.as_str().to_owned()
+    }
+
+    #[test]
+    fn a_curve_rises_from_the_lower_left_to_the_upper_right() {
+        let text = shown(&curve(&[0, 25, 50, 75, 100]), Some(60));
+        let lines: Vec<&str> = text.lines().collect();
+        for line in &lines {
+            assert!(width(line) <= 60, "{line}");
+        }
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+        assert_eq!(lines[2], "likes 0 -> 100");
+        let (top, bottom) = (lines[3], lines[10]);
+        assert!(top.starts_with("100 ┤  ") && width(top) == 60, "{top:?}");
+        assert!(
+            bottom.starts_with("  0 ┤") && !bottom[7..].starts_with(' ') && width(bottom) < 20,
+            "{bottom:?}"
+        );
+        assert_eq!(lines[11], "reposts 0 -> 10");
+        assert!(text.ends_with("2026-11-21 00:00                        2026-11-21 02:00\n"), "{text}");
+    }
+
+    #[test]
+    fn what_never_changed_is_one_flat_line() {
+        let text = shown(&curve(&[7, 7, 7]), Some(40));
+        assert!(text.contains("likes 7 -> 7\n7 ┤⠤⠤⠤") || text.contains("likes 7 -> 7\n7 ┤⠒⠒⠒"), "{text}");
+        assert_eq!(text.lines().filter(|line| line.contains('┤')).count(), 3, "{text}");
+    }
+
+    #[test]
+    fn one_snapshot_and_none_are_told_in_words() {
+        let one = shown(&curve(&[1]), Some(60));
+        assert!(one.contains("2026-11-21 00:00: 1 like, 0 reposts, 3 replies;"), "{one}");
+        assert!(shown(&curve(&[]), Some(60)).ends_with("no numbers have been seen of it yet\n"));
+    }
+
+    #[test]
+    fn any_width_and_any_numbers_are_drawn() {
+        let odd = Curve {
+            snapshots: curve(&[u64::MAX, 0, u64::MAX / 2])
+                .snapshots
+                .into_iter()
+                .map(|snapshot| Snapshot { timestamp: "2026-11-21T00:00:00.000Z".into(), ..snapshot })
+                .collect(),
+            ..curve(&[])
+        };
+        for columns in [None, Some(1), Some(20), Some(33), Some(60), Some(500)] {
+            for curve in [&curve(&[1, 2]), &odd, &curve(&(0..100).rev().collect::<Vec<_>>())] {
+                let text = shown(curve, columns);
+                let most = columns.unwrap_or(USUAL).clamp(32, WIDEST);
+                let drawn = text.lines().filter(|line| line.contains('┤'));
+                assert!(drawn.clone().count() >= 3, "{text}");
+                assert!(drawn.clone().all(|line| width(line) <= most), "{columns:?}\n{text}");
+            }
+        }
+        let unread = Curve {
+            snapshots: curve(&[1, 5])
+                .snapshots
+                .into_iter()
+                .map(|s| Snapshot { timestamp: "x".into(), ..s })
+                .collect(),
+            ..curve(&[])
+        };
+        assert!(shown(&unread, Some(40)).contains("likes 1 -> 5"));
+    }
+
+    #[test]
+    fn sparklines_have_the_height_of_their_values() {
+        assert_eq!(sparkline(&[], 8), "");
+        assert_eq!(sparkline(&[5], 8), "▁");
+        assert_eq!(sparkline(&[5, 5, 5], 8), "▁▁▁");
+        assert_eq!(sparkline(&[0, 1, 2, 3, 4, 5, 6, 7], 8), "▁▂▃▄▅▆▇█");
+        assert_eq!(sparkline(&[0, u64::MAX], 8), "▁█");
+        assert_eq!(sparkline(&(0..100).collect::<Vec<_>>(), 4).chars().count(), 4);
+        assert_eq!(sparkline(&[0, 0, 0, 9], 2), "▁█", "the last of those that share a column is shown");
+    }
+}

@@ -1,0 +1,186 @@
+//! `brain collector collect` and `setup`: what happens while it runs, and how it ended.
+
+use std::io::{self, ErrorKind};
+
+use brain_protocol::{CollectorRun, CollectorSetupReply, Exit, Fault, FaultCode, Reply, Request};
+
+use crate::{
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, clean, write_stdout},
+};
+
+/// Standard output, line by line, until nobody reads any more.
+#[derive(Default)]
+struct Lines {
+    /// The line that came last.
+    last: String,
+    /// Why no more are written.
+    broken: Option<io::Error>,
+}
+
+impl Lines {
+    fn take(&mut self, line: &str, print: bool) {
+        self.last = format!("{}\n", clean(line));
+        if print && self.broken.is_none() {
+            self.broken = write_stdout(self.last.as_bytes()).err();
+        }
+    }
+}
+
+/// Runs it, and prints its lines as they come; with `--quiet` the last one only, with `--json` none.
+pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
+    let mut lines = Lines::default();
+    let print = !context.json && !context.quiet;
+    let reply = context.follow(&Request::CollectorCollect, &mut |line| lines.take(line, print))?;
+    let Reply::CollectorRun(run) = reply else { return Err(fail::unexpected("collector")) };
+    if let Some(error) = lines.broken.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+        let what =
+            format!("cannot write to standard output: {}; the run is {}", fail::reason(&error), run.status);
+        return Err(Fault::new(FaultCode::Io, what).hint("see it with: brain collector status"));
+    }
+    let mut outcome = context.show(&run)?;
+    if context.quiet && !context.json {
+        outcome.out = lines.last.into_bytes();
+    }
+    Ok(outcome)
+}
+
+impl Show for CollectorRun {
+    /// Its lines have told it.
+    fn text(&self, _: &mut Text) {}
+
+    fn quiet(&self, _: &mut Text) {}
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let why = self.message.as_ref().or(self.reason.as_ref()).filter(|_| self.exit() == Exit::Failed);
+        why.into_iter().cloned().collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let skipped =
+            self.streams.iter().filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));
+        let mut notes: Vec<String> =
+            skipped.map(|(stream, skipped)| format!("{stream} was skipped: {}", skipped.message)).collect();
+        if self.unverified > 0 {
+            notes.push(format!(
+                "whether {} deleted is not known yet; the next run asks again",
+                if self.unverified == 1 {
+                    "1 post was".into()
+                } else {
+                    format!("{} posts were", self.unverified)
+                }
+            ));
+        }
+        notes
+    }
+
+    fn exit(&self) -> Exit {
+        if self.status == "failed" { Exit::Failed } else { Exit::Done }
+    }
+}
+
+impl Show for CollectorSetupReply {
+    fn text(&self, t: &mut Text) {
+        crate::verbs::steps::write(t, &self.steps);
+        match self.steps.last().filter(|_| self.exit() == Exit::Failed) {
+            Some(step) => {
+                t.line(&format!("{} at {}; once that is mended, run it again", self.status, step.name));
+            }
+            None => t.line("passed: the collector is set up"),
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.status);
+    }
+
+    fn exit(&self) -> Exit {
+        if self.status == "passed" { Exit::Done } else { Exit::Failed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::width;
+    use brain_protocol::{CollectedStream, SkippedStream, Step};
+
+    fn run(status: &str) -> CollectorRun {
+        let skipped = SkippedStream {
+            reason: "rate_limited".into(),
+            message: "2 requests are left until 10:45".into(),
+            reset: Some(1_795_257_900),
+        };
+        CollectorRun {
+            status: status.into(),
+            reason: (status == "failed").then(|| "payment_required".into()),
+            message: (status == "failed").then(|| "the account has no credits; add some".into()),
+            started_at: "2026-11-21T10:30:00.000Z".into(),
+            finished_at: "2026-11-21T10:30:01.000Z".into(),
+            streams: vec![CollectedStream {
+                stream: "mentions".into(),
+                total: 0,
+                new: 0,
+                skipped: Some(skipped),
+            }],
+            tweets_stored: 7,
+            deletions: 0,
+            velocity_alerts: 0,
+            unverified: 1,
+            requests: 3,
+            warnings: vec!["own/17.json was damaged".into()],
+        }
+    }
+
+    #[test]
+    fn a_failed_run_fails_and_says_why() {
+        let failed = run("failed");
+        assert_eq!((failed.exit(), run("complete").exit()), (Exit::Failed, Exit::Done));
+        assert_eq!(failed.failures(), ["the account has no credits; add some"]);
+        assert!(run("complete").failures().is_empty());
+        let notes = failed.notes();
+        assert!(
+            notes[0].starts_with("mentions was skipped: 2 requests") && notes[1].contains("1 post was"),
+            "{notes:?}"
+        );
+        let mut t = Text::plain(Some(60));
+        failed.text(&mut t);
+        assert_eq!(t.as_str(), "", "standard output has event lines and nothing else");
+    }
+
+    #[test]
+    fn lines_are_one_each_whatever_they_hold() {
+        let mut lines = Lines::default();
+        lines.take("DELETION_DETECTED:1:a:\u{1b}[2Jx\u{202e}\ny", false);
+        assert_eq!(lines.last, "DELETION_DETECTED:1:a:\u{FFFD}[2Jx\u{FFFD} y\n");
+    }
+
+    #[test]
+    fn a_setup_that_stopped_says_where_in_60_columns() {
+        let reply = CollectorSetupReply {
+            status: "failed".into(),
+            user_id: None,
+            steps: vec![Step {
+                name: "token".into(),
+                status: "failed".into(),
+                message: "the platform does not take the token: Unauthorized".into(),
+                hint: Some("make a new one in the platform's developer console, then `brain collector setup --token-file FILE`".into()),
+                took_ms: 230,
+            }],
+        };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
+        assert!(
+            t.as_str().ends_with("failed at token; once that is mended, run it again\n"),
+            "{}",
+            t.as_str()
+        );
+        assert_eq!(reply.exit(), Exit::Failed);
+    }
+}

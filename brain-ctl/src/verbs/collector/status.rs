@@ -1,0 +1,252 @@
+//! `brain collector status`: how it is, on one screen.
+
+use brain_protocol::{CollectorRun, CollectorStatus, Curve, RateLimit};
+
+use super::{plot::sparkline, when};
+use crate::output::{Show, Text, clean, count, minute, pad, width};
+
+/// Columns of a label and the space after it.
+const LABEL: usize = 10;
+/// Columns of a sparkline.
+const SPARK: usize = 16;
+
+/// A labelled value, broken between words under its own beginning.
+fn field(t: &mut Text, label: &str, value: &str) {
+    let lead = format!("{} ", t.paint.dim(&pad(label, LABEL - 1)));
+    t.prose(&lead, LABEL, value);
+}
+
+/// How a run went, in a sentence.
+fn went(run: &CollectorRun) -> String {
+    let streams = run.streams.iter().map(|stream| match &stream.skipped {
+        None => format!("{} {} ({} new)", stream.stream, stream.total, stream.new),
+        Some(skipped) => format!("{} skipped ({})", stream.stream, skipped.reason),
+    });
+    let streams: Vec<String> = streams.collect();
+    let found =
+        format!("{}, {}", count(run.deletions, "deletion"), count(run.velocity_alerts, "velocity alert"));
+    let at = minute(&run.finished_at);
+    match run.status.as_str() {
+        "failed" => {
+            let why = run.message.as_ref().or(run.reason.as_ref()).map_or("", String::as_str);
+            format!("failed {at}: {why}")
+        }
+        _ => format!("{at}: {}; {found}", streams.join(", ")),
+    }
+}
+
+/// An endpoint's allowance in words; nothing when its window is over.
+fn limit(limit: &RateLimit, now: i64) -> Option<String> {
+    if limit.reset <= now {
+        return None;
+    }
+    let until = format!("until {} ({})", when::clock(limit.reset), when::far(limit.reset, now));
+    let held = if limit.held { "; nothing is asked of it until then" } else { "" };
+    Some(format!("{}: {} left {until}{held}", limit.endpoint, limit.remaining))
+}
+
+/// A post that grows: its likes as a sparkline, and what it is.
+fn mover(t: &mut Text, curve: &Curve) {
+    let likes: Vec<u64> = curve.snapshots.iter().map(|snapshot| snapshot.metrics.like_count).collect();
+    let (first, last) = (likes.first().copied().unwrap_or(0), likes.last().copied().unwrap_or(0));
+    let spark = pad(&sparkline(&likes, SPARK), SPARK);
+    let numbers = format!("{first} -> {last}");
+    let head = format!("  {}  {numbers}  ", t.paint.cyan(&spark));
+    let rest = t.rest(&format!("{} {}", curve.author, curve.preview), 2 + SPARK + 2 + width(&numbers) + 2);
+    t.raw(format!("{head}{rest}").trim_end());
+    t.raw(&format!("  {}", t.paint.dim(&format!("brain collector plot {}", clean(&curve.id)))));
+}
+
+/// The whole of it; `now` is in Unix seconds.
+fn write(t: &mut Text, status: &CollectorStatus, now: i64) {
+    let far = |at: &str| when::millis(at).map(|ms| when::far(ms / 1000, now));
+    match (&status.off_because, &status.next_run) {
+        (Some(why), _) => field(t, "off", why),
+        (None, Some(next)) => {
+            field(
+                t,
+                "on",
+                &format!("the next run is at {} ({})", minute(next), far(next).unwrap_or_default()),
+            );
+        }
+        (None, None) => field(t, "on", ""),
+    }
+    let handle = status.handle.as_ref().map(|handle| format!("@{handle}"));
+    let account: Vec<&str> = [&handle, &status.user_id].into_iter().flatten().map(String::as_str).collect();
+    if !account.is_empty() {
+        field(t, "account", &account.join(", id "));
+    }
+    field(t, "platform", &status.platform_api);
+    field(t, "directory", &status.dir);
+    match &status.last_run {
+        Some(run) => field(t, "last run", &went(run)),
+        None => field(t, "last run", "none yet"),
+    }
+    let stored = &status.stored;
+    field(
+        t,
+        "stored",
+        &format!(
+            "{}, {}, {} from searches; {}, {}",
+            count(stored.own, "own post"),
+            count(stored.mentions, "mention"),
+            stored.searches,
+            count(stored.deletions, "deletion"),
+            count(stored.engagement, "curve")
+        ),
+    );
+    for (n, text) in status.rate_limits.iter().filter_map(|known| limit(known, now)).enumerate() {
+        field(t, if n == 0 { "limits" } else { "" }, &text);
+    }
+    if let Some(stream) = &status.stream {
+        let posts = format!("{} in {}", count(stream.posts, "post"), count(stream.connections, "connection"));
+        field(t, "stream", &format!("{}, {posts}: {}", stream.state, stream.message));
+    }
+    if !status.movers.is_empty() {
+        field(t, "growing", "likes of the posts that grow fastest");
+        for curve in &status.movers {
+            mover(t, curve);
+        }
+    }
+}
+impl Show for CollectorStatus {
+    fn text(&self, t: &mut Text) {
+        write(t, self, when::now());
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.raw(if self.enabled { "on" } else { "off" });
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let warnings = self.last_run.iter().flat_map(|run| &run.warnings);
+        warnings.map(|warning| format!("of the last run: {warning}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brain_protocol::{CollectedStream, CollectorCounts, Metrics, SkippedStream, Snapshot, StreamStatus};
+
+    fn status() -> CollectorStatus {
+        let stream = |name: &str, skipped: Option<&str>| CollectedStream {
+            stream: name.into(),
+            total: 100,
+            new: 7,
+            skipped: skipped.map(|reason| SkippedStream {
+                reason: reason.into(),
+                message: "m".into(),
+                reset: None,
+            }),
+        };
+        let snapshot = |n: u64| Snapshot {
+            timestamp: format!("2026-11-21T1{n}:00:00.000Z"),
+            metrics: Metrics { like_count: n * n * 10, ..Metrics::default() },
+        };
+        CollectorStatus {
+            enabled: true,
+            off_because: None,
+            handle: Some("ada".into()),
+            user_id: Some("1234567890123456789".into()),
+            platform_api: "https://api.x.com".into(),
+            dir: "/home/ada/.brain/collector".into(),
+            next_run: Some("2026-11-21T10:30:00.000Z".into()),
+            last_run: Some(CollectorRun {
+                status: "complete".into(),
+                reason: None,
+                message: None,
+                started_at: "2026-11-21T10:00:00.000Z".into(),
+                finished_at: "2026-11-21T10:00:01.000Z".into(),
+                streams: vec![
+                    stream("own", None),
+                    stream("mentions", None),
+                    stream("searches", Some("rate_limited")),
+                ],
+                tweets_stored: 200,
+                deletions: 1,
+                velocity_alerts: 0,
+                unverified: 0,
+                requests: 4,
+                warnings: vec!["w".into()],
+            }),
+            stored: CollectorCounts { own: 1, mentions: 30, searches: 400, deletions: 2, engagement: 70 },
+            rate_limits: vec![
+                RateLimit {
+                    endpoint: "/2/tweets/search/recent".into(),
+                    remaining: 2,
+                    reset: 1_795_256_100,
+                    held: true,
+                },
+                RateLimit {
+                    endpoint: "/2/users/me".into(),
+                    remaining: 70,
+                    reset: 1_795_255_000,
+                    held: false,
+                },
+            ],
+            stream: Some(StreamStatus {
+                state: "connected".into(),
+                message: "\u{1b}[2Jposts come".into(),
+                posts: 3,
+                connections: 1,
+            }),
+            movers: vec![Curve {
+                id: "17".into(),
+                author: "eve".into(),
+                preview: "a preview \u{202e} that is much longer than what is left of the line".into(),
+                snapshots: (0..6).map(snapshot).collect(),
+            }],
+        }
+    }
+
+    /// 10:18 on that day.
+    const NOW: i64 = 1_795_255_200 + 18 * 60;
+
+    fn shown(status: &CollectorStatus, columns: usize) -> String {
+        let mut t = Text::plain(Some(columns));
+        write(&mut t, status, NOW);
+        t.as_str().to_owned()
+    }
+
+    #[test]
+    fn it_fits_60_columns_and_nothing_in_it_steers_the_terminal() {
+        let text = shown(&status(), 60);
+        for line in text.lines() {
+            assert!(width(line) <= 60, "{line}");
+        }
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+        assert!(text.starts_with("on        the next run is at 2026-11-21 10:30 (in 12 min)\n"), "{text}");
+    }
+
+    #[test]
+    fn limits_are_told_in_words_and_those_that_are_over_not_at_all() {
+        let mut status = status();
+        status.rate_limits[0].reset = NOW + 900;
+        let text = shown(&status, 200);
+        let limits = "limits    /2/tweets/search/recent: 2 left until 10:33 (in 15 min); nothing is asked of it until then\n";
+        assert!(text.contains(limits), "{text}");
+        assert!(!text.contains("users/me"), "{text}");
+    }
+
+    #[test]
+    fn what_is_off_says_why_and_a_failed_run_what_failed() {
+        let mut status = status();
+        status.off_because = Some("there is no token; `brain collector setup --token-file FILE`".into());
+        status.next_run = None;
+        let run = status.last_run.as_mut().expect("run");
+        (run.status, run.message) = ("failed".into(), Some("the account has no credits".into()));
+        let text = shown(&status, 200);
+        assert!(text.starts_with("off       there is no token; `brain collector setup"), "{text}");
+        assert!(text.contains("last run  failed 2026-11-21 10:00: the account has no credits\n"), "{text}");
+        assert!(!text.contains("next run"), "{text}");
+    }
+
+    #[test]
+    fn movers_are_a_sparkline_each_with_the_way_to_the_whole_curve() {
+        let text = shown(&status(), 60);
+        assert!(text.contains("0 -> 250  eve a preview"), "{text}");
+        assert!(text.contains('▁') && text.contains('█'), "{text}");
+        assert!(text.contains("brain collector plot 17\n"), "{text}");
+    }
+}

@@ -1,0 +1,30 @@
+//! How steps that were checked one after the other read: `connect test`, `collector setup`.
+
+use brain_protocol::Step;
+
+use crate::output::{Text, clean, pad, width};
+
+/// How long something took.
+fn span(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        _ => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+    }
+}
+
+/// Writes each step with what was seen, and what to do about it under it.
+pub(super) fn write(t: &mut Text, steps: &[Step]) {
+    let names = steps.iter().map(|step| width(&clean(&step.name))).max().unwrap_or(0);
+    for step in steps {
+        let mark = match step.status.as_str() {
+            "passed" => t.paint.green("ok  "),
+            "warned" => t.paint.yellow("warn"),
+            _ => t.paint.red("fail"),
+        };
+        let lead = format!("{mark} {} {:>6}  ", pad(&clean(&step.name), names), span(step.took_ms));
+        t.prose(&lead, names + 14, &step.message);
+        if let Some(hint) = &step.hint {
+            t.prose("     ", 5, hint);
+        }
+    }
+}
