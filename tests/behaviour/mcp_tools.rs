@@ -8,8 +8,17 @@ use tiktoken_rs::CoreBPE;
 /// What the whole list may cost, in tokens.
 const BUDGET: usize = 4_000;
 /// The tools that read, in their order.
-const READING: [&str; 8] =
-    ["search", "fetch", "query", "get_page", "list_pages", "get_links", "get_timeline", "brain_status"];
+const READING: [&str; 9] = [
+    "search",
+    "fetch",
+    "query",
+    "get_page",
+    "list_pages",
+    "get_links",
+    "get_timeline",
+    "collector_digest",
+    "brain_status",
+];
 const WRITING: [&str; 6] =
     ["capture", "put_page", "edit_page", "add_timeline_entry", "delete_page", "restore_page"];
 

@@ -159,6 +159,7 @@ fn a_healthy_brain_has_no_false_alarm() {
             "watcher",
             "disk space",
             "backup",
+            "collector",
             "clock",
         ] {
             assert!(names.iter().any(|n| n == name), "{name} in {names:?}");

@@ -184,6 +184,18 @@ fn requests() -> Vec<Request> {
             url: "https://e.org/mcp".into(),
             credentials: Credentials::Client { id: "brain_cl_x".into(), secret: Secret::new("s") },
         }),
+        Request::CollectorSetup(CollectorSetup { handle: some("ada"), token: Some(Secret::new("t")) }),
+        Request::CollectorCollect,
+        Request::CollectorStatus,
+        Request::CollectorDeletions(CollectorSince { since: some("2026-01-01"), limit: 50 }),
+        Request::CollectorAlerts(CollectorSince { since: None, limit: 1000 }),
+        Request::CollectorDigest(CollectorDigest {
+            since: some("2026-01-01"),
+            limit: 200,
+            after: some("17"),
+        }),
+        Request::CollectorEnrich(CollectorEnrich { since: None, dry_run: true }),
+        Request::CollectorCurve(CollectorCurve { id: "17".into() }),
     ]
 }
 
@@ -225,7 +237,8 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
         .collect();
     hold("faults.hex", &faults);
     let event = Answer::Event(Event::Progress { done: 1, total: 70_000 });
-    hold("answers.hex", &[("event", event), ("reply", Answer::Reply(Reply::Stopping))]);
+    let line = Answer::Event(Event::Line("RUN_START:x".into()));
+    hold("answers.hex", &[("event", event), ("line", line), ("reply", Answer::Reply(Reply::Stopping))]);
     use WriteStatus::*;
     hold(
         "write_status.hex",

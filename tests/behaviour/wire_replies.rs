@@ -416,7 +416,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             Reply::ConnectTest(ConnectReport {
                 url: "https://e.org/mcp".into(),
                 status: "failed".into(),
-                steps: vec![ConnectStep {
+                steps: vec![Step {
                     name: "challenge".into(),
                     status: "failed".into(),
                     message: "no WWW-Authenticate".into(),
@@ -426,6 +426,9 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             }),
         ),
     ]
+    .into_iter()
+    .chain(crate::wire_collector::replies())
+    .collect()
 }
 
 fn client() -> Client {

@@ -6,6 +6,8 @@
 
 pub mod http;
 pub mod mcp;
+pub mod model;
+pub mod platform;
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};

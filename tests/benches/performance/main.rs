@@ -5,6 +5,7 @@
 //! notes, whose figures mean nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod collector;
 mod floors;
 mod http;
 mod mcp;
@@ -83,13 +84,17 @@ fn main() {
         return;
     }
     // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--writers` only lets many write,
-    // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--soak` only posts a million items.
+    // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the collector, `--soak` only posts a million
+    // items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
     if wanted("--writers") || wanted("--mcp") {
         let mut bench = Bench::new(FULL);
         let dir = bench.notes.write(&bench.dir.path().join("few"), 0..FULL.few).unwrap();
         let filled = bench.import(&dir, FULL.few);
         return if wanted("--mcp") { bench.mcp(&filled) } else { bench.writers(&filled) };
+    }
+    if wanted("--collector") {
+        return Bench::new(FULL).collector();
     }
     if wanted("--http") {
         return Bench::new(FULL).http();
@@ -207,6 +212,8 @@ impl Bench {
 
         self.step("HTTP");
         self.http();
+        self.step("the collector");
+        self.collector();
         self.step("a million items");
         self.soak();
         drop(homes);

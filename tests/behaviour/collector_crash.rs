@@ -1,0 +1,261 @@
+//! SIGKILL at random moments of runs, while posts come, are liked and go: no file is damaged, no alert is lost, nothing that was deleted is
+//! missed, nothing that is alive is called deleted, and the next run goes on.
+//!
+//! `BRAIN_CRASH_ROUNDS` (25; the full run has 500) and `BRAIN_CRASH_SEED` as in `crash`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use brain_daemon::collector::gains;
+use brain_protocol::{Reply, Request, encode, write_frame};
+use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
+use brain_tests::{PATIENCE, TestHome};
+use serde_json::{Value, json};
+
+use crate::collector_world::files;
+use crate::crash::{Dice, Run};
+
+/// A run of the default number of rounds ends after this, however slow the machine is.
+const ENOUGH: Duration = Duration::from_secs(40);
+
+#[test]
+fn nothing_is_lost_by_sigkill_within_runs() {
+    let run = Run::new(25);
+    let mut dice = run.dice();
+    let mut world = World::new();
+    let (mut kills, mut cut) = (0, 0);
+    for _ in 0..10 {
+        world.post(&mut dice);
+    }
+    let mut daemon = world.daemon();
+    let mut usual = world.collect();
+    for _ in 0..run.rounds {
+        if run.is_default && run.began.elapsed() > ENOUGH {
+            break;
+        }
+        for _ in 0..=dice.below(6) {
+            world.happens(&mut dice);
+        }
+        let mut client = world.home.connect().expect("the daemon answers");
+        write_frame(&mut client.stream, &encode(&Request::CollectorCollect).unwrap()).unwrap();
+        let moment = Duration::from_micros(dice.below(usual.as_micros() as u64 * 5 / 4));
+        std::thread::sleep(moment / 2);
+        // Something happens in the middle of it.
+        world.happens(&mut dice);
+        std::thread::sleep(moment / 2);
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+        kills += 1;
+        cut += usize::from(!world.is_over());
+        world.check();
+        daemon = world.daemon();
+        if dice.one_in(4) {
+            // The first one was a new process's.
+            usual = usual.min(world.collect());
+            world.check();
+        }
+    }
+    // Twice: what is deleted in the middle of a run is found by the one after it.
+    world.collect();
+    world.collect();
+    world.check();
+    world.check_nothing_is_missed();
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    assert!(kills > 0 && cut > 0, "no run was killed in the middle: {kills} kills");
+    run.tell(&format!(
+        "collector: {kills} kills, {cut} of them within a run, {} posts, {} deletions, {:.0?}",
+        world.posts.len(),
+        world.gone.len(),
+        run.began.elapsed()
+    ));
+}
+
+/// A home, a platform, and what is known of both.
+struct World {
+    home: TestHome,
+    platform: Platform,
+    _served: Served,
+    authors: [String; 2],
+    /// Every post and its likes.
+    posts: BTreeMap<String, u64>,
+    /// Those that were deleted, at any time.
+    deleted: BTreeSet<String>,
+    /// Those of them that the collector knew by a complete pull when they were deleted.
+    gone: BTreeSet<String>,
+    /// When each file of a post said first that it was collected.
+    collected: BTreeMap<String, Value>,
+}
+
+impl World {
+    fn new() -> Self {
+        let platform = Platform::new(Time::System);
+        let authors = [platform.account("ada"), platform.account("bob")];
+        for each in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH, endpoint::LOOKUP] {
+            platform.limit(each, 10_000_000);
+        }
+        let served = Served::start(&platform, false);
+        let mut home = TestHome::new();
+        for (name, value) in [
+            ("BRAIN_COLLECTOR_PLATFORM_API", served.url().as_str()),
+            ("BRAIN_COLLECTOR_HANDLE", "ada"),
+            ("BRAIN_COLLECTOR_USER_ID", &authors[0]),
+            ("BRAIN_COLLECTOR_SEARCHES", r#"["owls", "birds"]"#),
+            // Nothing but what is asked for here.
+            ("BRAIN_COLLECTOR_ENABLED", "false"),
+            ("BRAIN_PLATFORM_BEARER_TOKEN", APP_TOKEN),
+        ] {
+            home.env.push((name.into(), value.into()));
+        }
+        let (posts, deleted, gone) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { home, platform, _served: served, authors, posts, deleted, gone, collected: BTreeMap::new() }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.home.path().join("collector/data")
+    }
+
+    /// What all daemons wrote to standard output.
+    fn told(&self) -> String {
+        std::fs::read_to_string(self.home.outside().join("lines")).unwrap_or_default()
+    }
+
+    fn daemon(&self) -> Child {
+        let open = |name: &str| {
+            File::options().create(true).append(true).open(self.home.outside().join(name)).unwrap()
+        };
+        let mut command = self.home.command("brain-daemon");
+        command.stdin(Stdio::null()).stdout(open("lines")).stderr(open("log"));
+        let daemon = command.spawn().unwrap();
+        let patience = Instant::now() + PATIENCE;
+        while self.home.connect().is_none() {
+            assert!(Instant::now() < patience, "the daemon does not answer");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        daemon
+    }
+
+    /// A run to its end; how long it took.
+    fn collect(&self) -> Duration {
+        let began = Instant::now();
+        match self.home.connect().expect("the daemon answers").ask(&Request::CollectorCollect) {
+            Ok(Reply::CollectorRun(run)) => assert_eq!(run.status, "complete", "{run:?}"),
+            other => panic!("no run: {other:?}"),
+        }
+        began.elapsed()
+    }
+
+    /// Whether the last run that began has told its end.
+    fn is_over(&self) -> bool {
+        let told = self.told();
+        told.lines()
+            .rfind(|line| line.starts_with("RUN_"))
+            .is_none_or(|line| line.starts_with("RUN_COMPLETE:"))
+    }
+
+    fn post(&mut self, dice: &mut Dice) {
+        let texts = ["owls at night", "birds and owls, @ada", "hello @ada", "nothing special"];
+        let author = &self.authors[dice.below(2) as usize];
+        let id = self.platform.post(author, texts[dice.below(4) as usize]);
+        self.posts.insert(id, 0);
+    }
+
+    /// Something happens on the platform.
+    fn happens(&mut self, dice: &mut Dice) {
+        let alive: Vec<String> =
+            self.posts.keys().filter(|id| !self.deleted.contains(*id)).cloned().collect();
+        let some = alive[dice.below(alive.len() as u64) as usize].clone();
+        // All of them fit on one page, so what is missing from it is gone.
+        let what = if alive.len() > 60 { 0 } else { dice.below(4) };
+        match what {
+            0 if alive.len() > 20 || dice.one_in(3) => {
+                // Before it is deleted, or a run that ends meanwhile could know it without having been told of.
+                if self.former().contains(&some) {
+                    self.gone.insert(some.clone());
+                }
+                self.deleted.insert(some.clone());
+                self.platform.delete(&some);
+            }
+            1 => {
+                let likes = self.posts.get_mut(&some).unwrap();
+                *likes += [1, 60, 150][dice.below(3) as usize];
+                self.platform.likes(&some, *likes);
+            }
+            _ => self.post(dice),
+        }
+    }
+
+    /// The posts of the last complete pull of any stream.
+    fn former(&self) -> BTreeSet<String> {
+        let Ok(text) = std::fs::read(self.data().join("state.json")) else { return BTreeSet::new() };
+        let state: Value = serde_json::from_slice(&text).expect("state.json is whole");
+        let streams = state["streams"].as_object().into_iter().flatten();
+        let ids = streams.flat_map(|(_, stream)| stream["ids"].as_array().cloned().unwrap_or_default());
+        ids.map(|id| id.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// What must hold at any time.
+    fn check(&mut self) {
+        let (told, mut found) = (self.told(), files(&self.data()));
+        found.retain(|path, _| !path.ends_with(".tmp"));
+        for (path, bytes) in &found {
+            let value: Value = serde_json::from_slice(bytes)
+                .unwrap_or_else(|e| panic!("{path}: {e}: {}", String::from_utf8_lossy(bytes)));
+            assert!(!path.ends_with(".damaged"), "{path} was damaged");
+            if path.starts_with("tweets/") {
+                let first =
+                    self.collected.entry(path.clone()).or_insert_with(|| value["_collected_at"].clone());
+                assert!(first.is_string() && *first == value["_collected_at"], "{path}: {first} {value}");
+            }
+            let id = path.rsplit('/').next().unwrap().trim_end_matches(".json");
+            if path.starts_with("deletions/") {
+                assert!(self.deleted.contains(id), "{id} is alive");
+                assert!(told.contains(&format!("DELETION_DETECTED:{id}:")), "{id} was not told of");
+            }
+            if path.starts_with("engagement/") {
+                let likes: Vec<u64> = value.as_array().unwrap().iter().map(likes).collect();
+                for step in likes.windows(2).filter(|step| gains(step[0], step[1])) {
+                    let line = format!("VELOCITY_ALERT:{id}:likes:{}->{}:", step[0], step[1]);
+                    assert!(told.contains(&line), "{line} was not told");
+                }
+            }
+        }
+        for line in told.lines().filter(|line| line.starts_with("DELETION_DETECTED:")) {
+            assert!(self.deleted.contains(line.split(':').nth(1).unwrap()), "{line}, which is alive");
+        }
+    }
+
+    /// What must hold once runs have come to their end.
+    fn check_nothing_is_missed(&self) {
+        let told = self.told();
+        for id in &self.gone {
+            assert!(
+                self.data().join(format!("deletions/{id}.json")).exists(),
+                "the deletion of {id} was missed"
+            );
+            assert!(told.contains(&format!("DELETION_DETECTED:{id}:")), "{id} was not told of");
+        }
+        let found = files(&self.data());
+        assert!(found.keys().all(|path| !path.ends_with(".tmp")), "leftovers are swept");
+        for id in self.former() {
+            let stored = found.keys().any(|path| path.starts_with("tweets/") && path.contains(&id));
+            assert!(stored, "{id} is in the state and not stored");
+            let Some(curve) = found.get(&format!("engagement/{id}.json")) else {
+                panic!("{id} has no curve")
+            };
+            let curve: Value = serde_json::from_slice(curve).unwrap();
+            assert_eq!(
+                json!(likes(curve.as_array().unwrap().last().unwrap())),
+                json!(self.posts[&id]),
+                "{id}"
+            );
+        }
+    }
+}
+
+fn likes(snapshot: &Value) -> u64 {
+    snapshot["metrics"]["like_count"].as_u64().expect("likes")
+}

@@ -1,0 +1,215 @@
+//! A brain whose collector has posts already, with a language model over loopback, web pages that are none, and a time that the test turns.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use brain_daemon::brain::{Brain, Outside, StandardOutput};
+use brain_daemon::clock::{Clock, rfc3339};
+use brain_daemon::collector::{Data, Journal, Noted, Record, Stream};
+use brain_daemon::config::Config;
+use brain_daemon::home::Home;
+use brain_daemon::net::{Answer, Call, Client, Document, Link, Outgoing, Trouble, WebPage};
+use brain_daemon::random::SystemRandom;
+use brain_tests::model::{Asked, Said};
+use serde_json::{Value, json};
+
+/// `2026-11-21T11:00:45.123Z`.
+pub(crate) const NOW: i64 = 1_795_258_845_123;
+pub(crate) const MINUTE: i64 = 60_000;
+pub(crate) const HOUR: i64 = 60 * MINUTE;
+/// After so long something is tried again.
+pub(crate) const LATER: i64 = 10 * MINUTE;
+pub(crate) const KEY: &str = "sk-hush-hush-key";
+
+#[derive(Clone)]
+struct Hands(Arc<AtomicI64>);
+
+impl Clock for Hands {
+    fn now(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The real network for links, and a shelf for web pages.
+pub(crate) struct Web {
+    real: Client,
+    pub(crate) pages: Mutex<HashMap<String, Result<WebPage, Trouble>>>,
+    pub(crate) fetched: Mutex<Vec<String>>,
+}
+
+impl Outgoing for Web {
+    fn document(&self, _: &str) -> Result<Document, Trouble> {
+        panic!("no document is asked for")
+    }
+
+    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+        panic!("nothing calls {}", call.url)
+    }
+
+    fn web_page(&self, url: &str) -> Result<WebPage, Trouble> {
+        self.fetched.lock().unwrap().push(url.into());
+        let found = self.pages.lock().unwrap().get(url).cloned();
+        found.unwrap_or_else(|| Err(Trouble::Name("there is none".into())))
+    }
+
+    fn link(&self, base: &url::Url) -> Result<Box<dyn Link>, Trouble> {
+        self.real.link(base)
+    }
+}
+
+/// The brain.
+pub(crate) struct Lab {
+    dir: tempfile::TempDir,
+    time: Hands,
+    pub(crate) web: Arc<Web>,
+    settings: Vec<(String, String)>,
+    brain: Option<Arc<Brain>>,
+}
+
+impl Lab {
+    /// With these keys, as `BRAIN_COLLECTOR_RATINGS`.
+    pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
+        let web = Web { real: Client::new(), pages: Mutex::default(), fetched: Mutex::default() };
+        let mut lab = Self {
+            dir: tempfile::tempdir().unwrap(),
+            time: Hands(Arc::new(AtomicI64::new(NOW))),
+            web: Arc::new(web),
+            settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            brain: None,
+        };
+        lab.data().prepare().unwrap();
+        lab.reopen();
+        lab
+    }
+
+    /// Ends the brain without a word, and starts it again: what it had in memory is gone.
+    pub(crate) fn reopen(&mut self) {
+        self.brain = None;
+        let home = Home::at(self.dir.path().join("home"));
+        let settings = self.settings.clone();
+        let env = |name: &str| settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let config = Config::load(&home.config(), env).unwrap();
+        let given = self.settings.clone();
+        let outside = Outside {
+            random: Arc::new(SystemRandom),
+            variables: Box::new(move |name| {
+                given.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+            }),
+            net: self.web.clone(),
+            lines: Arc::new(StandardOutput::default()),
+        };
+        let brain = Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
+        self.brain = Some(Arc::new(brain));
+    }
+
+    pub(crate) fn brain(&self) -> &Arc<Brain> {
+        self.brain.as_ref().unwrap()
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.time.now()
+    }
+
+    pub(crate) fn pass(&self, ms: i64) {
+        self.time.0.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    pub(crate) fn collector_dir(&self) -> PathBuf {
+        self.dir.path().join("home/collector")
+    }
+
+    pub(crate) fn data(&self) -> Data {
+        Data::new(&self.collector_dir())
+    }
+
+    /// A post that came just now, with these fields besides the usual ones.
+    pub(crate) fn post(&self, stream: Stream, id: &str, text: &str, fields: Value) -> Record {
+        let now = rfc3339(self.now());
+        let mut post = json!({ "id": id, "text": text, "author_id": "7", "created_at": now, "last_updated": now,
+            "_collected_at": now, "_author": { "id": "7", "username": "ann", "name": "Ann" } });
+        if let Value::Object(fields) = fields {
+            post.as_object_mut().unwrap().extend(fields);
+        }
+        let record = Record::new(post).unwrap();
+        self.data().put_post(stream, &record).unwrap();
+        let noted =
+            Noted::Post { id: id.into(), stream: stream.as_str().into(), author_id: Some("7".into()) };
+        Journal::new(&self.collector_dir()).append(self.now(), &[noted]).unwrap();
+        record
+    }
+
+    /// A post that searches found.
+    pub(crate) fn found(&self, id: &str, text: &str) -> Record {
+        self.post(Stream::Searches, id, text, json!({}))
+    }
+
+    /// A post that is deleted on the platform.
+    pub(crate) fn delete(&self, post: &Record, redact: bool) {
+        let noted = Noted::Deletion { id: post.id().to_string() };
+        Journal::new(&self.collector_dir()).append(self.now(), &[noted]).unwrap();
+        self.data().put_deletion(post, self.now(), "not_found", redact).unwrap();
+    }
+
+    /// Does what waits, once; whether more waits.
+    pub(crate) fn step(&self) -> bool {
+        self.brain().collector_patterns().unwrap()
+    }
+
+    /// What stands beside a post.
+    pub(crate) fn beside(&self, kind: &str, id: &str) -> Option<Value> {
+        let text = std::fs::read_to_string(self.data().root().join(format!("{kind}/{id}.json"))).ok()?;
+        Some(serde_json::from_str(&text).unwrap())
+    }
+
+    /// The lines of a file in the collector's directory.
+    pub(crate) fn lines(&self, name: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.collector_dir().join(name)).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Every file below the home that has `text` in it.
+    pub(crate) fn files_with(&self, text: &str) -> Vec<PathBuf> {
+        let (mut found, mut dirs) = (Vec::new(), vec![self.dir.path().to_owned()]);
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+                let (path, kind) = (entry.path(), entry.file_type().unwrap());
+                if kind.is_dir() {
+                    dirs.push(path);
+                } else if kind.is_file()
+                    && std::fs::read(&path).unwrap().windows(text.len()).any(|part| part == text.as_bytes())
+                {
+                    found.push(path);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A web page with this text.
+pub(crate) fn page(content_type: &str, body: &str) -> Result<WebPage, Trouble> {
+    Ok(WebPage { url: String::new(), content_type: content_type.into(), body: body.into() })
+}
+
+/// The posts that a model was shown.
+pub(crate) fn shown(asked: &Asked) -> Vec<Value> {
+    let line = asked.text.lines().skip_while(|line| !line.starts_with("[posts ")).nth(1);
+    serde_json::from_str(line.expect("posts between marks")).unwrap()
+}
+
+/// A model that rates each post by its own words: `love` is 8, `hate` -8, and a post that says `10 for all` gets that for itself.
+pub(crate) fn rates(asked: &Asked) -> Said {
+    let rate = |post: &Value| {
+        let text = post["text"].as_str().unwrap();
+        let sentiment = match text {
+            _ if text.contains("love") => 8.0,
+            _ if text.contains("hate") => -8.0,
+            _ => 0.0,
+        };
+        let number = if text.contains("10 for all") { 10.0 } else { 2.5 };
+        json!({ "id": post["id"], "relevance": number, "sentiment": sentiment, "novelty": 3, "actionability": number })
+    };
+    Said::Text(json!({ "ratings": shown(asked).iter().map(rate).collect::<Vec<_>>() }).to_string())
+}

@@ -1,0 +1,47 @@
+//! The real daemon, the real clock, and a run by itself. This test waits for the next full minute, up to 60 seconds: it is the only one
+//! that sees the bell ring.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use brain_tests::TestHome;
+use brain_tests::platform::{APP_TOKEN, Platform, Served, Time};
+use serde_json::Value;
+
+#[test]
+fn the_daemon_collects_by_itself_at_the_full_minute() {
+    let platform = Platform::new(Time::System);
+    let ada = platform.account("ada");
+    let post = platform.post(&ada, "On latency");
+    let served = Served::start(&platform, false);
+    let mut home = TestHome::new();
+    for (name, value) in [("PLATFORM_API", served.url()), ("USER_ID", ada), ("EVERY", "1m".to_owned())] {
+        home.env.push((format!("BRAIN_COLLECTOR_{name}"), value));
+    }
+    fs::create_dir_all(home.path().join("secrets")).unwrap();
+    let token = home.path().join("secrets/platform-bearer-token");
+    fs::write(&token, APP_TOKEN).unwrap();
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    let _daemon = home.daemon();
+    let state = home.path().join("collector/data/state.json");
+    let begun = || {
+        let state: Value = serde_json::from_str(&fs::read_to_string(&state).ok()?).ok()?;
+        Some(state["last_report"]["started_at"].as_str()?.to_owned())
+    };
+    // Two minutes, and what a busy machine takes for a start and two runs.
+    let patience = Instant::now() + Duration::from_secs(180);
+    let wait = |is: &dyn Fn(&str) -> bool| loop {
+        if let Some(at) = begun().filter(|at| is(at)) {
+            return at;
+        }
+        assert!(Instant::now() < patience, "{:?} {}", begun(), home.log());
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    // Every minute has a beginning, so the first run is due at the start.
+    let first = wait(&|_| true);
+    assert!(home.path().join(format!("collector/data/tweets/own/{post}.json")).exists());
+    let second = wait(&|at| at != first);
+    assert_ne!(second[..16], first[..16], "one run begins in a minute");
+    assert!(second[17..19].parse::<u32>().unwrap() < 30, "{second}: when the bell rang, at the full minute");
+}

@@ -1,0 +1,102 @@
+//! The collector over a real connection: what a network does to it, and where the token goes.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+
+use brain_tests::TestHome;
+use brain_tests::platform::{APP_TOKEN, Fault, Platform, Served, Time, endpoint};
+
+use crate::collector_world::files;
+
+/// A home whose collector asks a platform behind a port.
+fn lab(address: &str, user: &str) -> TestHome {
+    let mut home = TestHome::new();
+    for (name, value) in [
+        ("BRAIN_COLLECTOR_PLATFORM_API", address),
+        ("BRAIN_COLLECTOR_HANDLE", "ada"),
+        ("BRAIN_COLLECTOR_USER_ID", user),
+        ("BRAIN_COLLECTOR_ENABLED", "false"),
+        ("BRAIN_PLATFORM_BEARER_TOKEN", APP_TOKEN),
+    ] {
+        home.env.push((name.into(), value.into()));
+    }
+    home
+}
+
+fn platform() -> (Platform, Served, String) {
+    let platform = Platform::new(Time::System);
+    let ada = platform.account("ada");
+    for i in 0..120 {
+        platform.post(&ada, &format!("post {i}"));
+    }
+    let served = Served::start(&platform, false);
+    (platform, served, ada)
+}
+
+#[test]
+fn connections_that_break_skip_a_stream_and_no_more() {
+    let (platform, served, ada) = platform();
+    let home = lab(&served.url(), &ada);
+    let _daemon = home.daemon();
+    for (fault, reason) in [
+        (Fault::Close, "unreachable"),
+        (Fault::Cut, "unreachable"),
+        (Fault::Large(9 * 1024 * 1024), "un"),
+        (Fault::Slow(300), ""),
+        (Fault::WrongKind, ""),
+        (Fault::Truncated, "unreadable"),
+        (Fault::Page, "unreadable"),
+        (Fault::ServerEmpty(500), "server_error"),
+    ] {
+        platform.fault(endpoint::TIMELINE, fault.clone(), 1);
+        let ran = home.brain(["collector", "collect"]).expect(0);
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        let skipped = lines.iter().find_map(|line| line.strip_prefix("STREAM_SKIPPED:own:"));
+        match reason {
+            "" => assert!(skipped.is_none() && ran.stdout.contains("OWN_TWEETS:100 ("), "{fault:?}: {ran:?}"),
+            reason => assert!(skipped.is_some_and(|why| why.starts_with(reason)), "{fault:?}: {ran:?}"),
+        }
+        assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {ran:?}");
+    }
+    for (path, bytes) in files(&home.path()) {
+        assert!(!String::from_utf8_lossy(&bytes).contains("FAKEAPPBEARER"), "the token is in {path}");
+    }
+    assert!(!home.log().contains("FAKEAPPBEARER"));
+}
+
+#[test]
+fn a_platform_that_is_not_there_is_no_failure_of_the_run() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let home = lab(&format!("http://{address}"), "17");
+    let _daemon = home.daemon();
+    let ran = home.brain(["collector", "collect"]).expect(0);
+    let told: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("STREAM_SKIPPED:")).collect();
+    assert_eq!(told[0], "STREAM_SKIPPED:own:unreachable");
+    assert!(ran.stdout.lines().last().unwrap().starts_with("RUN_COMPLETE:"), "{ran:?}");
+}
+
+#[test]
+fn the_token_does_not_follow_a_redirect() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("http://{}/2/users/1/tweets", elsewhere.local_addr().unwrap());
+    let (heard, hears) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in elsewhere.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = [0; 4096];
+            let length = stream.read(&mut head).unwrap_or(0);
+            let _ = heard.send(String::from_utf8_lossy(&head[..length]).into_owned());
+            let _ = stream.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
+            );
+        }
+    });
+    let (platform, served, ada) = platform();
+    let home = lab(&served.url(), &ada);
+    let _daemon = home.daemon();
+    platform.fault(endpoint::TIMELINE, Fault::Redirect(to), 1);
+    let ran = home.brain(["collector", "collect"]).expect(0);
+    assert!(ran.stdout.contains("STREAM_SKIPPED:own:"), "{ran:?}");
+    assert!(hears.try_recv().is_err(), "somebody else was asked");
+}

@@ -1,0 +1,187 @@
+//! The collector: what a run costs our own processor when nothing is new, with few and with very many posts stored, and what stays in memory.
+//! The platform is the tests' own, in this process, so its work is not counted.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Reply, Request};
+use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
+use brain_tests::{Client, PATIENCE, TestHome};
+
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, memory};
+
+/// Searches that are configured.
+const SEARCHES: usize = 10;
+/// Posts that each of them finds.
+const FOUND: usize = 80;
+/// Posts of the own timeline, and mentions.
+const EACH: usize = 100;
+/// Posts in all.
+const KNOWN: usize = 2 * EACH + SEARCHES * FOUND;
+/// Posts that are stored besides, from former times.
+const STORED: usize = 100_000;
+/// Runs that are measured together: the system counts processor time in hundredths of a second.
+const RUNS: u32 = 10;
+/// What the processor's time is counted in, a second.
+const TICKS: f64 = 100.0;
+
+impl Bench {
+    /// Runs over three streams, with ten searches and a thousand known posts.
+    pub(crate) fn collector(&mut self) {
+        let platform = Platform::new(Time::System);
+        let own = platform.account("owner");
+        let other = platform.account("other");
+        for n in 0..EACH {
+            platform.post(&own, &text(n, "what I think of it"));
+            platform.post(&other, &text(n, "@owner look at this"));
+        }
+        for search in 0..SEARCHES {
+            for n in 0..FOUND {
+                platform.post(&other, &text(n, &word(search)));
+            }
+        }
+        // Runs come faster here than every 30 minutes.
+        for endpoint in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH] {
+            platform.limit(endpoint, 1_000_000);
+        }
+        let served = Served::start(&platform, false);
+        let searches: Vec<String> = (0..SEARCHES).map(word).collect();
+        let mut home = TestHome::new();
+        for (name, value) in [
+            ("BRAIN_COLLECTOR_PLATFORM_API", served.url()),
+            ("BRAIN_COLLECTOR_HANDLE", "owner".to_owned()),
+            ("BRAIN_COLLECTOR_USER_ID", own),
+            ("BRAIN_COLLECTOR_SEARCHES", serde_json::to_string(&searches).unwrap()),
+            ("BRAIN_PLATFORM_BEARER_TOKEN", APP_TOKEN.to_owned()),
+        ] {
+            home.env.push((name.into(), value));
+        }
+        let daemon = home.daemon();
+        let pid = daemon.pid();
+        let mut client = home.connect().unwrap();
+        client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let before = memory(pid, "RssAnon");
+        collect(&mut client, KNOWN);
+        collect(&mut client, KNOWN);
+
+        let data = home.path().join("collector/data");
+        let (mut few, mut many, mut floor) = (Samples::default(), Samples::default(), Samples::default());
+        for _ in 0..3 {
+            few.push(cost(pid, &mut client));
+            floor.push(rewriting(&data, self.dir.path()));
+        }
+        let stored = self.store_old_posts(&data);
+        for _ in 0..3 {
+            many.push(cost(pid, &mut client));
+        }
+        let after = memory(pid, "RssAnon");
+        let least = || {
+            let text = format!(
+                "{} ms: {KNOWN} files read, written anew and renamed, {KNOWN} more read",
+                short(floor.median())
+            );
+            Some((Some(floor.median()), text))
+        };
+        self.table.add(Row {
+            place: 120,
+            what: format!(
+                "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN} known posts: our processor's time"
+            ),
+            goal: Goal::Below(100.0, "ms"),
+            value: few.median(),
+            measured: few.text("ms"),
+            floor: least(),
+        });
+        self.table.add(Row {
+            place: 121,
+            what: format!("the same beside {stored} posts of former times"),
+            goal: Goal::Below(1.2 * few.median(), "ms (1.2 times the above)"),
+            value: many.median(),
+            measured: many.text("ms"),
+            floor: least(),
+        });
+        self.table.add(Row {
+            place: 122,
+            what: "growth of the daemon's memory by all of these runs, without files that are mapped".into(),
+            goal: Goal::Below(20.0, "MB"),
+            value: after - before,
+            measured: format!("{} MB ({} MB at the end)", short(after - before), short(after)),
+            floor: None,
+        });
+    }
+
+    /// Puts posts into the stream of searches that no run sees any more.
+    fn store_old_posts(&self, data: &Path) -> usize {
+        let stored = if self.scale.few < 1000 { 1000 } else { STORED };
+        let dir = data.join("tweets/searches");
+        let model = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+        let (id, model) =
+            (model.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&model).unwrap());
+        for n in 0..stored {
+            let old = format!("{}", 1_000_000 + n);
+            fs::write(dir.join(format!("{old}.json")), model.replace(&id, &old)).unwrap();
+        }
+        stored
+    }
+}
+
+fn word(search: usize) -> String {
+    format!("topic{search}")
+}
+
+/// A post as long as posts are.
+fn text(n: usize, about: &str) -> String {
+    format!(
+        "{about}, the {n}th time, with all the words that people use when they have something to say and room for it #n{n}"
+    )
+}
+
+/// A run that finds `known` posts.
+fn collect(client: &mut Client, known: usize) {
+    let Ok(Reply::CollectorRun(run)) = client.ask(&Request::CollectorCollect) else { panic!("no run") };
+    assert_eq!((run.status.as_str(), run.tweets_stored), ("complete", known as u64), "{run:?}");
+}
+
+/// Milliseconds of processor time that a run costs the daemon.
+fn cost(pid: u32, client: &mut Client) -> f64 {
+    let before = ticks(pid);
+    for _ in 0..RUNS {
+        collect(client, KNOWN);
+    }
+    (ticks(pid) - before) / TICKS * 1e3 / f64::from(RUNS)
+}
+
+/// What a process has had of the processor, in ticks, threads that ended included (`utime` and `stime`, proc_pid_stat(5)).
+fn ticks(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let rest = stat.rsplit_once(") ").unwrap().1;
+    rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum()
+}
+
+/// Milliseconds that it takes to read as many files as a run does, and to write half of them anew, with nothing else done.
+fn rewriting(data: &Path, scratch: &Path) -> f64 {
+    let dir = scratch.join("rewriting");
+    fs::create_dir_all(&dir).unwrap();
+    let mut texts = Vec::new();
+    for stream in ["own", "mentions", "searches"] {
+        for file in fs::read_dir(data.join("tweets").join(stream)).unwrap() {
+            texts.push(fs::read(file.unwrap().path()).unwrap());
+        }
+    }
+    let names: Vec<_> = (0..texts.len()).map(|n| dir.join(format!("{n}.json"))).collect();
+    for (name, text) in names.iter().zip(&texts) {
+        fs::write(name, text).unwrap();
+    }
+    let began = Instant::now();
+    for (name, text) in names.iter().zip(&texts) {
+        let read = fs::read(name).unwrap().len() + fs::read(name).unwrap().len();
+        assert_eq!(read, 2 * text.len());
+        let fresh = name.with_extension("tmp");
+        fs::write(&fresh, text).unwrap();
+        fs::rename(&fresh, name).unwrap();
+    }
+    let took: Duration = began.elapsed();
+    took.as_secs_f64() * 1e3
+}

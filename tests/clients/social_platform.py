@@ -1,0 +1,127 @@
+"""tweepy and xdk against the platform that the collector is tested with: what those two can read is what the real one sends."""
+
+import os
+import threading
+
+import requests
+import tweepy
+import xdk
+
+BASE, APP, USER = os.environ["PLATFORM"], os.environ["PLATFORM_APP_TOKEN"], os.environ["PLATFORM_USER_TOKEN"]
+
+
+def control(what, **body):
+    answer = requests.post(f"{BASE}/_control/{what}", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+class Loopback(requests.adapters.HTTPAdapter):
+    """tweepy has the platform's address built in."""
+
+    def send(self, request, **kwargs):
+        request.url = request.url.replace("https://api.twitter.com", BASE)
+        return super().send(request, **kwargs)
+
+
+def tweepy_client(token):
+    client = tweepy.Client(token)
+    client.session.mount("https://", Loopback())
+    return client
+
+
+def refuses(kind, call, *args, **kwargs):
+    try:
+        call(*args, **kwargs)
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind}")
+
+
+me, other = control("account", username="me")["id"], control("account", username="other")["id"]
+mine = [control("post", author=me, text=f"post {i} #tag")["id"] for i in range(12)]
+hello = control("post", author=other, text="hello @me, this is about owls")["id"]
+control("likes", id=hello, likes=7)
+gone = control("post", author=me, text="soon gone")["id"]
+control("delete", id=gone)
+
+# tweepy
+client = tweepy_client(APP)
+user = client.get_user(username="me", user_fields=["public_metrics", "created_at"])
+assert str(user.data.id) == me and user.data.public_metrics["followers_count"] == 100
+assert client.get_user(username="nobody").errors[0]["title"] == "Not Found Error"
+refuses(tweepy.Forbidden, client.get_me, user_auth=False)
+assert tweepy_client(USER).get_me(user_auth=False).data.username == "me"
+pages = tweepy.Paginator(client.get_users_tweets, me, max_results=5, tweet_fields=["created_at", "public_metrics"])
+assert [str(post.id) for post in pages.flatten()] == mine[::-1]
+mention = client.get_users_mentions(me, tweet_fields=["public_metrics", "author_id"], expansions=["author_id"])
+assert mention.data[0].public_metrics["like_count"] == 7 and mention.includes["users"][0].username == "other"
+found = client.search_recent_tweets('"about owls" -from:me', tweet_fields=["entities"])
+assert str(found.data[0].id) == hello and found.data[0].entities["mentions"][0]["username"] == "me"
+missing = client.get_tweet(gone)
+assert missing.data is None and missing.errors[0]["resource_id"] == gone
+assert len(client.get_tweets([hello, gone]).data) == 1
+refuses(tweepy.BadRequest, client.get_users_tweets, me, max_results=4)
+refuses(tweepy.Unauthorized, tweepy_client("wrong").get_user, username="me")
+for status, kind in ((402, tweepy.HTTPException), (503, tweepy.TwitterServerError)):
+    control("fault", endpoint="/2/tweets/:id", fault="credits_depleted" if status == 402 else {"server": status})
+    assert refuses(kind, client.get_tweet, hello).response.status_code == status
+control("limit", endpoint="/2/tweets/:id", limit=1)
+client.get_tweet(hello)
+limited = refuses(tweepy.TooManyRequests, client.get_tweet, hello)
+assert limited.response.headers["x-rate-limit-remaining"] == "0"
+
+
+class Stream(tweepy.StreamingClient):
+    def __init__(self):
+        super().__init__(APP, max_retries=0)
+        self.session.mount("https://", Loopback())
+        self.heard, self.connected, self.errors = [], threading.Event(), []
+
+    def on_connect(self):
+        self.connected.set()
+
+    def on_response(self, response):
+        self.heard.append(response)
+        if len(self.heard) == 2:
+            self.disconnect()
+
+    def on_errors(self, errors):
+        self.errors += errors
+
+
+stream = Stream()
+added = stream.add_rules([tweepy.StreamRule("owls", tag="birds"), tweepy.StreamRule("from:me -owls")])
+assert added.meta["summary"]["created"] == 2
+assert stream.add_rules(tweepy.StreamRule("owls")).errors[0]["title"] == "DuplicateRule"
+assert sorted(rule.value for rule in stream.get_rules().data) == ["from:me -owls", "owls"]
+thread = stream.filter(threaded=True, tweet_fields=["author_id"], expansions=["author_id"])
+assert stream.connected.wait(20)
+control("post", author=other, text="nothing that anybody asked for")
+first = control("post", author=other, text="more owls")["id"]
+control("post", author=me, text="a word of mine")
+thread.join(20)
+assert [str(each.data.id) for each in stream.heard][0] == first and len(stream.heard) == 2, stream.heard
+assert stream.heard[0].matching_rules[0].tag == "birds" and stream.heard[0].includes["users"][0].username == "other"
+assert stream.delete_rules([rule.id for rule in stream.get_rules().data]).meta["summary"]["deleted"] == 2
+assert not stream.get_rules().data
+print("tweepy: ok")
+
+# xdk, which asks in the newer names, and takes problems of the newer host only
+control("newer-host")
+client = xdk.Client(base_url=BASE, bearer_token=APP)
+assert client.users.get_by_username("me").data.id == me
+posts = []
+for page in client.users.get_posts(me, max_results=5, post_fields=["created_at", "public_metrics"]):
+    posts += page.data or []
+# One more since: the stream's.
+assert [post.id for post in posts][1:] == mine[::-1], posts
+assert posts[0].public_metrics.repost_count == 0
+found = next(iter(client.posts.search_recent("owls OR cats", max_results=10)))
+assert found.data[-1].id == hello, found
+control("limit", endpoint="/2/tweets/:id", limit=450)
+missing = client.posts.get_by_id(gone)
+assert not missing.data and missing.errors, missing
+control("fault", endpoint="/2/users/by/username/:username", fault="usage_capped")
+assert refuses(requests.HTTPError, client.users.get_by_username, "me").response.status_code == 429
+print("xdk: ok")

@@ -1,0 +1,53 @@
+//! What scripts may do to a platform, as `POST /_control/<what>` with a JSON object: no part of the platform itself.
+
+use serde_json::{Value, json};
+
+use super::{Fault, Platform, Response};
+
+/// Does it.
+pub(super) fn change(platform: &Platform, what: &str, body: &[u8]) -> Response {
+    let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+    let (text, number) =
+        (|name: &str| body[name].as_str().unwrap_or_default(), |name: &str| body[name].as_u64());
+    let done = match what {
+        "account" => json!({"id": platform.account(text("username"))}),
+        "post" => json!({"id": platform.post(text("author"), text("text"))}),
+        "likes" => {
+            platform.likes(text("id"), number("likes").unwrap_or(0));
+            json!({})
+        }
+        "edit" => json!({"id": platform.edit(text("id"), text("text"))}),
+        "delete" => {
+            platform.delete(text("id"));
+            json!({})
+        }
+        "fault" => match serde_json::from_value::<Fault>(body["fault"].clone()) {
+            Ok(fault) => {
+                platform.fault(text("endpoint"), fault, number("times").unwrap_or(1));
+                json!({})
+            }
+            Err(why) => return Response::new(400, "text/plain", why.to_string()),
+        },
+        "limit" => {
+            platform.limit(text("endpoint"), number("limit").unwrap_or(0));
+            json!({})
+        }
+        "newer-host" => {
+            platform.newer_host(true);
+            json!({})
+        }
+        "disconnect" => {
+            platform.disconnect();
+            json!({})
+        }
+        "count" => json!({"count": platform.count(text("endpoint"))}),
+        _ => {
+            return Response::new(
+                404,
+                "text/plain",
+                "account, post, likes, edit, delete, fault, limit, newer-host, disconnect, count",
+            );
+        }
+    };
+    Response::new(200, "application/json", done.to_string())
+}

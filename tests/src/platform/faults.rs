@@ -1,0 +1,334 @@
+//! What can go wrong, each as it was seen of the real platform or must be feared of any.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::limits::Allowance;
+use super::objects::newer;
+use super::problems::{self, blank, connection, kind, problem};
+use super::{Manner, Response};
+
+/// A fault of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// 400, as for a parameter that is stale.
+    BadRequest,
+    /// 401, without rate-limit fields.
+    Unauthorized,
+    /// 402 as of autumn 2026.
+    CreditsDepleted,
+    /// 402 as of spring 2026, with an account number beyond 2^53.
+    CreditsDepletedOlder,
+    /// 403 of no kind.
+    Forbidden,
+    /// 403: the app is in no plan that has this endpoint.
+    ClientForbidden,
+    /// 403: the wrong kind of token.
+    UnsupportedAuthentication,
+    /// 403: the spending limit is reached.
+    SpendCap,
+    /// 404 with a problem.
+    NotFound,
+    /// 404 with nothing.
+    NotFoundEmpty,
+    /// 409.
+    Conflict,
+    /// 429: nothing left until the reset.
+    TooMany,
+    /// 429 in the older words, code 88.
+    TooManyOlder,
+    /// 429, while the head says that requests are left.
+    TooManyWithRemaining,
+    /// 429 without rate-limit fields.
+    TooManyWithoutFields,
+    /// 429: the month's posts are used up; the head says that thousands are left.
+    UsageCapped,
+    /// 429: another connection is open.
+    TooManyConnections,
+    /// A server error with a problem.
+    Server(u16),
+    /// A server error with a page.
+    ServerPage(u16),
+    /// A server error with nothing.
+    ServerEmpty(u16),
+    /// 302 to somewhere else.
+    Redirect(String),
+    /// 200 with what is no JSON.
+    Garbage,
+    /// 200 with the first half of the JSON.
+    Truncated,
+    /// 200 with a page.
+    Page,
+    /// 200 with nothing.
+    Empty,
+    /// 200 with `{}`.
+    EmptyObject,
+    /// 200 with `null`.
+    Null,
+    /// 200 with a body of this many bytes, all of it JSON.
+    Large(usize),
+    /// 200 with exactly this.
+    Exactly(String),
+    /// No answer; the connection stays open.
+    Silence,
+    /// No answer; the connection ends.
+    Close,
+    /// Half the body, then the connection ends.
+    Cut,
+    /// The answer, after this many milliseconds.
+    Slow(u64),
+    /// The answer as `text/plain`.
+    WrongKind,
+    /// The answer without rate-limit fields.
+    WithoutFields,
+    /// The answer with this in `x-rate-limit-remaining`, and `x-rate-limit-reset` this many seconds from now.
+    Rates(String, i64),
+    /// The answer, with fields that nobody has heard of.
+    UnknownFields,
+    /// The answer in the newer names although the older ones were asked for.
+    NewerNames,
+    /// The answer, with the same token for the next page each time.
+    SameToken,
+    /// A page without posts that names a next one.
+    EmptyPage,
+    /// The answer with each post twice.
+    Twice,
+    /// The answer, with the ids of posts as numbers.
+    NumericIds,
+    /// The answer, with these ids in place of the posts' own.
+    Ids(Vec<String>),
+    /// The answer with an object in place of a list, or the other way round.
+    WrongShape,
+    /// The answer without `public_metrics`.
+    WithoutMetrics,
+    /// The answer with `meta: null`, `includes: null` and `errors: null`.
+    Nulls,
+}
+
+/// A fault for later.
+#[derive(Debug, Clone)]
+pub(super) struct Planned {
+    pub(super) endpoint: String,
+    pub(super) good: u64,
+    pub(super) fault: Fault,
+    pub(super) times: u64,
+}
+
+/// The fault of this request.
+pub(super) fn due(planned: &mut Vec<Planned>, endpoint: &str) -> Option<Fault> {
+    let next = planned.iter_mut().find(|plan| plan.endpoint == endpoint && plan.times > 0)?;
+    if next.good > 0 {
+        next.good -= 1;
+        return None;
+    }
+    next.times -= 1;
+    let fault = next.fault.clone();
+    planned.retain(|plan| plan.times > 0);
+    Some(fault)
+}
+
+const PAGE: &str = "<!DOCTYPE html><html><head><title>Over capacity</title></head><body><h1>Something is wrong.</h1></body></html>";
+
+fn page(status: u16) -> Response {
+    Response::new(status, "text/html; charset=utf-8", PAGE)
+}
+
+fn fine(body: impl Into<Vec<u8>>) -> Response {
+    Response::new(200, "application/json; charset=utf-8", body)
+}
+
+fn in_manner(manner: Manner) -> Response {
+    Response { manner, ..fine("") }
+}
+
+impl Fault {
+    /// What is answered in place of the right answer, if this is a fault of that kind.
+    pub(super) fn instead(
+        &self,
+        _endpoint: &str,
+        part: &str,
+        allowance: Allowance,
+        now: i64,
+    ) -> Option<Response> {
+        let mut seen = allowance;
+        let mut answer = match self {
+            Self::BadRequest => {
+                let why = "'since_id' must be a tweet id created after the start of the last seven days";
+                problems::invalid(&("since_id".into(), "1".into(), why.into()))
+            }
+            Self::Unauthorized => return Some(problems::unauthorized()),
+            Self::CreditsDepleted => problem(
+                402,
+                &json!({"detail": "credits depleted", "status": 402,
+                "title": "Payment Required", "type": "https://api.x.com/2/problems/credits-depleted"}),
+            ),
+            Self::CreditsDepletedOlder => problem(
+                402,
+                &json!({"account_id": 1_899_372_036_854_775_807_u64,
+                "title": "CreditsDepleted", "type": kind("credits"),
+                "detail": "Your enrolled account [1899372036854775807] does not have any credits to fulfill this request."}),
+            ),
+            Self::Forbidden => blank(403, "Forbidden"),
+            Self::ClientForbidden => problem(
+                403,
+                &json!({"client_id": "29297213", "title": "Client Forbidden",
+                "detail": "When authenticating requests to the Twitter API v2 endpoints, you must use keys and tokens from a \
+                           Twitter developer App that is attached to a Project.",
+                "registration_url": "https://developer.twitter.com/en/docs/projects/overview",
+                "reason": "client-not-enrolled", "required_enrollment": "Appropriate Level of API Access",
+                "type": kind("client-forbidden")}),
+            ),
+            Self::UnsupportedAuthentication => problems::app_only(),
+            Self::SpendCap => problem(
+                403,
+                &json!({"title": "SpendCapReached", "reset_date": "2026-12-01",
+                "detail": "Your enrolled account has reached its billing cycle spend cap.", "type": kind("credits")}),
+            ),
+            Self::NotFound => blank(404, "Not Found"),
+            Self::NotFoundEmpty => Response::new(404, "application/json", ""),
+            Self::Conflict => connection(409, "RuleConfigurationIssue", "There are no rules."),
+            Self::TooMany => {
+                seen = seen.used_up();
+                problems::too_many()
+            }
+            Self::TooManyOlder => {
+                seen = seen.used_up();
+                Response::new(
+                    429,
+                    "application/json",
+                    r#"{"errors":[{"code":88,"message":"Rate limit exceeded"}]}"#,
+                )
+            }
+            Self::TooManyWithRemaining => {
+                seen.remaining = 14;
+                problems::too_many()
+            }
+            Self::TooManyWithoutFields => return Some(problems::too_many()),
+            Self::UsageCapped => {
+                (seen.limit, seen.remaining) = (40_000, 39_999);
+                problem(
+                    429,
+                    &json!({"account_id": 1_899_372_036_854_775_807_u64, "product_name": "standard-basic",
+                    "title": "UsageCapExceeded", "period": "Monthly", "scope": "Product",
+                    "detail": "Usage cap exceeded: Monthly product cap", "type": kind("usage-capped")}),
+                )
+            }
+            Self::TooManyConnections => {
+                (seen.limit, seen.remaining) = (50, 48);
+                connection(
+                    429,
+                    "TooManyConnections",
+                    "This stream is currently at the maximum allowed connection limit.",
+                )
+            }
+            Self::Server(status) => blank(*status, "Service Unavailable"),
+            Self::ServerPage(status) => page(*status),
+            Self::ServerEmpty(status) => Response::new(*status, "application/json", ""),
+            Self::Redirect(to) => {
+                let mut answer = Response::new(302, "text/html", "");
+                answer.headers.push(("location".into(), to.clone()));
+                answer
+            }
+            Self::Garbage => fine("{\"data\": [{\"id\": \u{1}"),
+            Self::Page => page(200),
+            Self::Empty => fine(""),
+            Self::EmptyObject => fine("{}"),
+            Self::Null => fine("null"),
+            Self::Large(bytes) => {
+                fine(json!({"data": [], "meta": {"filler": "x".repeat(*bytes)}}).to_string())
+            }
+            Self::Exactly(body) => fine(body.clone()),
+            Self::Silence => in_manner(Manner::Silence),
+            Self::Close => in_manner(Manner::Close),
+            Self::EmptyPage => fine(
+                json!({"meta": {"result_count": 0, "next_token": format!("empty{part}{now}")}}).to_string(),
+            ),
+            _ => return None,
+        };
+        seen.put_on(&mut answer);
+        Some(answer)
+    }
+
+    /// What becomes of the right answer.
+    pub(super) fn alter(&self, mut answer: Response) -> Response {
+        match self {
+            Self::Truncated => answer.body.truncate(answer.body.len() / 2),
+            Self::Cut => answer.manner = Manner::Cut(answer.body.len() / 2),
+            Self::Slow(ms) => answer.manner = Manner::Slow(Duration::from_millis(*ms)),
+            Self::WrongKind => answer.headers[0].1 = "text/plain".into(),
+            Self::WithoutFields => answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-")),
+            Self::Rates(remaining, ahead) => {
+                for (name, value) in &mut answer.headers {
+                    match name.as_str() {
+                        "x-rate-limit-remaining" => value.clone_from(remaining),
+                        "x-rate-limit-reset" => {
+                            *value = (value.parse::<i64>().unwrap_or(0) + ahead).to_string();
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {
+                let mut body = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+                self.change(&mut body);
+                answer.body = body.to_string().into_bytes();
+            }
+        }
+        answer
+    }
+
+    fn change(&self, body: &mut Value) {
+        match self {
+            Self::UnknownFields => {
+                body["beyond"] = json!({"the": ["document", 1.5, null]});
+                each(body, |post| post["unheard_of"] = json!({"x": [1, {"y": true}]}));
+            }
+            Self::NewerNames => newer(body),
+            Self::SameToken => body["meta"]["next_token"] = json!("b26v89c19zqg8o3"),
+            Self::Twice => {
+                if let Some(posts) = body["data"].as_array_mut() {
+                    *posts = posts.iter().flat_map(|post| [post.clone(), post.clone()]).collect();
+                }
+            }
+            Self::NumericIds => each(body, |post| {
+                let id = post["id"].as_str().and_then(|id| id.parse::<u64>().ok());
+                post["id"] = json!(id);
+            }),
+            Self::Ids(ids) => {
+                let mut ids = ids.iter();
+                each(body, |post| {
+                    if let Some(id) = ids.next() {
+                        post["id"] = json!(id);
+                    }
+                });
+            }
+            Self::WrongShape => {
+                body["data"] = match body["data"].take() {
+                    Value::Array(mut list) if !list.is_empty() => list.remove(0),
+                    other => json!([other]),
+                };
+            }
+            Self::WithoutMetrics => each(body, |post| {
+                post.as_object_mut().map(|post| post.remove("public_metrics"));
+            }),
+            Self::Nulls => {
+                for name in ["meta", "includes", "errors"] {
+                    body[name] = Value::Null;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Changes each post of an answer.
+fn each(body: &mut Value, mut change: impl FnMut(&mut Value)) {
+    match body.get_mut("data") {
+        Some(Value::Array(posts)) => posts.iter_mut().for_each(change),
+        Some(post @ Value::Object(_)) => change(post),
+        _ => {}
+    }
+}

@@ -1,0 +1,103 @@
+//! Rate limits: fixed windows of 15 minutes, one for each endpoint and kind of token, and the fields of an answer that tell of them.
+
+use std::collections::BTreeMap;
+
+use super::{Response, endpoint as at};
+
+/// How long a window lasts, in milliseconds.
+const WINDOW: i64 = 15 * 60_000;
+
+/// A window that has begun.
+struct Window {
+    began: i64,
+    used: u64,
+}
+
+/// All windows.
+#[derive(Default)]
+pub(super) struct Windows {
+    running: BTreeMap<(String, bool), Window>,
+    changed: BTreeMap<String, u64>,
+}
+
+/// What a request found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowance {
+    pub(super) limit: u64,
+    pub(super) remaining: u64,
+    /// Unix seconds.
+    pub(super) reset: i64,
+    /// Whether the request is let through.
+    pub(super) granted: bool,
+}
+
+/// What the platform documents for an app and for a user.
+fn documented(endpoint: &str, app: bool) -> u64 {
+    let (by_app, by_user) = match endpoint {
+        at::ME => (75, 75),
+        at::BY_USERNAME => (300, 900),
+        at::TIMELINE => (10_000, 900),
+        at::MENTIONS | at::SEARCH => (450, 300),
+        at::LOOKUPS => (3500, 5000),
+        at::RULES => (450, 450),
+        at::CHANGE_RULES => (100, 100),
+        at::STREAM => (50, 50),
+        _ => (450, 900),
+    };
+    if app { by_app } else { by_user }
+}
+
+impl Windows {
+    pub(super) fn set(&mut self, endpoint: &str, limit: u64) {
+        self.changed.insert(endpoint.into(), limit);
+        self.running.retain(|(name, _), _| name != endpoint);
+    }
+
+    fn limit(&self, endpoint: &str, app: bool) -> u64 {
+        self.changed.get(endpoint).copied().unwrap_or_else(|| documented(endpoint, app))
+    }
+
+    /// Takes one request of an endpoint's window.
+    pub(super) fn take(&mut self, endpoint: &str, app: bool, now: i64) -> Allowance {
+        let limit = self.limit(endpoint, app);
+        let window = self.running.entry((endpoint.into(), app)).or_insert(Window { began: now, used: 0 });
+        if now - window.began >= WINDOW {
+            *window = Window { began: now, used: 0 };
+        }
+        let granted = window.used < limit;
+        window.used += u64::from(granted);
+        Allowance {
+            limit,
+            remaining: limit - window.used,
+            reset: (window.began + WINDOW).div_euclid(1000),
+            granted,
+        }
+    }
+
+    /// What is left of it.
+    pub(super) fn left(&self, endpoint: &str, app: bool, now: i64) -> (u64, i64) {
+        let limit = self.limit(endpoint, app);
+        match self.running.get(&(endpoint.into(), app)) {
+            Some(window) if now - window.began < WINDOW => {
+                (limit - window.used, (window.began + WINDOW).div_euclid(1000))
+            }
+            _ => (limit, (now + WINDOW).div_euclid(1000)),
+        }
+    }
+}
+
+impl Allowance {
+    /// The fields of an answer's head.
+    pub(super) fn put_on(&self, answer: &mut Response) {
+        let fields = [
+            ("x-rate-limit-limit", self.limit.to_string()),
+            ("x-rate-limit-remaining", self.remaining.to_string()),
+            ("x-rate-limit-reset", self.reset.to_string()),
+            ("x-access-level", "read".to_owned()),
+        ];
+        for (name, value) in fields {
+            answer.headers.retain(|(known, _)| known != name);
+            answer.headers.push((name.into(), value));
+        }
+    }
+}

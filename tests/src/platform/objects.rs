@@ -1,0 +1,238 @@
+//! What posts and accounts look like in an answer: only the fields that were asked for, in the vocabulary that they were asked in.
+
+use std::collections::BTreeSet;
+
+use brain_daemon::clock::rfc3339;
+use serde_json::{Map, Value, json};
+
+use super::params::{NEWER, Params};
+use super::query::marked;
+use super::world::{Account, Media, Post, World};
+
+/// The longest text of a post; the rest is in its note, in characters.
+const SHORT: usize = 280;
+
+/// What was asked for besides the objects themselves.
+pub(super) struct Wanted {
+    post: BTreeSet<String>,
+    user: BTreeSet<String>,
+    media: BTreeSet<String>,
+    expand: BTreeSet<String>,
+}
+
+impl Wanted {
+    /// What `params` ask for. Names that nobody knows are dropped, as the platform does.
+    pub(super) fn of(params: &Params) -> Self {
+        let list = |name: &str| -> BTreeSet<String> {
+            params.get(name).map(|value| value.split(',').map(str::to_owned).collect()).unwrap_or_default()
+        };
+        let older = |name: String| match name.as_str() {
+            "referenced_posts" => "referenced_tweets".into(),
+            "note_post" => "note_tweet".into(),
+            _ => name,
+        };
+        let post = list("tweet.fields").into_iter().chain(list(NEWER).into_iter().map(older)).collect();
+        let expand =
+            list("expansions").into_iter().map(|name| name.replace("referenced_posts", "referenced_tweets"));
+        Self { post, user: list("user.fields"), media: list("media.fields"), expand: expand.collect() }
+    }
+
+    fn post(&self, name: &str) -> bool {
+        self.post.contains(name)
+    }
+
+    /// A post.
+    pub(super) fn tweet(&self, world: &World, post: &Post) -> Value {
+        let mut object = Map::new();
+        let long = post.text.chars().count() > SHORT;
+        let text =
+            if long { post.text.chars().take(SHORT - 1).chain(['…']).collect() } else { post.text.clone() };
+        object.insert("id".into(), json!(post.id.to_string()));
+        object.insert("text".into(), json!(text));
+        let versions: Vec<String> = post.versions.iter().map(u64::to_string).collect();
+        object.insert("edit_history_tweet_ids".into(), json!(versions));
+        let mut put = |name: &str, value: Value| {
+            if self.post(name) && !value.is_null() {
+                object.insert(name.into(), value);
+            }
+        };
+        put("created_at", json!(post.created()));
+        put("author_id", json!(post.author.to_string()));
+        put("conversation_id", json!(post.reply_to.unwrap_or(post.id).to_string()));
+        put("lang", json!(post.lang));
+        put("possibly_sensitive", json!(false));
+        put("reply_settings", json!("everyone"));
+        let replied = post.reply_to.and_then(|id| world.posts.get(&id));
+        put("in_reply_to_user_id", replied.map_or(Value::Null, |to| json!(to.author.to_string())));
+        put("public_metrics", post.counts.map_or(Value::Null, |counts| {
+            json!({"retweet_count": counts.reposts, "reply_count": counts.replies, "like_count": counts.likes,
+                "quote_count": counts.quotes, "bookmark_count": counts.bookmarks, "impression_count": counts.impressions})
+        }));
+        let referenced: Vec<Value> =
+            [("retweeted", post.reposts), ("quoted", post.quotes), ("replied_to", post.reply_to)]
+                .into_iter()
+                .filter_map(|(kind, id)| Some(json!({"type": kind, "id": id?.to_string()})))
+                .collect();
+        put("referenced_tweets", if referenced.is_empty() { Value::Null } else { Value::Array(referenced) });
+        put("note_tweet", if long { json!({"text": post.text}) } else { Value::Null });
+        put("entities", entities(world, &text));
+        let keys: Vec<&str> = post.media.iter().map(|media| media.key.as_str()).collect();
+        put("attachments", if keys.is_empty() { Value::Null } else { json!({"media_keys": keys}) });
+        put(
+            "withheld",
+            if post.withheld { json!({"copyright": false, "country_codes": ["DE"]}) } else { Value::Null },
+        );
+        let until = rfc3339(post.created_at + 3_600_000);
+        let left = 5_usize.saturating_sub(post.versions.len() - 1);
+        put(
+            "edit_controls",
+            json!({"is_edit_eligible": true, "editable_until": until, "edits_remaining": left}),
+        );
+        Value::Object(object)
+    }
+
+    /// An account.
+    pub(super) fn user(&self, account: &Account) -> Value {
+        let mut object = Map::new();
+        object.insert("id".into(), json!(account.id.to_string()));
+        object.insert("name".into(), json!(account.name));
+        object.insert("username".into(), json!(account.username));
+        let fields = [
+            ("created_at", json!(rfc3339(account.created_at))),
+            ("description", json!(account.description)),
+            ("protected", json!(account.protected)),
+            ("verified", json!(account.verified)),
+            (
+                "public_metrics",
+                json!({"followers_count": account.followers, "following_count": 10, "tweet_count": 1, "listed_count": 0}),
+            ),
+        ];
+        for (name, value) in fields {
+            if self.user.contains(name) {
+                object.insert(name.into(), value);
+            }
+        }
+        Value::Object(object)
+    }
+
+    fn medium(&self, media: &Media) -> Value {
+        let mut object = Map::new();
+        object.insert("media_key".into(), json!(media.key));
+        object.insert("type".into(), json!(media.kind));
+        let place = if media.kind == "photo" { "url" } else { "preview_image_url" };
+        if self.media.contains(place) {
+            object.insert(place.into(), json!(media.url));
+        }
+        if let Some(alt) = media.alt.as_ref().filter(|_| self.media.contains("alt_text")) {
+            object.insert("alt_text".into(), json!(alt));
+        }
+        Value::Object(object)
+    }
+
+    /// What comes with these posts, and what should have and is hidden.
+    pub(super) fn includes(&self, world: &World, app: bool, posts: &[&Post]) -> (Option<Value>, Vec<Value>) {
+        let (mut users, mut tweets, mut media, mut errors) =
+            (BTreeSet::new(), BTreeSet::new(), Vec::new(), Vec::new());
+        for post in posts {
+            if self.expand.contains("author_id") {
+                users.insert(post.author);
+            }
+            if self.expand.contains("entities.mentions.username") {
+                let named = marked(&post.text, '@');
+                users.extend(named.iter().filter_map(|(_, name)| Some(world.by_name(name)?.id)));
+            }
+            let others = [post.reposts, post.quotes, post.reply_to].into_iter().flatten();
+            for id in others.filter(|_| self.expand.contains("referenced_tweets.id")) {
+                match world.posts.get(&id).filter(|other| world.sees(app, other)) {
+                    Some(_) => drop(tweets.insert(id)),
+                    None => errors.push(json!({"value": id.to_string(), "resource_id": id.to_string(),
+                        "parameter": "referenced_tweets.id", "resource_type": "tweet", "title": "Not Found Error",
+                        "detail": format!("Could not find tweet with referenced_tweets.id: [{id}]."),
+                        "type": super::problems::kind("resource-not-found")})),
+                }
+            }
+            if self.expand.contains("attachments.media_keys") {
+                media.extend(post.media.iter().map(|medium| self.medium(medium)));
+            }
+        }
+        let mut all = Map::new();
+        let mut put = |name: &str, list: Vec<Value>| {
+            if !list.is_empty() {
+                all.insert(name.into(), Value::Array(list));
+            }
+        };
+        put("users", users.iter().map(|id| self.user(&world.accounts[id])).collect());
+        put("tweets", tweets.iter().map(|id| self.tweet(world, &world.posts[id])).collect());
+        put("media", media);
+        ((!all.is_empty()).then_some(Value::Object(all)), errors)
+    }
+}
+
+/// What the platform recognises in a text; places are in characters.
+fn entities(world: &World, text: &str) -> Value {
+    let mut all = Map::new();
+    let mut put = |name: &str, list: Vec<Value>| {
+        if !list.is_empty() {
+            all.insert(name.into(), Value::Array(list));
+        }
+    };
+    let end = |at: usize, name: &str| at + 1 + name.chars().count();
+    put(
+        "mentions",
+        marked(text, '@')
+            .iter()
+            .filter(|(_, name)| super::query::is_handle(name))
+            .map(|(at, name)| {
+                let mut entity = json!({"start": at, "end": end(*at, name), "username": name});
+                if let Some(account) = world.by_name(name) {
+                    entity["id"] = json!(account.id.to_string());
+                }
+                entity
+            })
+            .collect(),
+    );
+    for (mark, list) in [('#', "hashtags"), ('$', "cashtags")] {
+        let found = marked(text, mark);
+        put(
+            list,
+            found.iter().map(|(at, tag)| json!({"start": at, "end": end(*at, tag), "tag": tag})).collect(),
+        );
+    }
+    let mut urls = Vec::new();
+    let mut from = 0;
+    while let Some(found) = text[from..].find("https://") {
+        let begin = from + found;
+        let length = text[begin..].find(char::is_whitespace).unwrap_or(text.len() - begin);
+        let url = &text[begin..begin + length];
+        let start = text[..begin].chars().count();
+        urls.push(
+            json!({"start": start, "end": start + url.chars().count(), "url": url, "expanded_url": url,
+            "display_url": url.trim_start_matches("https://")}),
+        );
+        from = begin + length;
+    }
+    put("urls", urls);
+    if all.is_empty() { Value::Null } else { Value::Object(all) }
+}
+
+/// The same answer in the newer names.
+pub(super) fn newer(value: &mut Value) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(newer),
+        Value::Object(object) => {
+            for (old, new) in [
+                ("edit_history_tweet_ids", "edit_history_post_ids"),
+                ("referenced_tweets", "referenced_posts"),
+                ("note_tweet", "note_post"),
+                ("retweet_count", "repost_count"),
+                ("tweets", "posts"),
+            ] {
+                if let Some(inner) = object.remove(old) {
+                    object.insert(new.into(), inner);
+                }
+            }
+            object.values_mut().for_each(newer);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,127 @@
+//! Refusals, with the bodies that were seen.
+
+use serde_json::{Map, Value, json};
+
+use super::Response;
+use super::params::Refused;
+
+/// The kind of a problem as a whole answer.
+const PROBLEM: &str = "application/problem+json; charset=utf-8";
+
+/// A problem with its status.
+pub(super) fn problem(status: u16, body: &Value) -> Response {
+    Response::new(status, PROBLEM, body.to_string())
+}
+
+/// The `type` of a problem.
+pub(super) fn kind(name: &str) -> String {
+    format!("https://api.twitter.com/2/problems/{name}")
+}
+
+/// A problem of no kind of its own.
+pub(super) fn blank(status: u16, title: &str) -> Response {
+    problem(status, &json!({"title": title, "detail": title, "type": "about:blank", "status": status}))
+}
+
+pub(super) fn unauthorized() -> Response {
+    blank(401, "Unauthorized")
+}
+
+pub(super) fn too_many() -> Response {
+    blank(429, "Too Many Requests")
+}
+
+pub(super) fn invalid((name, value, why): &Refused) -> Response {
+    problem(
+        400,
+        &json!({
+            "errors": [{"parameters": {name: [value]}, "message": why}],
+            "title": "Invalid Request",
+            "detail": "One or more parameters to your request was invalid.",
+            "type": kind("invalid-request"),
+        }),
+    )
+}
+
+/// The first finding of `/2/users/me`: an app's own token is refused.
+pub(super) fn app_only() -> Response {
+    problem(
+        403,
+        &json!({
+            "title": "Unsupported Authentication",
+            "detail": "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint.  Supported \
+                       authentication types are [OAuth 1.0a User Context, OAuth 2.0 User Context].",
+            "type": kind("unsupported-authentication"),
+            "status": 403,
+        }),
+    )
+}
+
+/// The same the other way round: rules and streams are an app's.
+pub(super) fn user_context() -> Response {
+    problem(
+        403,
+        &json!({
+            "title": "Unsupported Authentication",
+            "detail": "Authenticating with OAuth 2.0 User Context is forbidden for this endpoint.  Supported \
+                       authentication types are [OAuth 2.0 Application-Only].",
+            "type": kind("unsupported-authentication"),
+            "status": 403,
+        }),
+    )
+}
+
+/// A connection that is one too many, or has no rules.
+pub(super) fn connection(status: u16, issue: &str, detail: &str) -> Response {
+    problem(
+        status,
+        &json!({
+            "title": "ConnectionException",
+            "detail": detail,
+            "connection_issue": issue,
+            "type": kind("streaming-connection"),
+        }),
+    )
+}
+
+/// Why something is not in `data`, in an answer with status 200.
+pub(super) enum Missing {
+    /// It is not there.
+    NotFound,
+    /// Whoever asks may not see it.
+    NotAuthorized,
+    /// The account is suspended.
+    Suspended,
+}
+
+/// An entry of `errors`.
+pub(super) fn missing(why: &Missing, resource: &str, parameter: &str, value: &str, id: &str) -> Value {
+    let (title, detail, of) = match why {
+        Missing::NotFound => (
+            "Not Found Error",
+            format!("Could not find {resource} with {parameter}: [{value}]."),
+            "resource-not-found",
+        ),
+        Missing::NotAuthorized => (
+            "Authorization Error",
+            format!("Sorry, you are not authorized to see the Tweet with {parameter}: [{value}]."),
+            "not-authorized-for-resource",
+        ),
+        Missing::Suspended => {
+            ("Forbidden", format!("User has been suspended: [{value}]."), "resource-not-found")
+        }
+    };
+    let mut entry = Map::from_iter([
+        ("value".to_owned(), json!(value)),
+        ("detail".to_owned(), json!(detail)),
+        ("title".to_owned(), json!(title)),
+        ("resource_type".to_owned(), json!(resource)),
+        ("parameter".to_owned(), json!(parameter)),
+        ("resource_id".to_owned(), json!(id)),
+        ("type".to_owned(), json!(kind(of))),
+    ]);
+    if matches!(why, Missing::NotAuthorized) {
+        entry.insert("section".to_owned(), json!("data"));
+    }
+    Value::Object(entry)
+}

@@ -1,0 +1,198 @@
+//! A small honest part of the search language: words, `"phrases"`, `OR`, `-`, groups, `from:`, `to:`, `@handle`, `#tag`, `is:`, `has:`, `lang:`.
+//! Words next to each other must all be there, and bind closer than `OR`. Anything else is refused, as the platform does.
+
+use super::world::{Post, World};
+
+/// The longest query that whoever pays by use may send, in characters.
+pub(super) const LONGEST: usize = 512;
+
+/// A query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Query {
+    All(Vec<Query>),
+    Any(Vec<Query>),
+    Not(Box<Query>),
+    Word(String),
+    Phrase(String),
+    Operator(String, String),
+}
+
+/// Reads a query.
+///
+/// # Errors
+/// What the platform says of it.
+pub(super) fn parse(text: &str) -> Result<Query, String> {
+    let mut tokens = tokens(text)?;
+    tokens.reverse();
+    let query = any(&mut tokens)?;
+    if !tokens.is_empty() {
+        return Err("There were errors processing your request: extraneous input ')'".into());
+    }
+    if stands_on_negation(&query) {
+        return Err("There were errors processing your request: Rules must contain at least one positive, \
+                    non-stopword clause"
+            .into());
+    }
+    Ok(query)
+}
+
+fn stands_on_negation(query: &Query) -> bool {
+    match query {
+        Query::Not(_) => true,
+        Query::Operator(name, _) => name == "is" || name == "has" || name == "lang",
+        Query::All(parts) => parts.iter().all(stands_on_negation),
+        Query::Any(parts) => parts.iter().any(stands_on_negation),
+        Query::Word(_) | Query::Phrase(_) => false,
+    }
+}
+
+fn tokens(text: &str) -> Result<Vec<String>, String> {
+    let (mut tokens, mut chars) = (Vec::new(), text.chars().peekable());
+    while let Some(first) = chars.next() {
+        match first {
+            c if c.is_whitespace() => {}
+            '(' | ')' => tokens.push(first.to_string()),
+            '-' if chars.peek().is_some_and(|c| !c.is_whitespace()) => tokens.push("-".into()),
+            '"' => {
+                let phrase: String = chars.by_ref().take_while(|c| *c != '"').collect();
+                if phrase.trim().is_empty() {
+                    return Err("There were errors processing your request: empty phrase".into());
+                }
+                tokens.push(format!("\"{phrase}"));
+            }
+            _ => {
+                let mut word = String::from(first);
+                while let Some(c) = chars.next_if(|c| !c.is_whitespace() && !"()\"".contains(*c)) {
+                    word.push(c);
+                }
+                tokens.push(word);
+            }
+        }
+    }
+    Ok(tokens)
+}
+
+fn any(rest: &mut Vec<String>) -> Result<Query, String> {
+    let mut parts = vec![all(rest)?];
+    while rest.last().is_some_and(|token| token == "OR") {
+        rest.pop();
+        parts.push(all(rest)?);
+    }
+    Ok(if parts.len() == 1 { parts.remove(0) } else { Query::Any(parts) })
+}
+
+fn all(rest: &mut Vec<String>) -> Result<Query, String> {
+    let mut parts = Vec::new();
+    while rest.last().is_some_and(|token| token != "OR" && token != ")") {
+        parts.push(one(rest)?);
+    }
+    match parts.len() {
+        0 => Err("There were errors processing your request: missing a clause".into()),
+        1 => Ok(parts.remove(0)),
+        _ => Ok(Query::All(parts)),
+    }
+}
+
+fn one(rest: &mut Vec<String>) -> Result<Query, String> {
+    let token = rest.pop().unwrap_or_default();
+    if token == "-" {
+        if rest.last().is_some_and(|next| next == "(") {
+            return Err("There were errors processing your request: negated groups are not supported".into());
+        }
+        return Ok(Query::Not(Box::new(one(rest)?)));
+    }
+    if token == "(" {
+        let inner = any(rest)?;
+        return match rest.pop() {
+            Some(end) if end == ")" => Ok(inner),
+            _ => Err("There were errors processing your request: missing ')'".into()),
+        };
+    }
+    if let Some(phrase) = token.strip_prefix('"') {
+        return Ok(Query::Phrase(words(phrase).join(" ")));
+    }
+    if let Some((name, value)) = token.split_once(':') {
+        let known = match name {
+            "from" | "to" => is_handle(value.trim_start_matches('@')),
+            "is" => ["retweet", "reply", "quote", "verified"].contains(&value),
+            "has" => ["images", "media", "links", "mentions", "hashtags", "videos"].contains(&value),
+            "lang" => value.len() == 2,
+            _ => false,
+        };
+        if !known {
+            return Err(format!(
+                "There were errors processing your request: Reference to invalid operator '{name}'."
+            ));
+        }
+        return Ok(Query::Operator(name.into(), value.trim_start_matches('@').to_lowercase()));
+    }
+    let mark = token.chars().next().filter(|c| "@#$".contains(*c));
+    match mark {
+        Some(mark) => Ok(Query::Operator(mark.to_string(), token[1..].to_lowercase())),
+        None => Ok(Query::Word(words(&token).join(" "))),
+    }
+}
+
+pub(super) fn is_handle(text: &str) -> bool {
+    (1..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The words of a text, in lower case.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// What stands behind each `mark` (`@`, `#`, `$`) of a text, with the place of the mark in characters.
+pub(super) fn marked(text: &str, mark: char) -> Vec<(usize, String)> {
+    let chars: Vec<char> = text.chars().collect();
+    let part = |c: &char| c.is_alphanumeric() || *c == '_';
+    let begins = |at: &usize| chars[*at] == mark && (*at == 0 || !part(&chars[at - 1]));
+    let name = |at: usize| chars[at + 1..].iter().take_while(|c| part(c)).collect::<String>();
+    (0..chars.len()).filter(begins).map(|at| (at, name(at))).filter(|(_, name)| !name.is_empty()).collect()
+}
+
+/// Whether a text mentions a handle.
+pub(super) fn mentions(text: &str, handle: &str) -> bool {
+    marked(text, '@').iter().any(|(_, name)| name.eq_ignore_ascii_case(handle))
+}
+
+impl Query {
+    /// Whether a post is what was asked for.
+    pub(super) fn matches(&self, world: &World, post: &Post) -> bool {
+        let text = post.text.as_str();
+        match self {
+            Self::All(parts) => parts.iter().all(|part| part.matches(world, post)),
+            Self::Any(parts) => parts.iter().any(|part| part.matches(world, post)),
+            Self::Not(part) => !part.matches(world, post),
+            Self::Word(phrase) | Self::Phrase(phrase) => {
+                let wanted: Vec<&str> = phrase.split(' ').collect();
+                words(text).windows(wanted.len()).any(|window| window == wanted)
+            }
+            Self::Operator(name, value) => match (name.as_str(), value.as_str()) {
+                ("from", handle) => world.accounts[&post.author].username.eq_ignore_ascii_case(handle),
+                ("to", handle) => {
+                    let replied = post.reply_to.and_then(|id| world.posts.get(&id));
+                    replied.is_some_and(|to| world.accounts[&to.author].username.eq_ignore_ascii_case(handle))
+                }
+                ("is", "reply") => post.reply_to.is_some(),
+                ("is", "quote") => post.quotes.is_some(),
+                ("is", "retweet") => post.reposts.is_some(),
+                ("is", "verified") => world.accounts[&post.author].verified,
+                ("has", "links") => text.contains("https://"),
+                ("has", "mentions") => !marked(text, '@').is_empty(),
+                ("has", "hashtags") => !marked(text, '#').is_empty(),
+                ("has", "media") => !post.media.is_empty(),
+                ("has", "images") => post.media.iter().any(|media| media.kind == "photo"),
+                ("has", "videos") => post.media.iter().any(|media| media.kind == "video"),
+                ("lang", lang) => post.lang == lang,
+                (mark, name) => {
+                    let mark = mark.chars().next().unwrap_or('@');
+                    marked(text, mark).iter().any(|(_, found)| found.eq_ignore_ascii_case(name))
+                }
+            },
+        }
+    }
+}

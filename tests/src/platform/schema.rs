@@ -1,0 +1,168 @@
+//! The platform's OpenAPI document, by which its answers are judged. Stricter than the document itself: where that lists an object's
+//! fields, there may be no others, so that a misspelt one is found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+use super::endpoint as at;
+use crate::shared_data;
+
+/// Where the document's parts are.
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// The document.
+pub struct Schema {
+    paths: Value,
+    schemas: Map<String, Value>,
+    /// Made when they are needed first.
+    validators: Mutex<BTreeMap<String, &'static Validator>>,
+}
+
+impl Schema {
+    /// The one of this process; `None`, said loudly, where the test data has none.
+    pub(super) fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Schema>> = OnceLock::new();
+        SHARED
+            .get_or_init(|| {
+                let text = std::fs::read(shared_data("x-openapi.json")?).expect("the document can be read");
+                Some(Self::new(serde_json::from_slice(&text).expect("the document is JSON")))
+            })
+            .as_ref()
+    }
+
+    fn new(mut document: Value) -> Self {
+        let paths = document["paths"].take();
+        let Value::Object(mut schemas) = document["components"]["schemas"].take() else {
+            panic!("the document has no schemas");
+        };
+        let mut shared = BTreeSet::new();
+        schemas.values().for_each(|schema| parts_of_others(schema, false, &mut shared));
+        for (name, schema) in &mut schemas {
+            // A part of another one may have that one's fields beside its own.
+            if !shared.contains(name.as_str()) && schema.get("discriminator").is_none() {
+                seal(schema);
+            }
+        }
+        Self { paths, schemas, validators: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Whether the answer of an endpoint is one that the document allows.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn fits(&self, endpoint: &str, status: u16, body: &[u8]) -> Result<(), String> {
+        let value: Value = serde_json::from_slice(body).map_err(|e| format!("not JSON: {e}"))?;
+        if status >= 400 {
+            return self.problem_fits(&value);
+        }
+        let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
+        let path = path.replace(":id", "{id}").replace(":username", "{username}");
+        // Rules are made with 201, which the document does not have.
+        let schema = &self.paths[&path][method.to_lowercase()]["responses"]["200"]["content"]["application/json"]
+            ["schema"];
+        let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS));
+        self.is(name.ok_or_else(|| format!("the document does not have {endpoint}"))?, &value)
+    }
+
+    /// Whether a line of the persistent connection is one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn line_fits(&self, line: &Value) -> Result<(), String> {
+        let (method, path) = ("get", at::STREAM);
+        let schema = &self.paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"];
+        let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS)).unwrap_or_default();
+        self.is(name, line)
+    }
+
+    /// Whether `value` is a problem of the kind that it says it is.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn problem_fits(&self, value: &Value) -> Result<(), String> {
+        self.fits_schema("Problem", value)?;
+        let kind = value["type"].as_str().unwrap_or_default();
+        let named = self.schemas["Problem"]["discriminator"]["mapping"][kind].as_str();
+        match named.and_then(|name| name.strip_prefix(SCHEMAS)) {
+            Some(name) => self.fits_schema(name, value),
+            None => Err(format!("the document has no problem {kind}")),
+        }
+    }
+
+    fn is(&self, name: &str, value: &Value) -> Result<(), String> {
+        self.fits_schema(name, value)?;
+        let errors = value["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+        errors.iter().try_for_each(|error| self.problem_fits(error))
+    }
+
+    fn fits_schema(&self, name: &str, value: &Value) -> Result<(), String> {
+        let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
+        // A few of them, for the life of a test's process.
+        let validator: &'static Validator =
+            validators.entry(name.into()).or_insert_with(|| Box::leak(Box::new(self.validator(name))));
+        drop(validators);
+        let first = validator.iter_errors(value).next();
+        first.map_or(Ok(()), |error| Err(format!("no {name}: {error} at {}", error.instance_path())))
+    }
+
+    fn validator(&self, name: &str) -> Validator {
+        let (mut needed, mut next) = (Map::new(), vec![name.to_owned()]);
+        while let Some(name) = next.pop() {
+            if !needed.contains_key(&name) {
+                let schema = self.schemas.get(&name).unwrap_or_else(|| panic!("the document has no {name}"));
+                references(schema, &mut next);
+                needed.insert(name, schema.clone());
+            }
+        }
+        let whole = json!({"$ref": format!("{SCHEMAS}{name}"), "components": {"schemas": needed}});
+        jsonschema::draft202012::options().should_validate_formats(true).build(&whole).expect("a schema")
+    }
+}
+
+fn references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Array(list) => list.iter().for_each(|part| references(part, found)),
+        Value::Object(object) => {
+            let name = object.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(SCHEMAS));
+            found.extend(name.map(str::to_owned));
+            object.values().for_each(|part| references(part, found));
+        }
+        _ => {}
+    }
+}
+
+/// Which schemas are parts of others by `allOf`.
+fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<String>) {
+    match schema {
+        Value::Array(list) => list.iter().for_each(|inner| parts_of_others(inner, part, found)),
+        Value::Object(object) => {
+            let name = object.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(SCHEMAS));
+            found.extend(name.filter(|_| part).map(str::to_owned));
+            let inside =
+                |(key, inner): (&'a String, &'a Value)| parts_of_others(inner, key == "allOf", found);
+            object.iter().for_each(inside);
+        }
+        _ => {}
+    }
+}
+
+/// Allows no other fields than those that are listed, all the way down but for parts of others.
+fn seal(schema: &mut Value) {
+    match schema {
+        Value::Array(list) => list.iter_mut().for_each(seal),
+        Value::Object(object) => {
+            if object.get("properties").is_some_and(Value::is_object)
+                && object.get("type") == Some(&json!("object"))
+            {
+                object.entry("additionalProperties").or_insert(Value::Bool(false));
+            }
+            let whole =
+                |(key, _): &(&String, &mut Value)| key.as_str() != "allOf" && key.as_str() != "example";
+            object.iter_mut().filter(whole).for_each(|(_, inner)| seal(inner));
+        }
+        _ => {}
+    }
+}

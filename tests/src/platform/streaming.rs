@@ -1,0 +1,372 @@
+//! The persistent connection: its rules, who listens, and what they hear.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use brain_daemon::clock::rfc3339;
+use serde_json::{Value, json};
+
+use super::objects::Wanted;
+use super::params::Params;
+use super::problems::{self, kind};
+use super::query::{self, Query};
+use super::world::World;
+use super::{Platform, Response};
+
+/// The longest rule, in characters.
+const LONGEST: usize = 1024;
+/// The most rules.
+const MOST: usize = 1000;
+/// Something comes at least this often.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+
+/// A rule.
+#[derive(Debug, Clone)]
+struct Rule {
+    id: u64,
+    value: String,
+    tag: Option<String>,
+    query: Query,
+}
+
+impl Rule {
+    fn json(&self) -> Value {
+        let mut rule = json!({"id": self.id.to_string(), "value": self.value});
+        if let Some(tag) = &self.tag {
+            rule["tag"] = json!(tag);
+        }
+        rule
+    }
+}
+
+/// What a connection brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// Nothing in the time that was given.
+    Nothing,
+    /// Its end, as HTTP ends an answer.
+    End,
+    /// Its end, in the middle.
+    Cut,
+}
+
+#[derive(Debug)]
+struct Queue {
+    waiting: VecDeque<Told>,
+    closed: bool,
+    /// When something was sent last.
+    last: Instant,
+    keep_alive: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Channel {
+    queue: Mutex<Queue>,
+    bell: Condvar,
+}
+
+impl Channel {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, told: Told) {
+        self.queue().waiting.push_back(told);
+        self.bell.notify_all();
+    }
+}
+
+/// A listener's end of a connection; gone when this goes.
+#[derive(Debug)]
+pub struct Subscription {
+    channel: Arc<Channel>,
+}
+
+impl Subscription {
+    /// What comes next, waiting for it `within` at the most.
+    #[must_use]
+    pub fn next(&self, within: Duration) -> Told {
+        let until = Instant::now() + within;
+        let mut queue = self.channel.queue();
+        loop {
+            if let Some(told) = queue.waiting.pop_front() {
+                queue.last = Instant::now();
+                return told;
+            }
+            let now = Instant::now();
+            let alive = queue.keep_alive.map(|every| queue.last + every);
+            if alive.is_some_and(|at| at <= now) {
+                queue.last = now;
+                return Told::Bytes(b"\r\n".to_vec());
+            }
+            if now >= until {
+                return Told::Nothing;
+            }
+            let next = alive.map_or(until, |at| at.min(until));
+            queue =
+                self.channel.bell.wait_timeout(queue, next - now).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.channel.queue().closed = true;
+    }
+}
+
+struct Listener {
+    channel: Arc<Channel>,
+    wanted: Wanted,
+}
+
+/// Rules and listeners.
+pub(super) struct Streaming {
+    rules: Vec<Rule>,
+    made: u64,
+    listeners: Vec<Listener>,
+    /// How often something comes; `None`: never.
+    keep_alive: Option<Duration>,
+    /// Places that stay taken although nobody listens.
+    stale: usize,
+    /// Lines that were sent since they were asked for.
+    sent: Vec<Value>,
+}
+
+impl Default for Streaming {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            made: 1_273_026_480_692_322_304,
+            listeners: Vec::new(),
+            keep_alive: Some(KEEP_ALIVE),
+            stale: 0,
+            sent: Vec::new(),
+        }
+    }
+}
+
+fn answer(status: u16, value: &Value) -> Response {
+    Response::new(status, "application/json; charset=utf-8", value.to_string())
+}
+
+impl Streaming {
+    pub(super) fn rules(&self, params: &Params, now: i64) -> Response {
+        let only: Option<Vec<u64>> =
+            params.get("ids").map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect());
+        let rules: Vec<Value> = self
+            .rules
+            .iter()
+            .filter(|rule| only.as_ref().is_none_or(|ids| ids.contains(&rule.id)))
+            .map(Rule::json)
+            .collect();
+        let mut body = json!({"meta": {"sent": rfc3339(now), "result_count": rules.len()}});
+        if !rules.is_empty() {
+            body["data"] = Value::Array(rules);
+        }
+        answer(200, &body)
+    }
+
+    pub(super) fn change(&mut self, body: &[u8], params: &Params, now: i64) -> Response {
+        let dry = params.get("dry_run").is_some_and(|value| value == "true");
+        let before = dry.then(|| self.rules.clone());
+        let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let done = if let Some(add) = body["add"].as_array() {
+            self.add(add, now)
+        } else if body["delete"].is_object() {
+            self.delete(&body["delete"], now)
+        } else {
+            problems::invalid(&("add".into(), String::new(), "'add' or 'delete' must be there".into()))
+        };
+        if let Some(before) = before {
+            self.rules = before;
+        }
+        done
+    }
+
+    fn add(&mut self, add: &[Value], now: i64) -> Response {
+        let (mut made, mut errors, mut invalid) = (Vec::new(), Vec::new(), 0);
+        for each in add {
+            let value = each["value"].as_str().unwrap_or_default();
+            if let Some(known) = self.rules.iter().find(|rule| rule.value == value) {
+                errors.push(json!({"value": value, "id": known.id.to_string(), "title": "DuplicateRule",
+                    "type": kind("duplicate-rules")}));
+                continue;
+            }
+            let parsed = if value.is_empty() || value.chars().count() > LONGEST {
+                Err("Rule length must be in range 1 to 1024.".to_owned())
+            } else {
+                query::parse(value)
+            };
+            let title = if self.rules.len() >= MOST {
+                Err(("RulesCapExceeded", "rule-cap", String::new()))
+            } else {
+                parsed.map_err(|why| ("UnprocessableEntity", "invalid-rules", why))
+            };
+            match title {
+                Err((title, of, why)) => {
+                    invalid += 1;
+                    errors.push(json!({"title": title, "detail": why, "type": kind(of)}));
+                }
+                Ok(query) => {
+                    self.made += 1;
+                    let tag = each["tag"].as_str().map(str::to_owned);
+                    let rule = Rule { id: self.made, value: value.into(), tag, query };
+                    made.push(rule.json());
+                    self.rules.push(rule);
+                }
+            }
+        }
+        let created = made.len();
+        let mut body = json!({"meta": {"sent": rfc3339(now), "summary": {"created": created,
+            "not_created": errors.len(), "valid": add.len() - invalid, "invalid": invalid}}});
+        if !made.is_empty() {
+            body["data"] = Value::Array(made);
+        }
+        if !errors.is_empty() {
+            body["errors"] = Value::Array(errors);
+        }
+        answer(if created == 0 { 200 } else { 201 }, &body)
+    }
+
+    fn delete(&mut self, delete: &Value, now: i64) -> Response {
+        let listed = |name: &str| -> Vec<String> {
+            let list = delete[name].as_array().map(Vec::as_slice).unwrap_or_default();
+            list.iter().filter_map(|each| each.as_str().map(str::to_owned)).collect()
+        };
+        let (ids, values) = (listed("ids"), listed("values"));
+        let before = self.rules.len();
+        self.rules.retain(|rule| !ids.contains(&rule.id.to_string()) && !values.contains(&rule.value));
+        let deleted = before - self.rules.len();
+        let missed = ids.len() + values.len() - deleted;
+        answer(
+            200,
+            &json!({"meta": {"sent": rfc3339(now), "summary": {"deleted": deleted, "not_deleted": missed}}}),
+        )
+    }
+
+    pub(super) fn connect(&mut self, wanted: Wanted) -> Response {
+        self.listeners.retain(|listener| !listener.channel.queue().closed);
+        if self.rules.is_empty() {
+            return problems::connection(
+                409,
+                "RuleConfigurationIssue",
+                "There are no rules for this stream.",
+            );
+        }
+        if self.listeners.len() + self.stale > 0 {
+            let detail = "This stream is currently at the maximum allowed connection limit.";
+            return problems::connection(429, "TooManyConnections", detail);
+        }
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            closed: false,
+            last: Instant::now(),
+            keep_alive: self.keep_alive,
+        };
+        let channel = Arc::new(Channel { queue: Mutex::new(queue), bell: Condvar::new() });
+        self.listeners.push(Listener { channel: Arc::clone(&channel), wanted });
+        Response {
+            stream: Some(Subscription { channel }),
+            ..Response::new(200, "application/json; charset=utf-8", "")
+        }
+    }
+
+    /// Tells everybody who listens of a post, if a rule matches it.
+    pub(super) fn hear(&mut self, world: &World, id: u64) {
+        let post = &world.posts[&id];
+        let matching: Vec<Value> = self
+            .rules
+            .iter()
+            .filter(|rule| world.public(post) && rule.query.matches(world, post))
+            .map(|rule| {
+                let rule = rule.json();
+                json!({"id": rule["id"], "tag": rule.get("tag").cloned().unwrap_or_else(|| json!(""))})
+            })
+            .collect();
+        if matching.is_empty() {
+            return;
+        }
+        self.listeners.retain(|listener| !listener.channel.queue().closed);
+        for listener in &self.listeners {
+            let mut line = json!({"data": listener.wanted.tweet(world, post), "matching_rules": matching});
+            if let Some(includes) = listener.wanted.includes(world, true, &[post]).0 {
+                line["includes"] = includes;
+            }
+            listener.channel.tell(Told::Bytes(format!("{line}\r\n").into_bytes()));
+            self.sent.push(line);
+        }
+    }
+
+    fn tell(&self, told: &Told) {
+        self.listeners.iter().for_each(|listener| listener.channel.tell(told.clone()));
+    }
+}
+
+impl Platform {
+    /// The values of the rules that are set.
+    #[must_use]
+    pub fn rules(&self) -> Vec<String> {
+        self.state().streaming.rules.iter().map(|rule| rule.value.clone()).collect()
+    }
+
+    /// How many listen.
+    #[must_use]
+    pub fn listeners(&self) -> usize {
+        let mut state = self.state();
+        state.streaming.listeners.retain(|listener| !listener.channel.queue().closed);
+        state.streaming.listeners.len()
+    }
+
+    /// Something comes over connections this often from now on; `None`: nothing but posts.
+    pub fn keep_alive(&self, every: Option<Duration>) {
+        let mut state = self.state();
+        state.streaming.keep_alive = every;
+        for listener in &state.streaming.listeners {
+            listener.channel.queue().keep_alive = every;
+            listener.channel.bell.notify_all();
+        }
+    }
+
+    /// Sends these bytes over all connections.
+    pub fn stream_bytes(&self, bytes: &[u8]) {
+        self.state().streaming.tell(&Told::Bytes(bytes.to_vec()));
+    }
+
+    /// Ends all connections as the platform does when it restarts, with a line that says so.
+    pub fn disconnect(&self) {
+        let line = json!({"errors": [{"title": "operational-disconnect", "disconnect_type": "UpstreamOperationalDisconnect",
+            "detail": "This stream has been disconnected upstream for operational reasons.",
+            "type": kind("operational-disconnect")}]});
+        let state = self.state();
+        state.streaming.tell(&Told::Bytes(format!("{line}\r\n").into_bytes()));
+        state.streaming.tell(&Told::End);
+    }
+
+    /// Breaks all connections off. With `stale` the platform does not notice, and their place stays taken until it is freed.
+    pub fn cut_streams(&self, stale: bool) {
+        let mut state = self.state();
+        state.streaming.tell(&Told::Cut);
+        state.streaming.stale += usize::from(stale);
+    }
+
+    /// Frees places that nobody uses.
+    pub fn free_stale(&self) {
+        self.state().streaming.stale = 0;
+    }
+
+    /// What was sent over connections since the last call, held against the document.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn sent(&self) -> Result<Vec<Value>, String> {
+        let sent = std::mem::take(&mut self.state().streaming.sent);
+        if let Some(schema) = self.inner.schema {
+            sent.iter().try_for_each(|line| schema.line_fits(line))?;
+        }
+        Ok(sent)
+    }
+}
