@@ -98,7 +98,7 @@ impl Config {
     /// When the collector runs.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`]; not after [`Config::load`] has passed.
+    /// `invalid_config`; not after [`Config::load`] has passed.
     pub fn collector_job(&self) -> Result<Job, Fault> {
         let every = span(self.text("collector", "every")).unwrap_or_default();
         Job::new("collector", every, self.number("collector", "at") as u32)

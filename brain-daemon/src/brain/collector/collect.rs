@@ -74,7 +74,7 @@ impl Brain {
     /// that was missed is made up once. For a timer.
     ///
     /// # Errors
-    /// As [`Brain::collect`]; also when the run failed.
+    /// What keeps it from beginning; also when the run failed.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.now();
         if !self.config.collector_enabled() {

@@ -61,7 +61,7 @@ impl Data {
         Ok(self.snapshots(id)?.pop())
     }
 
-    /// Appends a snapshot with all of the post's `public_metrics`, and drops the oldest beyond [`MOST_SNAPSHOTS`]. Reposts are called
+    /// Appends a snapshot with all of the post's `public_metrics`, and drops the oldest beyond 100. Reposts are called
     /// `retweet_count` in it, however the platform calls them.
     ///
     /// # Errors
