@@ -1,7 +1,7 @@
 //! Runs by schedule, as the timer asks for them: what is due, what is made up, what is quietly off. The time is turned by the test.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use brain_daemon::brain::{Brain, EventLines, Outside, Silent};
 use brain_daemon::caller::Caller;
@@ -10,18 +10,10 @@ use brain_daemon::config::Config;
 use brain_daemon::home::Home;
 use brain_daemon::random::SystemRandom;
 use brain_protocol::{CollectorSetup, FaultCode, Reply, Request, Secret};
+use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, Fault, InProcess, Platform, Time, endpoint};
 
 const MINUTE: i64 = 60_000;
-
-#[derive(Default)]
-struct Kept(Mutex<Vec<String>>);
-
-impl EventLines for Kept {
-    fn emit(&self, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
-    }
-}
 
 struct Lab {
     platform: Platform,

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,9 @@ use brain_daemon::net::Client;
 use brain_daemon::random::SystemRandom;
 use brain_protocol::{CollectorStatus, Reply, Request, StreamStatus};
 use brain_tests::PATIENCE;
+use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, Fault, Platform, Served, Time, endpoint};
 use serde_json::{Value, json};
-
-#[derive(Default)]
-struct Kept(Mutex<Vec<String>>);
-
-impl EventLines for Kept {
-    fn emit(&self, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
-    }
-}
 
 struct Lab {
     platform: Platform,

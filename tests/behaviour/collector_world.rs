@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use brain_daemon::brain::{Brain, EventLines, Outside, Silent};
 use brain_daemon::caller::Caller;
@@ -12,6 +12,7 @@ use brain_daemon::config::Config;
 use brain_daemon::home::Home;
 use brain_daemon::random::SystemRandom;
 use brain_protocol::{CollectorRun, Fault, Reply, Request};
+use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, InProcess, Platform, Time};
 use serde_json::Value;
 
@@ -20,16 +21,6 @@ pub(crate) const NOW: i64 = 1_795_258_845_123;
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 pub(crate) const DAY: i64 = 24 * HOUR;
-
-/// Event lines, kept.
-#[derive(Default)]
-struct Kept(Mutex<Vec<String>>);
-
-impl EventLines for Kept {
-    fn emit(&self, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
-    }
-}
 
 /// A brain that collects for the account `ada`; `bob` is somebody else.
 pub(crate) struct Lab {

@@ -1,23 +1,15 @@
 //! A tool endpoint for `brain connect test` that does everything right but for what a test changes, and how a walk to it is read.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use brain_tests::TestHome;
+use brain_tests::http::Heard;
 use serde_json::{Value, json};
 
 pub(crate) const TOKEN: &str = "brain_at_of_the_fake";
 pub(crate) const SECRET: &str = "hush hush/%";
-
-/// A request, as far as the fake cares.
-pub(crate) struct Heard {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: HashMap<String, String>,
-    pub(crate) body: String,
-}
 
 /// An answer.
 #[derive(Clone)]
@@ -58,7 +50,7 @@ impl Fake {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (log, change) = (Arc::clone(&log), Arc::clone(&change));
                 std::thread::spawn(move || {
-                    let Some(heard) = read(&stream) else { return };
+                    let Some(heard) = Heard::read(&stream) else { return };
                     log.lock().unwrap().push(format!("{} {}", heard.method, heard.path));
                     let origin = format!("http://{address}");
                     let said = change(&heard, &origin).unwrap_or_else(|| right(&heard, &origin));
@@ -72,25 +64,6 @@ impl Fake {
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
-}
-
-pub(crate) fn read(stream: &TcpStream) -> Option<Heard> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
-    let mut parts = line.split(' ').map(str::to_owned);
-    let (method, path) = (parts.next()?, parts.next()?);
-    let mut headers = HashMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-    }
-    let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some(Heard { method, path, headers, body: String::from_utf8(body).ok()? })
 }
 
 pub(crate) fn write(mut stream: &TcpStream, said: &Said) {
@@ -137,8 +110,8 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
                 .get("authorization")
                 .is_some_and(|value| value == "Basic aWQ6aHVzaCtodXNoJTJGJTI1");
             match known
-                && heard.body.contains("grant_type=client_credentials")
-                && heard.body.contains("&resource=http%3A%2F%2F")
+                && heard.text().contains("grant_type=client_credentials")
+                && heard.text().contains("&resource=http%3A%2F%2F")
             {
                 true => Said::json(
                     200,
@@ -152,7 +125,7 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
         ("POST", "/mcp")
             if heard.headers.get("authorization").is_some_and(|v| *v == format!("Bearer {TOKEN}")) =>
         {
-            let message: Value = serde_json::from_str(&heard.body).unwrap();
+            let message: Value = serde_json::from_str(heard.text()).unwrap();
             let name = message["params"]["name"].as_str();
             let modern = heard.headers.contains_key("mcp-method");
             if modern {

@@ -5,8 +5,10 @@ use std::net::{SocketAddr, TcpListener};
 
 use serde_json::{Value, json};
 
+use brain_tests::http::Heard;
+
 use crate::connect_fake::{
-    Fake, Heard, Said, TOKEN, challenge, result, server, stuck, stuck_at, tool, walk, walker, warns,
+    Fake, Said, TOKEN, challenge, result, server, stuck, stuck_at, tool, walk, walker, warns,
 };
 
 /// A server that says these bytes to everybody, and listens to nobody.
@@ -254,7 +256,7 @@ fn documents_that_clients_refuse_are_shown() {
 
 fn rpc(method: &'static str, answer: fn(&Value) -> Said) -> impl Fn(&Heard, &str) -> Option<Said> {
     move |heard, _| {
-        let message: Value = serde_json::from_str(&heard.body).unwrap_or_default();
+        let message: Value = serde_json::from_str(heard.text()).unwrap_or_default();
         let asked = heard.headers.contains_key("authorization") && message["method"] == method;
         asked.then(|| answer(&message))
     }

@@ -1,9 +1,58 @@
-//! A client for HTTP/1.1 that sends exactly the bytes that a test wants, and reads what comes back.
+//! A client for HTTP/1.1 that sends exactly the bytes that a test wants, and reads what comes back; and how a fake server reads a request.
 
-use std::io::{ErrorKind, Read, Write};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use crate::PATIENCE;
+
+/// A request that a fake server got, as far as it cares.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// The method.
+    pub method: String,
+    /// The path with its query, as it came.
+    pub path: String,
+    /// The fields, their names in lower case; of those that come again the last.
+    pub headers: HashMap<String, String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Heard {
+    /// Reads one; `None` when the other side goes away before its end.
+    #[must_use]
+    pub fn read(stream: &TcpStream) -> Option<Self> {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+        let mut parts = line.split(' ').map(str::to_owned);
+        let (method, path) = (parts.next()?, parts.next()?);
+        let mut headers = HashMap::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok()?;
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+        }
+        let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        Some(Self { method, path, headers, body })
+    }
+
+    /// The value of a field, by its name in lower case; empty when it is missing.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("a request is UTF-8")
+    }
+}
 
 /// An answer.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
 pub mod http;
+pub mod lines;
 pub mod mcp;
 pub mod model;
 pub mod platform;

@@ -1,12 +1,13 @@
 //! A language model that is none, over loopback: both shapes of API, as strict as the real ones are about what they take. What it says is
 //! up to the test.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+
+use crate::http::Heard;
 
 /// What it was asked, as a model sees it.
 #[derive(Debug, Clone)]
@@ -90,7 +91,7 @@ impl FakeModel {
                 let (manner, mind) = (Arc::clone(&manner), Arc::clone(&mind));
                 let (noted, counted) = (Arc::clone(&noted), Arc::clone(&counted));
                 std::thread::spawn(move || {
-                    let Some(request) = Request::read(&stream) else { return };
+                    let Some(request) = Heard::read(&stream) else { return };
                     *counted.lock().unwrap() += 1;
                     let openai = request.path.ends_with("/chat/completions");
                     let (status, body, wait) = match understand(&manner, &request, openai) {
@@ -132,38 +133,6 @@ impl FakeModel {
     }
 }
 
-struct Request {
-    method: String,
-    path: String,
-    headers: HashMap<String, String>,
-    body: Vec<u8>,
-}
-
-impl Request {
-    fn read(stream: &TcpStream) -> Option<Self> {
-        let mut reader = BufReader::new(stream);
-        let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
-        let mut parts = line.split(' ').map(str::to_owned);
-        let (method, path) = (parts.next()?, parts.next()?);
-        let mut headers = HashMap::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            let Some((name, value)) = line.trim_end().split_once(':') else { break };
-            headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-        }
-        let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).ok()?;
-        Some(Self { method, path, headers, body })
-    }
-
-    fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", String::as_str)
-    }
-}
-
 fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
     let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
     let head = format!(
@@ -174,7 +143,7 @@ fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
 }
 
 /// The question, or why it is none.
-fn understand(manner: &Manner, request: &Request, openai: bool) -> Result<Asked, Refusal> {
+fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, Refusal> {
     if !openai && request.path != "/v1/messages" {
         return refuse(404, "not_found_error", format!("Unknown request URL: {}", request.path), "");
     }

@@ -91,7 +91,7 @@ impl Show for ConnectReport {
     }
 
     fn exit(&self) -> Exit {
-        if self.status == "passed" { Exit::Done } else { Exit::Failed }
+        super::steps::exit(&self.status)
     }
 }
 

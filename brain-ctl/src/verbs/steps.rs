@@ -1,6 +1,6 @@
 //! How steps that were checked one after the other read: `connect test`, `collector setup`.
 
-use brain_protocol::Step;
+use brain_protocol::{Exit, Step};
 
 use crate::output::{Text, clean, pad, width};
 
@@ -10,6 +10,11 @@ fn span(ms: u64) -> String {
         0..1000 => format!("{ms} ms"),
         _ => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
     }
+}
+
+/// The exit status of steps that ended so.
+pub(super) fn exit(status: &str) -> Exit {
+    if status == "passed" { Exit::Done } else { Exit::Failed }
 }
 
 /// Writes each step with what was seen, and what to do about it under it.

@@ -98,8 +98,10 @@ pub(super) fn replace_all(dir: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<()
 
 fn write_all(dir: &Path, files: &[(PathBuf, Vec<u8>)], written: &mut Vec<PathBuf>) -> Result<(), DataFault> {
     for (path, bytes) in files {
-        written.push(with_ending(path, UNFINISHED));
-        write_new(&with_ending(path, UNFINISHED), bytes).map_err(fault(path))?;
+        let unfinished = with_ending(path, UNFINISHED);
+        let ended = write_new(&unfinished, bytes);
+        written.push(unfinished);
+        ended.map_err(fault(path))?;
     }
     let all = File::open(dir).map_err(fault(dir))?;
     rustix::fs::syncfs(&all).map_err(|error| fault(dir)(error.into()))?;

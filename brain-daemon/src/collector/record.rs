@@ -33,19 +33,33 @@ fn is_id(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-impl PostId {
-    /// The id, if `text` is one.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        is_id(text).then(|| Self(text.to_owned()))
-    }
+/// What both kinds of ids share.
+macro_rules! digits {
+    ($id:ident) => {
+        impl $id {
+            /// The id, if `text` is one.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                is_id(text).then(|| Self(text.to_owned()))
+            }
 
-    /// Its digits.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+            /// Its digits.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
 }
+
+digits!(PostId);
+digits!(UserId);
 
 impl Ord for PostId {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -56,32 +70,6 @@ impl Ord for PostId {
 impl PartialOrd for PostId {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
-    }
-}
-
-impl fmt::Display for PostId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl UserId {
-    /// The id, if `text` is one.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        is_id(text).then(|| Self(text.to_owned()))
-    }
-
-    /// Its digits.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for UserId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -101,7 +101,8 @@ pub(crate) struct Table(Vec<Row>);
 
 impl Table {
     pub(crate) fn add(&mut self, row: Row) {
-        eprintln!("  {}: {} ({})", row.what, row.measured, row.goal.text());
+        let floor = row.floor.as_ref().map(|(_, name)| format!("; {name}")).unwrap_or_default();
+        eprintln!("  {}: {} ({}{floor})", row.what, row.measured, row.goal.text());
         self.0.push(row);
     }
 

@@ -100,7 +100,7 @@ impl Show for CollectorSetupReply {
     }
 
     fn exit(&self) -> Exit {
-        if self.status == "passed" { Exit::Done } else { Exit::Failed }
+        crate::verbs::steps::exit(&self.status)
     }
 }
 

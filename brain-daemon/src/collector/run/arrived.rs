@@ -1,11 +1,10 @@
 //! Posts that came by themselves, between two runs, kept as a run keeps them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::pull::Pulled;
-use super::{Run, Sink, Stop, Work, begun};
-use crate::clock::rfc3339;
-use crate::collector::{Data, DataFault, Journal, Platform, Rates, Record, Stream};
+use super::{Run, Sink, Stop, Work};
+use crate::collector::{Data, DataFault, Journal, Rates, Record, Stream};
 
 /// A post that came by itself.
 #[derive(Debug, Clone)]
@@ -35,20 +34,7 @@ impl Run<'_> {
     pub fn arrived(&self, sink: &dyn Sink, posts: Vec<Arrived>) -> Result<(), DataFault> {
         let (data, journal) = (Data::new(&self.settings.dir), Journal::new(&self.settings.dir));
         let now = || self.clock.now();
-        let mut work = Work {
-            settings: self.settings,
-            clock: self.clock,
-            sink,
-            data: &data,
-            journal: &journal,
-            platform: Platform::new(self.link, self.base, self.token, Rates::default(), &now),
-            present: HashSet::new(),
-            observed: Vec::new(),
-            streams: BTreeMap::new(),
-            report: begun(rfc3339(now()), Vec::new()),
-            done: 0,
-            total: 0,
-        };
+        let mut work = Work::begin(self, sink, &data, &journal, Rates::default(), &now);
         let kept = work.keep_all(posts);
         for warning in &work.report.warnings {
             tracing::warn!(warning, "a post that came by itself");

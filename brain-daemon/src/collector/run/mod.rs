@@ -17,8 +17,8 @@ use brain_protocol::{CollectorRun, Secret};
 use serde_json::{Map, Value};
 
 use super::{
-    Data, DataFault, Endpoint, Journal, Line, Platform, PlatformFault, PostId, Record, Settings, State,
-    Stream, StreamState, disk,
+    Data, DataFault, Endpoint, Journal, Line, Platform, PlatformFault, PostId, Rates, Record, Settings,
+    State, Stream, StreamState, disk,
 };
 use crate::clock::{Clock, rfc3339};
 use crate::net::Link;
@@ -146,20 +146,10 @@ impl Run<'_> {
         })?;
         sink.line(&Line::Start(rfc3339(started)));
         let now = || self.clock.now();
-        let mut work = Work {
-            settings: self.settings,
-            clock: self.clock,
-            sink,
-            data: &data,
-            journal: &journal,
-            platform: Platform::new(self.link, self.base, self.token, rates, &now),
-            present: HashSet::new(),
-            observed: Vec::new(),
-            streams: BTreeMap::new(),
-            report: begun(rfc3339(started), warnings),
-            done: 0,
-            total: 2 + self.settings.searches.len() as u64,
-        };
+        let mut work = Work::begin(self, sink, &data, &journal, rates, &now);
+        // The same instant as in the state, by which a run that did not end is known.
+        work.report = CollectorRun { warnings, ..begun(rfc3339(started)) };
+        work.total = 2 + self.settings.searches.len() as u64;
         let ended = work.all(&state);
         work.end(ended)
     }
@@ -180,7 +170,32 @@ impl Run<'_> {
     }
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    /// Nothing is done yet.
+    fn begin(
+        run: &Run<'a>,
+        sink: &'a dyn Sink,
+        data: &'a Data,
+        journal: &'a Journal,
+        rates: Rates,
+        now: &'a dyn Fn() -> i64,
+    ) -> Self {
+        Self {
+            settings: run.settings,
+            clock: run.clock,
+            sink,
+            data,
+            journal,
+            platform: Platform::new(run.link, run.base, run.token, rates, now),
+            present: HashSet::new(),
+            observed: Vec::new(),
+            streams: BTreeMap::new(),
+            report: begun(rfc3339(now())),
+            done: 0,
+            total: 0,
+        }
+    }
+
     /// Pulls, looks for what is missing, and follows the numbers.
     fn all(&mut self, state: &State) -> Result<(), Stop> {
         let pulled = self.pull_all()?;
@@ -281,7 +296,7 @@ fn redact_all(data: &Data, warnings: &mut Vec<String>) -> Result<(), DataFault> 
 }
 
 /// The report of a run that begins.
-fn begun(at: String, warnings: Vec<String>) -> CollectorRun {
+fn begun(at: String) -> CollectorRun {
     CollectorRun {
         status: "complete".into(),
         reason: None,
@@ -294,6 +309,6 @@ fn begun(at: String, warnings: Vec<String>) -> CollectorRun {
         velocity_alerts: 0,
         unverified: 0,
         requests: 0,
-        warnings,
+        warnings: Vec::new(),
     }
 }
