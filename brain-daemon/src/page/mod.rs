@@ -1,5 +1,5 @@
 //! The text of a page: what it says about itself and where it may be cut. Pure functions from text to values: frontmatter and
-//! body, content hash, title, chunks, sections, links, timeline.
+//! body, content hash, title, chunks, sections, links, timeline, and strangers' words made harmless.
 //!
 //! This room must not know of files, the store, the clock, the index, sources that exist, or who is asking. Whatever depends on
 //! other pages (which page a name means, whether a target exists) is the caller's. All functions are total: text from outside gives
@@ -23,6 +23,7 @@ mod note;
 mod payload;
 mod prose;
 mod section;
+mod strangers;
 mod tags;
 mod timeline;
 mod title;
@@ -43,6 +44,7 @@ pub use links::{
 pub use note::add_note;
 pub use payload::{MediaType, Payload, PayloadError, payload};
 pub use section::{Heading, headings, section};
+pub use strangers::{escaped, paragraph, plain};
 pub use tags::body_tags;
 pub use timeline::{TimelineEntry, timeline};
 pub use title::{MAX_TITLE, derive_title};

@@ -9,14 +9,14 @@ use super::super::gate::Gate;
 use super::super::named::{Names, SOMEBODY};
 use super::super::noticed::{Author, Files, Noticed};
 use super::super::topics::{self, WEEK_MS, recurring};
-use super::super::words::{cut, escaped, plain, quote};
+use super::super::words::{cut, plain, quote};
 use super::newcomer::{Newcomers, profile};
 use super::page_name;
 use super::pattern::Pattern;
 use super::work::{Dated, Work};
 use crate::clock::day;
 use crate::collector::{PostId, Record, Stream};
-use crate::page::TimelineEntry;
+use crate::page::{TimelineEntry, escaped};
 
 /// A post whose words are quoted: at most so many, and so many characters.
 const WORDS: usize = 8;
