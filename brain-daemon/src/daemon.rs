@@ -16,6 +16,7 @@ use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::doors::{http, ipc};
 use crate::home::Home;
+use crate::tunnel::SystemStarter;
 use crate::workers;
 
 /// How long requests that are under way may take after the daemon was told to end. With what follows it stays below
@@ -99,6 +100,8 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let minutes = Arc::new(workers::Minutes::of(brain.config())?);
+    // Before anybody can ask for an agent.
+    brain.set_starter(Arc::new(SystemStarter::leashed()));
     let door = tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
     let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
@@ -106,6 +109,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let backup = tokio::spawn(workers::backup(Arc::clone(&brain), Arc::clone(&minutes), stop.clone()));
     let collector = tokio::spawn(workers::collector(Arc::clone(&brain), minutes, stop.clone()));
     let stream = tokio::spawn(workers::stream(Arc::clone(&brain), stop.clone()));
+    let tunnel = tokio::spawn(workers::tunnel(Arc::clone(&brain), stop.clone()));
     let watcher = brain
         .config()
         .sources_watch()
@@ -139,6 +143,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         let _ = backup.await;
         let _ = collector.await;
         let _ = stream.await;
+        let _ = tunnel.await;
         let _ = watchdog.await;
         if let Some(watcher) = watcher {
             let _ = watcher.await;

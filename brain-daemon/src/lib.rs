@@ -22,4 +22,6 @@ pub mod schedule;
 pub mod search;
 pub mod secrets;
 pub mod store;
+pub mod telephony;
+pub mod tunnel;
 pub mod workers;

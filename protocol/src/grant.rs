@@ -37,6 +37,8 @@ pub struct Scopes(u8);
 impl Scopes {
     /// `read write`: what the owner's own devices have as a rule.
     pub const READ_WRITE: Self = Self(0b011);
+    /// `write`.
+    pub const WRITE: Self = Self(0b010);
     /// `admin`.
     pub const ADMIN: Self = Self(0b100);
 

@@ -16,6 +16,8 @@ mod jobs;
 mod name;
 mod reply;
 mod request;
+mod tunnel;
+mod voice;
 
 pub use access::*;
 pub use codec::{CodecError, decode, encode};
@@ -29,6 +31,8 @@ pub use jobs::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
 pub use reply::*;
 pub use request::*;
+pub use tunnel::*;
+pub use voice::*;
 
 /// The service's version, in four numeric parts. Every surface that tells a version takes it from
 /// here.
@@ -36,7 +40,7 @@ pub const VERSION: &str = "0.1.0.0";
 
 /// The number of the wire format. It grows whenever a byte of [`Request`], [`Reply`] or [`Event`]
 /// would be read differently; bincode has no evolution of its own.
-pub const PROTOCOL: u16 = 5;
+pub const PROTOCOL: u16 = 6;
 
 /// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AdminTokenReply, Audit, ClientChanged, ClientRegistered, Clients, CollectorAlerts, CollectorDeletions,
     CollectorEnriched, CollectorRun, CollectorSetupReply, CollectorStatus, ConnectReport, Curve, Digest,
-    Fault, Job, JobCounts, Jobs, JobsRetried, Slug, SourceId, TokenMade, TokenRevoked, Tokens,
+    Fault, Job, JobCounts, Jobs, JobsRetried, Slug, SourceId, Spoken, TokenMade, TokenRevoked, Tokens,
+    TunnelReplayed, TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -129,6 +130,16 @@ pub enum Reply {
     CollectorEnriched(CollectorEnriched),
     /// To `CollectorCurve`.
     CollectorCurve(Curve),
+    /// To `TunnelSetup`.
+    TunnelSetup(TunnelSetupReply),
+    /// To `TunnelStart`, `TunnelStop` and `TunnelStatus`.
+    TunnelStatus(TunnelStatus),
+    /// To `TunnelRequests`.
+    TunnelRequests(TunnelRequestsReply),
+    /// To `TunnelReplay`.
+    TunnelReplayed(TunnelReplayed),
+    /// To `Voice`.
+    Spoken(Spoken),
 }
 
 /// One step of something that is checked step by step: each has to pass before the next.

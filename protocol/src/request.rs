@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AdminToken, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, CollectorCurve,
     CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, ConnectTest, JobList, JobRetry,
-    JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
+    JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke, TunnelReplay, TunnelRequests, VoiceTurn,
 };
 
 /// One question to the daemon. A `None` source means the default one.
@@ -112,6 +112,20 @@ pub enum Request {
     CollectorEnrich(CollectorEnrich),
     /// How a post's numbers went.
     CollectorCurve(CollectorCurve),
+    /// Set the public tunnel up, step by step.
+    TunnelSetup,
+    /// Start the tunnel, and keep it up.
+    TunnelStart,
+    /// Stop the tunnel, if the daemon started it, and leave it down.
+    TunnelStop,
+    /// How the tunnel is.
+    TunnelStatus,
+    /// What came through the tunnel.
+    TunnelRequests(TunnelRequests),
+    /// Take an item in once more.
+    TunnelReplay(TunnelReplay),
+    /// A turn of a telephone call.
+    Voice(VoiceTurn),
 }
 
 impl Request {
@@ -169,6 +183,13 @@ impl Request {
             Self::CollectorDigest(_) => "collector digest",
             Self::CollectorEnrich(_) => "collector enrich",
             Self::CollectorCurve(_) => "collector plot",
+            Self::TunnelSetup => "tunnel setup",
+            Self::TunnelStart => "tunnel start",
+            Self::TunnelStop => "tunnel stop",
+            Self::TunnelStatus => "tunnel status",
+            Self::TunnelRequests(_) => "tunnel requests",
+            Self::TunnelReplay(_) => "tunnel replay",
+            Self::Voice(_) => "voice",
         }
     }
 }

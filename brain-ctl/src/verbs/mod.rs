@@ -30,6 +30,7 @@ mod sync;
 mod tags;
 mod timeline;
 mod token;
+mod tunnel;
 mod written;
 
 use brain_protocol::{Fault, PageRef};
@@ -61,6 +62,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<clients::Clients>(),
     Row::of::<token::Token>(),
     Row::of::<connect::Connect>(),
+    Row::of::<tunnel::Tunnel>(),
     Row::of::<audit::Audit>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),

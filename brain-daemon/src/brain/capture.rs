@@ -3,9 +3,8 @@
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteStatus, Written};
 
 use super::intake::{
-    CAPTURE_CLI, Door, MCP, STAMPS, Wanted, check_origin, check_type, clean_tags, headings, inbox_slug,
-    new_page, origin_door, origin_label, origin_uri, place, read_document, stored_document, title_of,
-    type_of,
+    CAPTURE_CLI, Door, STAMPS, Wanted, check_origin, check_type, clean_tags, headings, inbox_slug, new_page,
+    origin_door, origin_label, origin_uri, place, read_document, stored_document, title_of, type_of,
 };
 use super::{Brain, Caller};
 use crate::clock::{day, rfc3339};
@@ -49,8 +48,24 @@ pub(super) struct Outcome {
 
 impl Brain {
     pub(super) fn capture(&self, caller: &Caller, request: Capture) -> Result<Written, Fault> {
-        let now = self.clock.now();
         check_origin(&request.origin)?;
+        let uri = origin_uri(&request.origin, caller);
+        let door = origin_door(&request.origin, &CAPTURE_CLI);
+        self.capture_through(caller, request, door, uri)
+    }
+
+    /// A capture through `door` of content that is from `uri`, whatever the request says of its origin.
+    ///
+    /// # Errors
+    /// As a capture.
+    pub(super) fn capture_through(
+        &self,
+        caller: &Caller,
+        request: Capture,
+        door: &'static Door,
+        uri: String,
+    ) -> Result<Written, Fault> {
+        let now = self.clock.now();
         let label = origin_label(&request.origin);
         let mut warnings = Vec::new();
         if let Some(page_type) = &request.page_type {
@@ -78,8 +93,7 @@ impl Brain {
         let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
-        let door = origin_door(&request.origin, &CAPTURE_CLI);
-        let provenance = door.provenance(origin_uri(&request.origin, caller), now);
+        let provenance = door.provenance(uri, now);
         let prepared =
             Prepared { source, slug: request.slug, known, document, typed, hash, door, provenance, now };
 
@@ -204,10 +218,10 @@ impl Prepared {
         let now = rfc3339(self.now);
         let mut stamps = vec![("captured_at", now.as_str()), ("captured_via", self.door.kind)];
         stamps.retain(|(key, _)| document.frontmatter.get(key).is_none());
-        if self.door.kind == MCP.kind {
+        if self.door.kind != CAPTURE_CLI.kind {
             // Nor does what stands there already say it of what comes in now.
             stamps.retain(|(key, _)| *key == "captured_at");
-            stamps.extend([("captured_via", MCP.kind), ("source_kind", MCP.kind)]);
+            stamps.extend([("captured_via", self.door.kind), ("source_kind", self.door.kind)]);
         }
         document.frontmatter.set_all(&stamps);
         let captured_at = document.frontmatter.get("captured_at");

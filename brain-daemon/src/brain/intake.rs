@@ -36,6 +36,8 @@ pub(super) const SYNC: Door = Door { kind: "sync", via: "sync" };
 pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
 /// Web pages that posts name, and lines that the enrichment rules write of posts.
 pub(super) const COLLECTOR: Door = Door { kind: "collector", via: "collector" };
+/// What was said on the telephone.
+pub(super) const VOICE: Door = Door { kind: "voice", via: "voice" };
 
 /// How many groups of eight hex digits a hash has.
 const SLUG_TRIES: usize = 8;

@@ -36,6 +36,8 @@ mod status;
 mod steps;
 mod sync;
 mod timeline;
+mod tunnel;
+mod voice;
 mod watched;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,11 +65,14 @@ use index::Follower;
 use ingest::Queue;
 use outbox::Outbox;
 use scheduled::Schedule;
+use tunnel::Tunnelling;
 use watched::Watched;
 
 pub use event_lines::{EventLines, StandardOutput};
 pub use grants::Places;
 pub use restore::restore;
+pub use tunnel::PublicRequest;
+pub use voice::TELEPHONE;
 pub use watched::{WatchState, is_markdown};
 
 /// Hears how far long work is, and says whether to go on.
@@ -130,6 +135,8 @@ pub struct Brain {
     lines: Arc<dyn EventLines>,
     /// The collector, in this process.
     collecting: Collecting,
+    /// The tunnel, in this process.
+    tunnelling: Tunnelling,
     /// What the watcher has removed lately: source, when, how many pages.
     removals: Mutex<Vec<(SourceId, i64, usize)>>,
 }
@@ -194,6 +201,7 @@ impl Brain {
             net: outside.net,
             lines: outside.lines,
             collecting: Collecting::default(),
+            tunnelling: Tunnelling::default(),
             removals: Mutex::default(),
             home,
             config,
@@ -297,6 +305,13 @@ impl Brain {
                 self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnriched)
             }
             Request::CollectorCurve(r) => self.collector_curve(&r).map(Reply::CollectorCurve),
+            Request::TunnelSetup => self.tunnel_setup(progress).map(Reply::TunnelSetup),
+            Request::TunnelStart => self.tunnel_start().map(Reply::TunnelStatus),
+            Request::TunnelStop => self.tunnel_stop().map(Reply::TunnelStatus),
+            Request::TunnelStatus => self.tunnel_status().map(Reply::TunnelStatus),
+            Request::TunnelRequests(r) => self.tunnel_requests(&r).map(Reply::TunnelRequests),
+            Request::TunnelReplay(r) => self.tunnel_replay(&r).map(Reply::TunnelReplayed),
+            Request::Voice(r) => self.voice(caller, &r).map(Reply::Spoken),
         }
     }
 
@@ -405,6 +420,7 @@ fn needs(request: &Request) -> Scope {
         | Request::Delete(_)
         | Request::Restore(_)
         | Request::Revert(_)
+        | Request::Voice(_)
         | Request::Link(_) => Scope::Write,
         Request::Stop
         | Request::Import(_)
@@ -434,6 +450,12 @@ fn needs(request: &Request) -> Scope {
         | Request::CollectorAlerts(_)
         | Request::CollectorEnrich(_)
         | Request::CollectorCurve(_)
+        | Request::TunnelSetup
+        | Request::TunnelStart
+        | Request::TunnelStop
+        | Request::TunnelStatus
+        | Request::TunnelRequests(_)
+        | Request::TunnelReplay(_)
         | Request::ConnectTest(_) => Scope::Admin,
     }
 }

@@ -21,6 +21,8 @@ pub enum Kind {
     BaseUrl,
     /// As `BaseUrl`, never empty, and `http://` only on this machine: a token is sent there.
     SafeUrl,
+    /// As `BaseUrl`, but without TLS: a service on this machine or beside it; or empty.
+    PlainUrl,
     /// `http://` or `https://`, a host and perhaps a path; or empty.
     Endpoint,
     /// How often in a span of time, such as `100/10s`, or `off`.
@@ -57,8 +59,11 @@ impl Kind {
             Self::SafeUrl if !is_safe(value) => {
                 Err(format!("\"{value}\" would get a token that anybody on the way can read; write https://"))
             }
-            Self::BaseUrl if value.is_empty() => Ok(()),
-            Self::BaseUrl | Self::SafeUrl => match base_url(value) {
+            Self::BaseUrl | Self::PlainUrl if value.is_empty() => Ok(()),
+            Self::PlainUrl if !value.starts_with("http://") => {
+                Err(format!("\"{value}\" is not an http:// address such as http://127.0.0.1:5050"))
+            }
+            Self::BaseUrl | Self::SafeUrl | Self::PlainUrl => match base_url(value) {
                 // Clients compare it to the letter, and so do we.
                 Some(canonical) if canonical == value.strip_suffix('/').unwrap_or(value) => Ok(()),
                 Some(canonical) => Err(format!("\"{value}\" must be written as {canonical}")),

@@ -11,6 +11,7 @@ mod llm;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod tunnel;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,6 +26,7 @@ use kinds::{ids, listed, rate, span};
 pub use collector::Switches;
 pub use keys::{KEYS, Key};
 pub use kinds::{Kind, handle};
+pub use tunnel::Voice;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +85,7 @@ impl Config {
         }
         config.check_jobs()?;
         config.check_models()?;
+        config.check_callers()?;
         config.check_switches()?;
         Ok(config)
     }
@@ -353,7 +356,7 @@ impl Config {
         self.number("ingest", "queue")
     }
 
-    fn is_true(&self, section: &'static str, name: &'static str) -> bool {
+    pub(super) fn is_true(&self, section: &'static str, name: &'static str) -> bool {
         self.text(section, name) == "true"
     }
 

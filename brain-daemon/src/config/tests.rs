@@ -35,6 +35,21 @@ fn the_public_address_is_taken_as_everybody_writes_it() {
 }
 
 #[test]
+fn the_telephone_s_addresses_are_safe_ones() {
+    let with = |line: &str| load(&format!("[voice]\n{line}\n"));
+    assert!(with("upstream = \"http://127.0.0.1:5050\"").is_ok());
+    let fault = with("upstream = \"https://agent.example\"").unwrap_err();
+    assert!(fault.message.contains("is not an http:// address"), "{fault}");
+    assert!(with("callers = [\"+49 151 1\", \"0049151\", \"client:ann\"]").is_ok());
+    let fault = with("callers = [\"+49151\", \"0151 1\"]").unwrap_err();
+    assert!(fault.message.contains("\"0151 1\" is nobody's number"), "{fault}");
+    // The account's token goes there.
+    assert!(with("api = \"http://127.0.0.1:4010\"").is_ok());
+    let fault = with("api = \"http://api.example\"").unwrap_err();
+    assert!(fault.message.contains("write https://"), "{fault}");
+}
+
+#[test]
 fn defaults_pass_their_own_checks() {
     for key in KEYS {
         key.kind.check(key.default).unwrap();

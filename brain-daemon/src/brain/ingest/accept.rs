@@ -40,10 +40,45 @@ impl Brain {
         item: Item,
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
-        let (record, keys) = match self.work_out(caller, item) {
-            Ok(ready) => ready,
-            Err(fault) => return done(Err(fault)),
+        match self.work_out(caller, item) {
+            Ok((record, keys)) => self.queue_up(record, keys, done),
+            Err(fault) => done(Err(fault)),
+        }
+    }
+
+    /// Takes the item of a job in once more, with this content, as if its sender had sent it now without a name for it. `done` as in
+    /// [`Brain::ingest`].
+    pub(in crate::brain) fn ingest_again(
+        &self,
+        job: JobRecord,
+        content: Content,
+        done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
+    ) {
+        let now = self.clock.now();
+        let slug = job.wishes.slug.as_deref().unwrap_or_default();
+        let by_content = by_content(&job.client, job.source.as_str(), &job.content_hash, slug);
+        let record = JobRecord {
+            state: JobState::Queued,
+            content,
+            received_at: now,
+            finished_at: None,
+            attempts: 0,
+            due_at: now,
+            slug: None,
+            error: None,
+            seen: vec![by_content],
+            ..job
         };
+        self.queue_up(record, Keys { by_name: None, by_content }, done);
+    }
+
+    /// Gives what was worked out to the writer.
+    fn queue_up(
+        &self,
+        record: JobRecord,
+        keys: Keys,
+        done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
+    ) {
         let answer = Answer { content_hash: page::hex(&record.content_hash), source: record.source.clone() };
         let (queue, bound) = (Arc::clone(&self.queue), self.queue.bound);
         self.store.write_then(
@@ -71,13 +106,7 @@ impl Brain {
         let client = caller.name.clone();
         // Whoever names the page wants it there, wherever the same text is otherwise.
         let slug = item.slug.as_ref().map_or("", Slug::as_str);
-        let by_content = key(&[
-            b"content",
-            client.as_bytes(),
-            source.as_str().as_bytes(),
-            content_hash.as_slice(),
-            slug.as_bytes(),
-        ]);
+        let by_content = by_content(&client, source.as_str(), &content_hash, slug);
         let by_name = item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
         let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let record = JobRecord {
@@ -152,6 +181,11 @@ struct Keys {
     by_name: Option<Hash>,
     /// Who sent it, where it goes, what it says.
     by_content: Hash,
+}
+
+/// What makes two items one whose sender has no name for them.
+fn by_content(client: &str, source: &str, content_hash: &Hash, slug: &str) -> Hash {
+    key(&[b"content", client.as_bytes(), source.as_bytes(), content_hash.as_slice(), slug.as_bytes()])
 }
 
 /// One digest of several parts, which cannot be cut otherwise.

@@ -94,7 +94,7 @@ impl Guard {
         Self { hosts, origins: lower(config.http_allowed_origins()), own }
     }
 
-    /// Checks a request that came in at the address `here`, which is `text`.
+    /// Checks a request that came in at the address `here`, which is `text`. `tunnel` gives the address that a tunnel has at the moment.
     ///
     /// # Errors
     /// 400 when it can be read in two ways, 403 when it is not for this service or comes from a page of somebody else's.
@@ -105,6 +105,7 @@ impl Guard {
         headers: &HeaderMap,
         here: SocketAddr,
         text: &str,
+        tunnel: &dyn Fn() -> Option<String>,
     ) -> Result<Pass, Refusal> {
         let repeated = headers.len() > headers.keys_len();
         let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
@@ -118,12 +119,12 @@ impl Guard {
         }
         let host =
             host.to_str().ok().and_then(authority).ok_or_else(|| bad("the field Host is not a name"))?;
-        self.addressed(&host, here)?;
+        self.addressed(&host, here, tunnel)?;
         // The absolute form counts more than the field (RFC 9112 section 3.2.2).
         if let Some(named) = uri.authority() {
             let named =
                 authority(named.as_str()).ok_or_else(|| bad("the address of this request is not a name"))?;
-            self.addressed(&named, here)?;
+            self.addressed(&named, here, tunnel)?;
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(Pass::Plain) };
         let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
@@ -151,7 +152,12 @@ impl Guard {
         ))
     }
 
-    fn addressed(&self, host: &Authority, here: SocketAddr) -> Result<(), Refusal> {
+    fn addressed(
+        &self,
+        host: &Authority,
+        here: SocketAddr,
+        tunnel: &dyn Fn() -> Option<String>,
+    ) -> Result<(), Refusal> {
         let name = host.host().trim_end_matches('.');
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let ours = match bare.parse::<IpAddr>() {
@@ -162,6 +168,11 @@ impl Guard {
             Err(_) => name == "localhost" && here.ip().to_canonical().is_loopback(),
         };
         if ours || self.hosts.iter().any(|known| known == name || known == host.as_str()) {
+            return Ok(());
+        }
+        let tunnel = tunnel().unwrap_or_default().to_ascii_lowercase();
+        let tunnel = tunnel.split_once("://").and_then(|(_, host)| host.parse::<Authority>().ok());
+        if tunnel.is_some_and(|tunnel| tunnel.host() == name) {
             return Ok(());
         }
         Err(Refusal::new(
@@ -208,7 +219,15 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        match guard.check(&Method::GET, &Uri::from_static("/"), &headers, here.parse().unwrap(), here) {
+        let tunnel = || Some("https://a1-b2.tunnel.example".to_owned());
+        match guard.check(
+            &Method::GET,
+            &Uri::from_static("/"),
+            &headers,
+            here.parse().unwrap(),
+            here,
+            &tunnel,
+        ) {
             Ok(Pass::Plain) => "ok".into(),
             Ok(Pass::Shared(origin)) => format!("shared with {}", origin.to_str().unwrap()),
             Ok(Pass::Preflight(_)) => "preflight".into(),
@@ -246,6 +265,10 @@ mod tests {
             ("192.0.2.7:3131", "localhost", "forbidden_host"),
             ("192.0.2.7:3131", "127.0.0.1", "forbidden_host"),
             ("[::ffff:127.0.0.1]:3131", "localhost", "ok"),
+            ("127.0.0.1:8765", "a1-b2.tunnel.example", "ok"),
+            ("127.0.0.1:8765", "A1-b2.tunnel.example.:443", "ok"),
+            ("127.0.0.1:8765", "c3.tunnel.example", "forbidden_host"),
+            ("127.0.0.1:8765", "tunnel.example", "forbidden_host"),
         ] {
             assert_eq!(verdict(&public, here, host, None), expected, "{host} at {here}");
         }
@@ -281,7 +304,7 @@ mod tests {
     fn what_can_be_read_in_two_ways_is_refused() {
         let check = |uri: &Uri, headers: &HeaderMap| {
             let here = "127.0.0.1:3131";
-            guard(&[]).check(&Method::GET, uri, headers, here.parse().unwrap(), here).unwrap_err()
+            guard(&[]).check(&Method::GET, uri, headers, here.parse().unwrap(), here, &|| None).unwrap_err()
         };
         for name in &ONCE {
             let mut headers = HeaderMap::new();

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use super::auth::{self, Resource};
 use super::fault::ErrorBody;
-use super::{Desk, Refusal, defect};
+use super::{Desk, Refusal, defect, log};
 use crate::brain::ingest::{Accepted, Item};
 use crate::caller::{Caller, Scope};
 use crate::page::MediaType;
@@ -74,6 +74,7 @@ async fn ingest(State(desk): State<Desk>, request: Request) -> Result<Response, 
     let counts = &desk.room.counts;
     match take(&desk, request).await {
         Ok(accepted) => {
+            log::became(accepted.job_id);
             let count = if accepted.status == "duplicate" { &counts.duplicate } else { &counts.accepted };
             count.add(1);
             Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())

@@ -12,14 +12,17 @@ use std::task::Poll;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use brain_protocol::JobId;
 use tower::ServiceExt as _;
 
 use super::guard::{Pass, share};
 use super::serve::Here;
-use super::{Refusal, Site, defect};
+use super::{Refusal, Side, Site, defect, peer};
+use crate::brain::PublicRequest;
 use crate::store::AuditRecord;
+use crate::tunnel::PROBE;
 
 /// Where nothing is served.
 const NOWHERE: &str = "(none)";
@@ -43,6 +46,8 @@ struct Known {
     caller: OnceCell<String>,
     /// What of the route it is about: a tool.
     about: OnceCell<String>,
+    /// The item of the queue that it became.
+    item: OnceCell<JobId>,
 }
 
 /// Takes note of who sends the request that this task answers: `token:<name>`, a client's id, `admin`.
@@ -56,6 +61,11 @@ pub(crate) fn about(tool: &str) {
     if is_plain_name(tool) {
         let _ = KNOWN.try_with(|known| known.about.set(tool.to_owned()));
     }
+}
+
+/// Takes note of which item of the queue the request became that this task answers.
+pub(crate) fn became(item: JobId) {
+    let _ = KNOWN.try_with(|known| known.item.set(item));
 }
 
 impl Site {
@@ -73,8 +83,17 @@ impl Site {
         let method = request.method().clone();
         let (at, mut parameters) =
             if audited { (desk.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
-        let passed =
-            desk.room.guard.check(&method, request.uri(), request.headers(), here.address, &here.text);
+        let inspected = desk.side == Side::Public && is_inspected(route, &request);
+        // Nobody gets to the local listener by the tunnel.
+        let tunnel = || (desk.side == Side::Public).then(|| desk.brain.public_address()).flatten();
+        let passed = desk.room.guard.check(
+            &method,
+            request.uri(),
+            request.headers(),
+            here.address,
+            &here.text,
+            &tunnel,
+        );
         let (mut response, known) = match passed {
             Err(refusal) => (refusal.into_response(), Known::default()),
             Ok(Pass::Preflight(answer)) => (answer, Known::default()),
@@ -109,6 +128,18 @@ impl Site {
         } else {
             tracing::debug!(%method, route, status, took_us, client, side = ?desk.side, "answered over HTTP");
         }
+        if inspected {
+            desk.brain.note_public_request(PublicRequest {
+                at: if audited { at } else { desk.brain.now() },
+                method: known_method(&method).to_owned(),
+                path: route.to_owned(),
+                status,
+                took_us,
+                client: client.to_owned(),
+                bytes: received,
+                job_id: known.item.get().copied(),
+            });
+        }
         if audited {
             if caller.is_none() {
                 // Anybody can make up names.
@@ -131,6 +162,26 @@ impl Site {
         }
         response
     }
+}
+
+/// Whether the owner wants to see that this came in: from outside, and not the watchdog's own look.
+fn is_inspected(route: &str, request: &Request) -> bool {
+    let probe = route == "/health" && request.headers().get(PROBE.0).is_some_and(|value| value == PROBE.1);
+    !probe && peer::is_from_outside(request.extensions(), request.headers())
+}
+
+/// A method's name; one that nobody knows is somebody's text, and left out.
+fn known_method(method: &Method) -> &str {
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if known.contains(method) { method.as_str() } else { "(other)" }
 }
 
 /// What the router answers. A handler that panics has answered, too.

@@ -31,6 +31,7 @@ mod pulse;
 mod serve;
 mod session;
 mod tries;
+mod voice;
 mod wire;
 
 use std::sync::Arc;
@@ -96,6 +97,8 @@ pub(crate) struct Room {
     pub(crate) answers: Answers,
     /// What stands behind `/mcp`.
     pub(crate) tools: HttpService,
+    /// What is remembered of the telephone.
+    telephone: voice::Telephone,
     local: Arc<Crowd>,
     public: Arc<Crowd>,
 }
@@ -107,6 +110,7 @@ impl Room {
         Self {
             answers: Answers::begin(),
             tools,
+            telephone: voice::Telephone::default(),
             conversions: Semaphore::new(CONVERSIONS),
             large: mcp::large(),
             guard: Guard::new(config),
@@ -198,12 +202,13 @@ impl Site {
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
         let people = if side == Side::Local { &[clip::PATH, page_view::PATH][..] } else { &[] };
-        for path in served.chain([mcp::PATH]).chain(people.iter().copied()) {
+        let voice = voice::paths(&brain);
+        for path in served.chain([mcp::PATH]).chain(people.iter().chain(voice).copied()) {
             // One that is not counted by its name is counted among the others.
             let _ = paths.insert(path, path.to_owned());
         }
-        // Neither MCP, which describes itself, nor pages for people are in the document about the interface.
-        let router = router.merge(mcp::routes());
+        // Neither MCP, which describes itself, nor pages for people, nor the telephone are in the document about the interface.
+        let router = router.merge(mcp::routes()).merge(voice::routes(&brain));
         let router = match side {
             Side::Local => router.merge(clip::routes()).merge(page_view::routes()),
             Side::Public => router,

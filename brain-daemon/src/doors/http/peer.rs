@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap};
 
 use super::{Desk, Side};
@@ -22,10 +24,22 @@ pub(super) fn origin(desk: &Desk, extensions: &Extensions, headers: &HeaderMap) 
     let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     // Nobody is known: all of them count as one.
     let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
-    if desk.side == Side::Public && peer.is_loopback() && desk.brain.config().http_base_url().is_some() {
+    if desk.side == Side::Public && peer.is_loopback() && desk.brain.public_address().is_some() {
         return last_hop(headers).unwrap_or(peer);
     }
     peer
+}
+
+/// Whether such a request came from elsewhere to the public listener: through the tunnel, whose agent adds the address that it was asked by
+/// or leaves the public name, or over the network. What a program on this machine asks by the listener's own address did not.
+pub(super) fn is_from_outside(extensions: &Extensions, headers: &HeaderMap) -> bool {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let named = host.is_some_and(|host| {
+        let name = host.host().trim_start_matches('[').trim_end_matches(']');
+        !name.eq_ignore_ascii_case("localhost") && name.parse::<IpAddr>().is_err()
+    });
+    named || headers.contains_key(FORWARDED) || !peer.is_some_and(|peer| peer.to_canonical().is_loopback())
 }
 
 fn last_hop(headers: &HeaderMap) -> Option<IpAddr> {
@@ -41,6 +55,24 @@ fn last_hop(headers: &HeaderMap) -> Option<IpAddr> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_this_machine_asks_by_its_own_address_is_not_from_outside() {
+        let from = |peer: &str, fields: &[(&'static str, &str)]| {
+            let mut extensions = Extensions::new();
+            extensions.insert(ConnectInfo::<SocketAddr>(peer.parse().unwrap()));
+            let fields =
+                fields.iter().map(|(name, value)| ((*name).parse().unwrap(), value.parse().unwrap()));
+            is_from_outside(&extensions, &fields.collect())
+        };
+        for host in ["127.0.0.1:8765", "localhost:8765", "LOCALHOST", "[::1]:8765"] {
+            assert!(!from("127.0.0.1:1", &[("host", host)]), "{host}");
+            assert!(from("127.0.0.1:1", &[("host", host), (FORWARDED, "192.0.2.1")]), "{host}");
+            assert!(from("192.0.2.1:1", &[("host", host)]), "{host}");
+        }
+        assert!(from("127.0.0.1:1", &[("host", "brain.ngrok.app")]));
+        assert!(!from("[::ffff:127.0.0.1]:1", &[("host", "127.0.0.1")]));
+    }
 
     #[test]
     fn only_the_last_hop_is_known() {

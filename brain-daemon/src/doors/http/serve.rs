@@ -146,7 +146,7 @@ async fn connection(stream: TcpStream, peer: SocketAddr, service: &Arc<Service>,
     let answer = service_fn(move |request| answer(request, Arc::clone(&here)));
     let mut builder = http1::Builder::new();
     builder.max_headers(FIELDS).max_header_size(HEAD).header_read_timeout(None);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(wire), answer));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(wire), answer).with_upgrades());
     let mut times = service.times;
     let mut alarm = pin!(tokio::time::sleep(times.head));
     let mut asked = pin!(pulse.asked());

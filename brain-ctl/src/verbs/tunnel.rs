@@ -1,0 +1,372 @@
+//! `brain tunnel`: the public address, from its setup to what came through it.
+
+use brain_protocol::{
+    Exit, Fault, FaultCode, JobId, Reply, Request, TunnelReplay, TunnelReplayed, TunnelRequests,
+    TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
+};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::access::only;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text, bytes, minute, pad},
+};
+
+/// Columns of a label and the space after it.
+const LABEL: usize = 10;
+
+/// Arguments of `tunnel`.
+#[derive(Debug, Args)]
+pub(crate) struct Tunnel {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
+    action: Action,
+
+    /// The item to take in once more (replay)
+    #[arg(value_name = "JOB", value_parser = JobId::parse, required_if_eq("action", "replay"))]
+    job: Option<JobId>,
+
+    /// Only those that failed: status 400 and above (requests)
+    #[arg(long)]
+    failed: bool,
+
+    /// How many, 1 to 1000 [default: 50] (requests)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
+}
+
+/// What `tunnel` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// Set it up, step by step; can be run again
+    Setup,
+    /// Start it, and keep it up
+    Start,
+    /// Stop it, if the daemon started it, and leave it down
+    Stop,
+    /// Show how it is: address, since when, what was seen last
+    Status,
+    /// Print the public address alone
+    Url,
+    /// List what came through it: no bodies, no secrets
+    Requests,
+    /// Take an item of `POST /ingest` in once more
+    Replay,
+}
+
+impl Verb for Tunnel {
+    const NAME: &'static str = "tunnel";
+    const GROUP: Group = Group::Access;
+    const ABOUT: &'static str = "Keep a public address, and see what comes";
+    const EXAMPLES: &'static str = "Examples:
+  brain tunnel setup
+  brain tunnel requests --failed";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        use Action::{Replay, Requests, Setup, Start, Status, Stop, Url};
+        only(
+            Self::NAME,
+            &self.action,
+            &[
+                ("a job's id", self.job.is_some(), &[Replay]),
+                ("--failed", self.failed, &[Requests]),
+                ("--limit", self.limit.is_some(), &[Requests]),
+            ],
+        )?;
+        let request = match (self.action, self.job) {
+            (Setup, _) => Request::TunnelSetup,
+            (Start, _) => Request::TunnelStart,
+            (Stop, _) => Request::TunnelStop,
+            (Status | Url, _) => Request::TunnelStatus,
+            (Requests, _) => Request::TunnelRequests(TunnelRequests {
+                failed: self.failed,
+                limit: self.limit.unwrap_or(50),
+            }),
+            (Replay, Some(job_id)) => Request::TunnelReplay(TunnelReplay { job_id }),
+            (Replay, None) => {
+                return Err(fail::usage("no job is named")
+                    .hint("`brain tunnel requests` shows them: brain tunnel replay job_17"));
+            }
+        };
+        match context.call(&request)? {
+            Reply::TunnelStatus(status) if self.action == Url => context.show(&address(status)?),
+            Reply::TunnelStatus(status) => context.show(&Shown { wanted: self.action == Start, status }),
+            Reply::TunnelSetup(setup) => context.show(&setup),
+            Reply::TunnelRequests(requests) => context.show(&requests),
+            Reply::TunnelReplayed(replayed) => context.show(&replayed),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+/// The public address alone.
+///
+/// # Errors
+/// `not_found` when there is none.
+fn address(status: TunnelStatus) -> Result<Address, Fault> {
+    let none = format!("there is no public address: {} ({})", status.message, status.state);
+    let url = status.url.ok_or_else(|| {
+        Fault::new(FaultCode::NotFound, none)
+            .hint(status.hint.unwrap_or_else(|| "see `brain tunnel status`".into()))
+    })?;
+    Ok(Address { url })
+}
+
+/// `brain tunnel url`.
+#[derive(Debug, Serialize)]
+struct Address {
+    url: String,
+}
+
+impl Show for Address {
+    fn text(&self, t: &mut Text) {
+        t.line(&self.url);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.url);
+    }
+}
+
+/// A status, and whether the tunnel was to be up after what was asked.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(skip)]
+    wanted: bool,
+    #[serde(flatten)]
+    status: TunnelStatus,
+}
+
+/// A labelled value, broken between words under its own beginning.
+fn field(t: &mut Text, label: &str, value: &str) {
+    let lead = format!("{} ", t.paint.dim(&pad(label, LABEL - 1)));
+    t.prose(&lead, LABEL, value);
+}
+
+impl Show for Shown {
+    fn text(&self, t: &mut Text) {
+        let status = &self.status;
+        let state = status.state.replace('_', " ");
+        field(t, "tunnel", &format!("{state}: {}", status.message));
+        if let Some(hint) = &status.hint {
+            field(t, "", hint);
+        }
+        if let Some(url) = &status.url {
+            field(t, "address", url);
+        }
+        if status.provider != "none" {
+            let whose = if status.adopted { "; somebody else started it, and it is left alone" } else { "" };
+            field(t, "agent", &format!("{}, to port {}{whose}", status.provider, status.forward));
+        }
+        if let Some(since) = &status.up_since {
+            field(t, "up since", &minute(since));
+        }
+        if let Some(checked) = &status.checked_at {
+            let next =
+                status.next_at.as_ref().map(|next| format!("; next at {}", clock(next))).unwrap_or_default();
+            field(t, "looked", &format!("{}{next}", minute(checked)));
+        }
+        if status.starts > 0 {
+            field(t, "starts", &status.starts.to_string());
+        }
+        if let Some(telephone) = &status.telephone {
+            field(t, "telephone", telephone);
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.status.state);
+    }
+
+    fn exit(&self) -> Exit {
+        let up = matches!(self.status.state.as_str(), "up" | "service_down" | "unreachable");
+        if self.wanted && !up { Exit::Failed } else { Exit::Done }
+    }
+}
+
+/// The hour of an instant.
+fn clock(at: &str) -> String {
+    at.get(11..19).unwrap_or(at).to_owned()
+}
+
+impl Show for TunnelSetupReply {
+    fn text(&self, t: &mut Text) {
+        super::steps::write(t, &self.steps);
+        match self.steps.last().filter(|_| self.exit() == Exit::Failed) {
+            Some(step) => {
+                t.line(&format!("{} at {}; once that is mended, run it again", self.status, step.name));
+            }
+            None => t.line("passed: the tunnel is set up, and kept up from now on"),
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.status);
+    }
+
+    fn exit(&self) -> Exit {
+        if self.status == "passed" { Exit::Done } else { Exit::Failed }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("TIME"),
+    Column::fixed("STATUS"),
+    Column::fixed("METHOD").optional(3),
+    Column::flexible("PATH", 10).painted(Paint::cyan),
+    Column::fixed("TOOK").optional(2),
+    Column::fixed("BYTES").optional(4),
+    Column::flexible("CLIENT", 8).optional(1),
+    Column::fixed("JOB"),
+];
+
+/// How long a request took.
+fn took(us: u64) -> String {
+    match us {
+        0..1000 => format!("{us} us"),
+        1000..10_000_000 => format!("{} ms", us / 1000),
+        _ => format!("{} s", us / 1_000_000),
+    }
+}
+
+impl Show for TunnelRequestsReply {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for request in &self.requests {
+            let job = request.job_id.map(|id| id.to_string()).unwrap_or_default();
+            table.row([
+                &clock(&request.at),
+                &request.status.to_string(),
+                &request.method,
+                &request.path,
+                &took(request.took_us),
+                &bytes(request.bytes),
+                &request.client,
+                &job,
+            ]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for job in self.requests.iter().filter_map(|request| request.job_id) {
+            t.line(&job.to_string());
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.requests.is_empty() {
+            return vec!["nothing has come through the tunnel since the daemon started".into()];
+        }
+        if self.truncated { vec!["there are more: --limit takes up to 1000".into()] } else { Vec::new() }
+    }
+}
+
+impl Show for TunnelReplayed {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("{} {}: {}", self.new_job_id, self.status, self.message));
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.new_job_id.to_string());
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![format!("what becomes of it: brain jobs show {}", self.new_job_id)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::width;
+    use brain_protocol::TunnelRequest;
+
+    fn status(state: &str) -> TunnelStatus {
+        TunnelStatus {
+            provider: "ngrok".into(),
+            state: state.into(),
+            message: "https://brain-of-somebody.ngrok.app/health does not answer as brain does: it answers with status 404".into(),
+            hint: Some("try it from another machine".into()),
+            url: (state == "unreachable").then(|| "https://brain-of-somebody.ngrok.app".into()),
+            up_since: Some("2026-11-21T10:30:00.000Z".into()),
+            checked_at: Some("2026-11-21T10:31:00.000Z".into()),
+            next_at: Some("2026-11-21T10:33:00.000Z".into()),
+            starts: 2,
+            adopted: true,
+            forward: 8765,
+            telephone: Some("https://brain-of-somebody.ngrok.app/voice".into()),
+        }
+    }
+
+    #[test]
+    fn a_status_fits_60_columns_and_a_start_that_led_to_nothing_fails() {
+        let mut t = Text::plain(Some(60));
+        let shown = Shown { wanted: false, status: status("unreachable") };
+        shown.text(&mut t);
+        for line in t.as_str().lines() {
+            assert!(width(line) <= 60, "{line}");
+        }
+        for part in [
+            "tunnel    unreachable:",
+            "left alone",
+            "looked    2026-11-21 10:31; next at 10:33:00",
+            "starts    2\n",
+        ] {
+            assert!(t.as_str().contains(part), "{part:?} is missing:\n{}", t.as_str());
+        }
+        assert_eq!(shown.exit(), Exit::Done);
+        for (state, wanted, exit) in [
+            ("up", true, Exit::Done),
+            ("unreachable", true, Exit::Done),
+            ("refused", true, Exit::Failed),
+            ("refused", false, Exit::Done),
+        ] {
+            assert_eq!(Shown { wanted, status: status(state) }.exit(), exit, "{state}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_printed_alone_or_its_lack_is_a_fault() {
+        assert_eq!(
+            address(status("unreachable")).map(|a| a.url).ok().as_deref(),
+            Some("https://brain-of-somebody.ngrok.app")
+        );
+        let fault = address(status("refused")).err();
+        let told = fault.map(|fault| (fault.code, fault.message.contains("refused")));
+        assert_eq!(told, Some((FaultCode::NotFound, true)));
+    }
+
+    #[test]
+    fn requests_are_a_table_and_quietly_their_items() {
+        let request = |job| TunnelRequest {
+            at: "2026-11-21T10:30:45.123Z".into(),
+            method: "POST".into(),
+            path: "/ingest".into(),
+            status: 202,
+            took_us: 1500,
+            client: "brain_cl_0123456789abcdef".into(),
+            bytes: 70_000,
+            job_id: job,
+        };
+        let reply =
+            TunnelRequestsReply { requests: vec![request(Some(JobId(17))), request(None)], truncated: true };
+        let mut t = Text::plain(Some(60));
+        reply.text(&mut t);
+        assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
+        for part in ["10:30:45", "202", "/ingest", "job_17"] {
+            assert!(t.as_str().contains(part), "{part} is missing:\n{}", t.as_str());
+        }
+        let mut quiet = Text::plain(None);
+        reply.quiet(&mut quiet);
+        assert_eq!(quiet.as_str(), "job_17\n");
+        assert_eq!(reply.notes(), ["there are more: --limit takes up to 1000"]);
+        assert_eq!(
+            (took(900), took(1500), took(12_000_000)),
+            ("900 us".into(), "1 ms".into(), "12 s".into())
+        );
+    }
+}

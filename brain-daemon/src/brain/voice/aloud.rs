@@ -1,0 +1,128 @@
+//! What a page says, made fit for the ear: plain sentences, no markup, no addresses, not much. Pure.
+
+use pulldown_cmark::{Event, Options, Parser};
+
+use super::phrases::Phrases;
+
+/// The most sentences of a passage.
+const SENTENCES: usize = 2;
+/// The longest title and the longest sentence, in characters.
+const TITLE: usize = 120;
+const SENTENCE: usize = 220;
+
+/// An answer made of the best page: its title, and what it says there.
+pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<String> {
+    let title = short(&text(title), TITLE);
+    let passage = text(passage);
+    // A passage from a page's beginning has the title once more, as its heading.
+    let heading = |rest: &&str| rest.trim_start().chars().next().is_none_or(|c| !c.is_lowercase());
+    let rest = passage.strip_prefix(&title).filter(heading).unwrap_or(&passage);
+    let mut said = vec![format!("{} {}", phrases.found, ended(&title))];
+    said.extend(sentences(rest).take(SENTENCES).map(|sentence| ended(&short(sentence, SENTENCE))));
+    said
+}
+
+/// Markdown on one line as somebody would read it out.
+fn text(markdown: &str) -> String {
+    // As a heading, so that nothing in it is taken for a block.
+    let line = format!("# {}", markdown.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut out = String::with_capacity(line.len());
+    for event in Parser::new_ext(&line, Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS) {
+        match event {
+            Event::Text(text) | Event::Code(text) => out.push_str(&text),
+            Event::SoftBreak | Event::HardBreak | Event::InlineHtml(_) => out.push(' '),
+            _ => {}
+        }
+    }
+    let words = out
+        .split_whitespace()
+        .filter(|word| !is_address(word))
+        // A passage may begin or end within a mark.
+        .map(|word| word.trim_matches(['#', '*', '|', '…', '`', '=', '~', '[', ']', '<', '>', '_', '^']))
+        .filter(|word| word.contains(char::is_alphanumeric));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether nobody would read this out: `https://…`, `www.…`, `example.org/x`.
+fn is_address(word: &str) -> bool {
+    let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let host = word.split_once('/').and_then(|(host, _)| host.rsplit_once('.'));
+    let is_host = host.is_some_and(|(name, end)| {
+        name.ends_with(char::is_alphanumeric) && end.len() > 1 && end.bytes().all(|b| b.is_ascii_alphabetic())
+    });
+    word.contains("://") || word.starts_with("www.") || is_host
+}
+
+/// The sentences of a text, with what ends them.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1] == b' ';
+    let mut from = 0;
+    let mut ends: Vec<usize> =
+        text.as_bytes().windows(2).enumerate().filter(|(_, pair)| ends(pair)).map(|(at, _)| at + 1).collect();
+    ends.push(text.len());
+    ends.into_iter().filter_map(move |to| {
+        let sentence =
+            text.get(from..to)?.trim_matches(|c: char| c.is_whitespace() || matches!(c, '-' | ':' | ','));
+        from = to;
+        sentence.contains(char::is_alphanumeric).then_some(sentence)
+    })
+}
+
+/// At most `most` characters, whole words.
+fn short(text: &str, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else { return text.into() };
+    let kept = text.get(..end).unwrap_or_default();
+    kept.rsplit_once(' ').map_or(kept, |(whole, _)| whole).trim_end().into()
+}
+
+/// With a mark at its end, so that the voice pauses.
+fn ended(sentence: &str) -> String {
+    if sentence.ends_with(['.', '!', '?']) { sentence.into() } else { format!("{sentence}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spoken(title: &str, passage: &str) -> Vec<String> {
+        answer(title, passage, Phrases::of("en"))
+    }
+
+    #[test]
+    fn an_answer_is_three_short_sentences_at_the_most() {
+        assert_eq!(
+            spoken("The boat", "…The boat is called Skua. It lies at pier 4! Is it blue? It is."),
+            ["I found this: The boat.", "The boat is called Skua.", "It lies at pier 4!"]
+        );
+        assert_eq!(spoken("WiFi", "# WiFi The code is 1"), ["I found this: WiFi.", "The code is 1."]);
+        assert_eq!(
+            spoken("WiFi", "version 2.5 has the code 1234"),
+            ["I found this: WiFi.", "version 2.5 has the code 1234."]
+        );
+        let long = spoken(&"word ".repeat(100), &"word ".repeat(1000));
+        assert_eq!(long.len(), 2);
+        assert!(long.iter().all(|sentence| sentence.chars().count() <= SENTENCE + 20), "{long:?}");
+    }
+
+    #[test]
+    fn markup_and_addresses_are_not_read_out() {
+        assert_eq!(
+            spoken(
+                "**Ann**",
+                "# Ann - see [her page](https://a.example/x?y) and [[people/ann|Ann Lee]], https://b.example/z `code` <b>x</b> | cell |"
+            ),
+            ["I found this: Ann.", "Ann see her page and Ann Lee, code x cell."]
+        );
+        // What is left of a mark where the passage begins and ends.
+        assert_eq!(
+            spoken("Pier", "…people/ann.md) lies at [pier 4](https://port.exam…"),
+            ["I found this: Pier.", "people/ann.md) lies at pier."]
+        );
+        assert_eq!(
+            spoken("Pier", "go to port.example/p4 or <https://a.example> or (www.b.example) and/or 1.5/2 m"),
+            ["I found this: Pier.", "go to or or and/or 1.5/2 m."]
+        );
+        assert_eq!(spoken("Empty", ""), ["I found this: Empty."]);
+        assert_eq!(spoken("Empty", "--- *** ... !!! ?"), ["I found this: Empty."]);
+    }
+}

@@ -1,0 +1,271 @@
+//! The page of a call: who said what, turn by turn, and what was recorded. Written turn by turn, so that a call that breaks off is there
+//! as far as it went; a turn that is in it is not written again.
+
+use brain_protocol::{Fault, FaultCode, Slug, SourceId, Spoken, VoiceEvent, VoiceTurn};
+
+use super::super::intake::{VOICE, new_page, stamp, stored_document};
+use super::super::{Brain, Caller};
+use super::callers::uri;
+use crate::clock::{day, rfc3339};
+use crate::page::{self, Document, Frontmatter, escaped, normal_name, plain};
+use crate::store::{Provenance, Reader, StoreError};
+use crate::telephony::is_of_provider;
+
+/// Where pages of calls are.
+const FOLDER: &str = "calls/";
+/// The type of a page of a call.
+pub(super) const TYPE: &str = "phone-call";
+/// The longest word for how a call ended, in characters.
+const STATE: usize = 40;
+/// How much of a call's id stands in its page's slug, from its end, in characters.
+const SUFFIX: usize = 12;
+/// What was said.
+const TRANSCRIPT: &str = "Transcript";
+/// What was recorded.
+const RECORDINGS: &str = "Recordings";
+
+impl Brain {
+    /// Whether the page of the call has these words in this turn.
+    pub(super) fn is_noted(&self, caller: &Caller, turn: &VoiceTurn, text: &str) -> Result<bool, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let (source, _) = self.source(caller, &reader, None)?;
+        let Some(slug) = slug_of(&reader, &source, turn)? else { return Ok(false) };
+        let Some(record) = reader.page(&source, &slug)? else { return Ok(false) };
+        let line = format!("{} {}", mark("Caller", turn), shown(text));
+        Ok(reader.content(record.id)?.body.lines().any(|known| known == line))
+    }
+
+    /// Puts a turn into the page of its call, which is made with the first.
+    pub(super) fn note_turn(&self, caller: &Caller, turn: &VoiceTurn, said: &Spoken) -> Result<(), Fault> {
+        let now = self.clock.now();
+        let reader = self.store.read(caller.view())?;
+        let (source, _) = self.source(caller, &reader, None)?;
+        let known = slug_of(&reader, &source, turn)?;
+        drop(reader);
+        // The end of a call that nobody answered is no call.
+        if known.is_none() && matches!(turn.event, VoiceEvent::Ended(_)) {
+            return Ok(());
+        }
+        let slug = known.map_or_else(|| new_slug(&day(now), turn), Ok)?;
+        let provenance = VOICE.provenance(uri(&turn.from), now);
+        let lines = lines(turn, said);
+        let (turn, place) = (turn.clone(), source.clone());
+        let applied = self.store.write(move |draft| {
+            let existing = draft.page(&place, &slug)?;
+            // Its owner did not want it.
+            if existing.as_ref().is_some_and(|record| record.deleted_at.is_some()) {
+                return Ok(None);
+            }
+            let (mut document, provenance) = match existing {
+                None => (begun(&turn, now), provenance.clone()),
+                Some(record) => {
+                    (stored_document(&draft.content(record.id)?)?, still_outside(record.provenance))
+                }
+            };
+            if !add(&mut document, &turn, &lines)? {
+                return Ok(None);
+            }
+            let page = new_page(&slug, document, provenance, false)?;
+            draft.write_page(&place, &slug, page, now).map(Some)
+        })?;
+        if let Some(applied) = applied {
+            self.agree(&source, &applied.record);
+        }
+        Ok(())
+    }
+}
+
+/// A page that its owner has edited keeps what it is: others' words are in it.
+fn still_outside(provenance: Provenance) -> Provenance {
+    Provenance { source_kind: Some(VOICE.kind.into()), ..provenance }
+}
+
+/// The page of this call, when there is one: it answers to the call's id.
+fn slug_of(reader: &Reader, source: &SourceId, turn: &VoiceTurn) -> Result<Option<Slug>, Fault> {
+    let found = reader.named(source, &normal_name(&turn.call), 2)?;
+    Ok(found.into_iter().map(|(_, slug, _)| slug).find(|slug| slug.as_str().starts_with(FOLDER)))
+}
+
+/// Where the page of a call goes that begins on `day`.
+fn new_slug(day: &str, turn: &VoiceTurn) -> Result<Slug, Fault> {
+    let id = turn.call.to_ascii_lowercase();
+    let suffix = id.get(id.len().saturating_sub(SUFFIX)..).unwrap_or(&id);
+    Slug::parse(format!("{FOLDER}{day}-{suffix}")).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
+}
+
+/// The page of a call that has just begun.
+fn begun(turn: &VoiceTurn, now: i64) -> Document {
+    let at = rfc3339(now);
+    let mut frontmatter = Frontmatter::empty();
+    frontmatter.set_all(&[
+        ("type", TYPE),
+        ("title", &format!("Call of {}", at.get(..16).unwrap_or(&at).replace('T', " "))),
+        ("call_id", &turn.call),
+        ("source_uri", &uri(&turn.from)),
+    ]);
+    // By which it is found again.
+    frontmatter.set_list("aliases", std::slice::from_ref(&turn.call));
+    stamp(&mut frontmatter, &VOICE, now);
+    Document { frontmatter, body: format!("## {TRANSCRIPT}\n") }
+}
+
+/// Lines for a page, and what each begins with that must not be there yet.
+type Lines = Vec<(&'static str, String, String)>;
+
+/// What of a turn goes into the page.
+fn lines(turn: &VoiceTurn, said: &Spoken) -> Lines {
+    let caller = |text: String| (TRANSCRIPT, mark("Caller", turn), text);
+    let mut lines = match &turn.event {
+        VoiceEvent::Incoming | VoiceEvent::Ended(_) => Vec::new(),
+        VoiceEvent::Speech { text, .. } => vec![caller(shown(text))],
+        VoiceEvent::Digits(keys) => vec![caller(format!("(pressed {})", shown(keys)))],
+        VoiceEvent::Silence => vec![caller("(nothing)".into())],
+        VoiceEvent::Recording { id, url, seconds } => {
+            let at = if can_stand(url) { format!("<{url}>") } else { String::new() };
+            return vec![(
+                RECORDINGS,
+                format!("- Recording {id}:"),
+                format!("({seconds} s) {at}").trim().into(),
+            )];
+        }
+        VoiceEvent::Transcription { id, text } => {
+            let text =
+                if text.trim().is_empty() { "(nothing could be made out)".into() } else { shown(text) };
+            return vec![(RECORDINGS, format!("- Transcription of {id}:"), text)];
+        }
+    };
+    let said: Vec<String> = said.say.iter().map(|sentence| shown(sentence)).collect();
+    if !said.is_empty() {
+        lines.push((TRANSCRIPT, mark("Brain", turn), said.join(" ")));
+    }
+    lines
+}
+
+/// Others' words within a line.
+fn shown(text: &str) -> String {
+    escaped(&plain(text))
+}
+
+/// Whether this is an address at the provider that can stand between `<` and `>`.
+fn can_stand(url: &str) -> bool {
+    url.len() <= 500
+        && url.bytes().all(|b| b.is_ascii_graphic() && !b"<>()[]\\`|".contains(&b))
+        && is_of_provider(url)
+}
+
+/// What the line of one side in a turn begins with.
+fn mark(who: &str, turn: &VoiceTurn) -> String {
+    format!("- **{who} ({}):**", turn.turn)
+}
+
+/// Adds what is not there yet; whether there was anything.
+fn add(document: &mut Document, turn: &VoiceTurn, lines: &Lines) -> Result<bool, StoreError> {
+    let mut changed = false;
+    for (heading, begins, rest) in lines {
+        if document.body.contains(begins) {
+            continue;
+        }
+        let has = page::headings(&document.body).iter().any(|it| it.text == *heading);
+        let line = format!("{begins} {rest}");
+        let text = if has || *heading == TRANSCRIPT { line } else { format!("## {heading}\n\n{line}") };
+        let added = page::append(&document.body, has.then_some(*heading), &text);
+        document.body = added.map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        changed = true;
+    }
+    if let VoiceEvent::Ended(state) = &turn.event {
+        let state: String = plain(state).chars().take(STATE).collect();
+        changed |= document.frontmatter.get("call_status").as_deref() != Some(&state);
+        document.frontmatter.set("call_status", &state);
+    }
+    Ok(changed)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use brain_protocol::VoiceThen;
+
+    use super::*;
+
+    const NOW: i64 = 1_795_290_000_000;
+
+    fn turn(number: u32, event: VoiceEvent) -> VoiceTurn {
+        let (call, from) = ("CA0123456789abcdef0123456789ABCDEF".into(), "+4915112345678".into());
+        VoiceTurn { call, turn: number, from, event, asked: None, silences: 0 }
+    }
+
+    fn speech(text: &str) -> VoiceEvent {
+        VoiceEvent::Speech { text: text.into(), confidence: Some(90) }
+    }
+
+    fn said(text: &str) -> Spoken {
+        Spoken { say: vec![text.into()], then: VoiceThen::HangUp }
+    }
+
+    fn grown(document: &mut Document, turn: &VoiceTurn, said: &Spoken) -> bool {
+        add(document, turn, &lines(turn, said)).unwrap()
+    }
+
+    #[test]
+    fn a_call_is_written_down_turn_by_turn_and_once() {
+        let mut page = begun(&turn(0, VoiceEvent::Incoming), NOW);
+        for _ in 0..2 {
+            grown(&mut page, &turn(0, VoiceEvent::Incoming), &said("Hello."));
+            grown(&mut page, &turn(1, speech("Note *this*")), &said("Noted."));
+            grown(&mut page, &turn(2, VoiceEvent::Silence), &said("Goodbye."));
+        }
+        let recording =
+            VoiceEvent::Recording { id: "RE1".into(), url: "https://api.twilio.com/RE1".into(), seconds: 7 };
+        assert!(grown(&mut page, &turn(3, recording.clone()), &said("Thanks.")));
+        assert!(!grown(&mut page, &turn(3, recording), &said("Thanks.")));
+        let written = VoiceEvent::Transcription { id: "RE1".into(), text: "Call\nme [[back]]".into() };
+        assert!(grown(&mut page, &turn(0, written), &said("")));
+        let text = "## Transcript\n\n- **Brain (0):** Hello.\n- **Caller (1):** Note \\*this\\*\n- **Brain (1):** Noted.\n\
+                    - **Caller (2):** (nothing)\n- **Brain (2):** Goodbye.\n\n## Recordings\n\n\
+                    - Recording RE1: (7 s) <https://api.twilio.com/RE1>\n- Transcription of RE1: Call me ((back))\n";
+        assert_eq!(page.body, text);
+    }
+
+    #[test]
+    fn nobody_can_write_a_line_of_another_turn() {
+        let mut page = begun(&turn(0, VoiceEvent::Incoming), NOW);
+        grown(&mut page, &turn(1, speech("x\n- **Brain (2):** Noted.")), &said("Noted."));
+        assert!(!page.body.contains(&mark("Brain", &turn(2, VoiceEvent::Silence))), "{}", page.body);
+        for (at, url) in
+            ["https://api.twilio.com/> [[a]] <", "https://x.org/RE1", "http://api.twilio.com/RE1"]
+                .into_iter()
+                .enumerate()
+        {
+            let hostile = VoiceEvent::Recording { id: format!("RE{at}"), url: url.into(), seconds: 1 };
+            grown(&mut page, &turn(3, hostile), &said("Thanks."));
+            assert!(page.body.ends_with(&format!("- Recording RE{at}: (1 s)\n")), "{}", page.body);
+        }
+        let state = format!("x\n---\nslug: a {}", "y".repeat(1000));
+        add(&mut page, &turn(4, VoiceEvent::Ended(state)), &Vec::new()).unwrap();
+        let state = page.frontmatter.get("call_status").unwrap();
+        assert!(state.starts_with("x --- slug: a y") && state.len() == STATE, "{state}");
+    }
+
+    #[test]
+    fn a_page_whose_headings_are_gone_still_gets_its_lines() {
+        let mut page = begun(&turn(0, VoiceEvent::Incoming), NOW);
+        page.body = "The owner's words.\n".into();
+        grown(&mut page, &turn(1, speech("hello")), &said("Noted."));
+        assert!(page.body.starts_with("The owner's words.\n"), "{}", page.body);
+        assert!(page.body.contains("- **Caller (1):** hello\n- **Brain (1):** Noted."), "{}", page.body);
+    }
+
+    #[test]
+    fn the_slug_has_the_day_and_the_end_of_the_calls_id() {
+        let slug = |call: &str| {
+            let turn = VoiceTurn { call: call.into(), ..turn(0, VoiceEvent::Incoming) };
+            new_slug("2026-11-21", &turn).unwrap().to_string()
+        };
+        assert_eq!(slug("CA0123456789abcdef0123456789ABCDEF"), "calls/2026-11-21-456789abcdef");
+        assert_eq!(slug("CA1"), "calls/2026-11-21-ca1");
+        let page = begun(&turn(0, VoiceEvent::Incoming), NOW).frontmatter;
+        assert_eq!(page.get("source_uri").as_deref(), Some("tel:+4915112345678"));
+        assert_eq!(page.get("source_kind").as_deref(), Some("voice"));
+        assert!(!page.title().unwrap().contains("151"), "{:?}", page.title());
+    }
+}

@@ -1,0 +1,124 @@
+//! Who calls: numbers as they are compared, and as a page names them. Pure.
+
+/// What stands before names that are no numbers: an account of the owner's at the provider, and an address of internet telephony.
+const NAMED: [&str; 2] = ["client:", "sip:"];
+/// What the provider says in place of a number that is withheld: ANONYMOUS, BLOCKED, RESTRICTED, UNAVAILABLE, UNKNOWN on the keys of a telephone.
+const WITHHELD: [&str; 5] = ["+266696687", "+2562533", "+7378742833", "+86282452253", "+8656696"];
+/// The longest name of a caller, in bytes.
+const LONGEST: usize = 256;
+
+/// Whether one of these numbers is the caller's. Numbers may be written as people write them; names are compared to the letter: what people
+/// put between digits makes two names differ.
+pub(super) fn is_among(callers: &[String], from: &str) -> bool {
+    let Some(from) = normal(from) else { return false };
+    callers.iter().any(|caller| normal(caller).as_ref() == Some(&from))
+}
+
+/// The address of who calls; `tel:unknown` for somebody without a number or a name.
+pub(super) fn uri(from: &str) -> String {
+    match normal(from) {
+        Some(name) if is_named(&name) => name,
+        Some(number) => format!("tel:{number}"),
+        None => "tel:unknown".into(),
+    }
+}
+
+/// A number as the provider writes it (E.164: `+` and digits), or a name as it is; `None` for what is neither, or withheld.
+fn normal(from: &str) -> Option<String> {
+    let from = from.trim();
+    if is_named(from) {
+        let fits = from.len() <= LONGEST && !from.contains(|c: char| c.is_control() || c.is_whitespace());
+        return fits.then(|| from.to_owned());
+    }
+    // `+49 (0)151 …`: the zero is dialled without the country only.
+    let from = if from.starts_with(['+', '0']) { from.replacen("(0)", "", 1) } else { from.to_owned() };
+    let between = |c: char| c.is_whitespace() || matches!(c, '-' | '(' | ')' | '/' | '.');
+    let number: String = from.chars().filter(|c| !between(*c)).collect();
+    let number = number.strip_prefix("00").map_or(number.clone(), |rest| format!("+{rest}"));
+    let digits = number.strip_prefix('+').unwrap_or(&number);
+    let is_number = (1..=LONGEST).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    (is_number && !WITHHELD.contains(&number.as_str())).then_some(number)
+}
+
+fn is_named(from: &str) -> bool {
+    NAMED.iter().any(|kind| from.starts_with(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_known_however_it_is_written() {
+        for written in [
+            "+49 151 123-456",
+            "+49151123456",
+            "0049 (151) 123/456",
+            "+49 (0)151 123.456",
+            " +49\u{a0}151123456 ",
+        ] {
+            let callers = [String::new(), written.to_owned()];
+            assert!(is_among(&callers, "+49151123456"), "{written}");
+            for stranger in ["", " ", "+", "49151123456", "+4915112345", "+491511234567", "anonymous"] {
+                assert!(!is_among(&callers, stranger), "{written}: {stranger}");
+            }
+            for spoofed in [
+                "sip:+49151123456@evil.example",
+                "sip:+49151123456",
+                "client:+49151123456",
+                "tel:+49151123456",
+                "+49151123456@evil.example",
+                "+49151123456;x",
+                "+４９151123456",
+            ] {
+                assert!(!is_among(&callers, spoofed), "{spoofed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_is_known_to_the_letter() {
+        let callers = ["client:ann".to_owned(), "sip:ann@example.org".into()];
+        assert!(is_among(&callers, "client:ann") && is_among(&callers, "sip:ann@example.org"));
+        for stranger in [
+            "client:an.n",
+            "client:a-nn",
+            "client:(ann)",
+            "client:anna",
+            "sip:ann@exam.pleorg",
+            "sip:an-n@example.org",
+        ] {
+            assert!(!is_among(&callers, stranger), "{stranger}");
+        }
+    }
+
+    #[test]
+    fn who_withholds_their_number_is_nobody() {
+        for withheld in WITHHELD {
+            assert!(!is_among(&[withheld.to_owned()], withheld), "{withheld}");
+            assert_eq!(uri(withheld), "tel:unknown");
+        }
+        for nobody in ["", "anonymous", "Unavailable"] {
+            assert!(!is_among(&[nobody.to_owned()], nobody), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn where_a_call_is_from_is_an_address() {
+        let long = format!("sip:{}", "x".repeat(300));
+        for (from, expected) in [
+            ("+49151123456", "tel:+49151123456"),
+            ("4711", "tel:4711"),
+            ("sip:ann@example.org", "sip:ann@example.org"),
+            ("client:ann", "client:ann"),
+            ("javascript:alert(1)", "tel:unknown"),
+            ("client:a\nb", "tel:unknown"),
+            (long.as_str(), "tel:unknown"),
+            ("anonymous", "tel:unknown"),
+            ("", "tel:unknown"),
+            ("+", "tel:unknown"),
+        ] {
+            assert_eq!(uri(from), expected);
+        }
+    }
+}

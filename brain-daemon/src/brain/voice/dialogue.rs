@@ -1,0 +1,303 @@
+//! What a turn of a call means, and what comes next. Stateless: what was asked before came with the turn. Pure.
+
+use brain_protocol::{Spoken, VoiceEvent, VoiceThen, VoiceTurn};
+
+use super::phrases::Phrases;
+
+/// After so many silences in a row a call ends.
+const SILENCES: u32 = 2;
+
+/// A note is asked for.
+const NOTE: &str = "note";
+/// A question is asked for.
+const QUESTION: &str = "question";
+
+/// What is to be done for a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Move {
+    /// Only to say something.
+    Say(Spoken),
+    /// To note this.
+    Note(String),
+    /// To look for this.
+    Search(String),
+}
+
+/// What this turn asks for. Who is not known can only leave a message.
+pub(super) fn next(turn: &VoiceTurn, known: bool, greeting: Option<&str>, phrases: &Phrases) -> Move {
+    match &turn.event {
+        VoiceEvent::Incoming if known => {
+            Move::Say(listen(&[greeting.unwrap_or(phrases.greeting), phrases.menu], None, 0))
+        }
+        VoiceEvent::Incoming => Move::Say(message(phrases)),
+        VoiceEvent::Speech { .. } | VoiceEvent::Digits(_) if !known => Move::Say(message(phrases)),
+        VoiceEvent::Speech { text, .. } => speech(turn, text, phrases),
+        VoiceEvent::Digits(keys) => digits(turn, keys, phrases),
+        VoiceEvent::Silence if known => Move::Say(unheard(turn, phrases.silence, phrases)),
+        VoiceEvent::Silence => Move::Say(end(&[phrases.goodbye])),
+        VoiceEvent::Recording { .. } => Move::Say(end(&[phrases.thanks, phrases.goodbye])),
+        VoiceEvent::Transcription { .. } | VoiceEvent::Ended(_) => {
+            Move::Say(Spoken { say: Vec::new(), then: VoiceThen::Nothing })
+        }
+    }
+}
+
+/// What is said when a turn's work failed: who wanted something noted can leave it with the provider, who asked may go on.
+pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> Spoken {
+    let Some(turn) = turn else { return end(&[phrases.sorry, phrases.goodbye]) };
+    match turn.event {
+        VoiceEvent::Speech { .. } => match next(turn, true, None, phrases) {
+            Move::Search(_) => more(vec![phrases.sorry.into()], phrases),
+            Move::Say(_) | Move::Note(_) => {
+                Spoken { say: vec![phrases.record.into()], then: VoiceThen::Record }
+            }
+        },
+        VoiceEvent::Transcription { .. } | VoiceEvent::Ended(_) => {
+            Spoken { say: Vec::new(), then: VoiceThen::Nothing }
+        }
+        _ => end(&[phrases.sorry, phrases.goodbye]),
+    }
+}
+
+/// These sentences, and whether there is more.
+pub(super) fn more(mut say: Vec<String>, phrases: &Phrases) -> Spoken {
+    say.push(phrases.more.into());
+    Spoken { say, then: VoiceThen::Listen { asked: None, silences: 0 } }
+}
+
+fn listen(say: &[&str], asked: Option<&str>, silences: u32) -> Spoken {
+    let then = VoiceThen::Listen { asked: asked.map(Into::into), silences };
+    Spoken { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
+}
+
+fn end(say: &[&str]) -> Spoken {
+    Spoken { say: say.iter().map(|text| (*text).to_owned()).collect(), then: VoiceThen::HangUp }
+}
+
+fn message(phrases: &Phrases) -> Spoken {
+    Spoken { say: vec![phrases.message.into()], then: VoiceThen::Record }
+}
+
+/// Asks once more, or gives up.
+fn unheard(turn: &VoiceTurn, why: &str, phrases: &Phrases) -> Spoken {
+    let silences = turn.silences.saturating_add(1);
+    if silences >= SILENCES {
+        return end(&[why, phrases.goodbye]);
+    }
+    let (asked, question) = match turn.asked.as_deref() {
+        Some(NOTE) => (Some(NOTE), phrases.note),
+        Some(QUESTION) => (Some(QUESTION), phrases.question),
+        _ => (None, phrases.menu),
+    };
+    listen(&[why, question], asked, silences)
+}
+
+fn digits(turn: &VoiceTurn, keys: &str, phrases: &Phrases) -> Move {
+    Move::Say(match keys {
+        "1" => listen(&[phrases.note], Some(NOTE), 0),
+        "2" => listen(&[phrases.question], Some(QUESTION), 0),
+        "0" | "9" => end(&[phrases.goodbye]),
+        _ => unheard(turn, phrases.pardon, phrases),
+    })
+}
+
+fn speech(turn: &VoiceTurn, text: &str, phrases: &Phrases) -> Move {
+    let heard = words(text);
+    if !text.contains(char::is_alphanumeric) {
+        return Move::Say(unheard(turn, phrases.pardon, phrases));
+    }
+    if phrases.enough.contains(&heard.as_str()) {
+        return Move::Say(end(&[phrases.goodbye]));
+    }
+    if phrases.again.contains(&heard.as_str()) {
+        return Move::Say(listen(&[phrases.menu], None, 0));
+    }
+    match turn.asked.as_deref() {
+        Some(NOTE) => return Move::Note(text.trim().into()),
+        Some(QUESTION) => return Move::Search(text.trim().into()),
+        _ => {}
+    }
+    if let Some(rest) = behind(text, phrases.notes) {
+        return match rest {
+            "" => Move::Say(listen(&[phrases.note], Some(NOTE), 0)),
+            rest => Move::Note(rest.into()),
+        };
+    }
+    if let Some(rest) = behind(text, phrases.asks) {
+        return match rest {
+            "" => Move::Say(listen(&[phrases.question], Some(QUESTION), 0)),
+            rest => Move::Search(rest.into()),
+        };
+    }
+    let first = heard.split(' ').next().unwrap_or_default();
+    if text.trim_end().ends_with('?') || phrases.interrogatives.contains(&first) {
+        return Move::Search(text.trim().into());
+    }
+    Move::Note(text.trim().into())
+}
+
+/// What was heard, as words are compared: lower case, without marks, one space between two.
+pub(super) fn words(text: &str) -> String {
+    let plain = text.replace('\u{2019}', "'").to_lowercase();
+    let letters = plain.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    letters.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What stands behind the first of these beginnings that `text` has, as it was said.
+fn behind<'a>(text: &'a str, beginnings: &[&str]) -> Option<&'a str> {
+    beginnings.iter().find_map(|beginning| {
+        let mut rest = text;
+        for word in beginning.split(' ') {
+            let from = rest.find(char::is_alphanumeric)?;
+            let tail = rest.get(from..)?;
+            let end = tail.find(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '\u{2019}'));
+            let (first, more) = tail.split_at(end.unwrap_or(tail.len()));
+            if words(first) != word {
+                return None;
+            }
+            rest = more;
+        }
+        Some(rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '"' | '\'' | '(')).trim())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(event: VoiceEvent, asked: Option<&str>, silences: u32) -> VoiceTurn {
+        let asked = asked.map(Into::into);
+        VoiceTurn { call: "CA1".into(), turn: 1, from: "+1".into(), event, asked, silences }
+    }
+
+    fn speech(text: &str) -> VoiceEvent {
+        VoiceEvent::Speech { text: text.into(), confidence: None }
+    }
+
+    fn english() -> &'static Phrases {
+        Phrases::of("en-US")
+    }
+
+    /// What is done, in one line.
+    fn told(found: Move) -> String {
+        match found {
+            Move::Note(text) => format!("note: {text}"),
+            Move::Search(text) => format!("search: {text}"),
+            Move::Say(Spoken { then: VoiceThen::Listen { asked, silences }, .. }) => {
+                format!("listen {} {silences}", asked.as_deref().unwrap_or("-"))
+            }
+            Move::Say(spoken) => format!("{:?}", spoken.then),
+        }
+    }
+
+    fn said(text: &str, asked: Option<&str>) -> String {
+        told(next(&turn(speech(text), asked, 1), true, None, english()))
+    }
+
+    #[test]
+    fn what_a_known_caller_says_is_noted_or_searched() {
+        for (text, expected) in [
+            ("Note.", "listen note 0"),
+            ("Take a note", "listen note 0"),
+            ("Take a note: buy oat milk.", "note: buy oat milk."),
+            ("Note that Ann's boat is called Skua", "note: Ann's boat is called Skua"),
+            ("Notes from the meeting are long", "note: Notes from the meeting are long"),
+            ("Question", "listen question 0"),
+            ("I have a question", "listen question 0"),
+            ("Search for the boat of Ann", "search: the boat of Ann"),
+            ("What is the name of the boat", "search: What is the name of the boat"),
+            ("Ann's boat is called Skua?", "search: Ann's boat is called Skua?"),
+            ("what\u{2019}s the code", "search: what\u{2019}s the code"),
+            ("Whatever happens, buy milk", "note: Whatever happens, buy milk"),
+            ("Buy milk", "note: Buy milk"),
+            ("No, thank you.", "HangUp"),
+            ("That\u{2019}s all.", "HangUp"),
+            ("Goodbye!", "HangUp"),
+            ("No milk today", "note: No milk today"),
+            ("Yes please.", "listen - 0"),
+            ("…", "HangUp"),
+        ] {
+            assert_eq!(said(text, None), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_is_what_comes() {
+        assert_eq!(said("What a nice day", Some("note")), "note: What a nice day");
+        assert_eq!(said("Buy milk", Some("question")), "search: Buy milk");
+        assert_eq!(said("Note that", Some("note")), "note: Note that");
+        assert_eq!(said("Never mind.", Some("note")), "listen - 0");
+        assert_eq!(said("Goodbye", Some("question")), "HangUp");
+        assert_eq!(said("Buy milk", Some("something else")), "note: Buy milk");
+    }
+
+    #[test]
+    fn keys_choose() {
+        let pressed = |keys: &str, silences| {
+            told(next(&turn(VoiceEvent::Digits(keys.into()), Some("note"), silences), true, None, english()))
+        };
+        assert_eq!(pressed("1", 1), "listen note 0");
+        assert_eq!(pressed("2", 1), "listen question 0");
+        assert_eq!(pressed("0", 0), "HangUp");
+        assert_eq!(pressed("7", 0), "listen note 1");
+        assert_eq!(pressed("7", 1), "HangUp");
+    }
+
+    #[test]
+    fn two_silences_end_a_call() {
+        let silent = |asked, silences, known| {
+            told(next(&turn(VoiceEvent::Silence, asked, silences), known, None, english()))
+        };
+        assert_eq!(silent(None, 0, true), "listen - 1");
+        assert_eq!(silent(Some("question"), 0, true), "listen question 1");
+        assert_eq!(silent(Some("question"), 1, true), "HangUp");
+        assert_eq!(silent(None, u32::MAX, true), "HangUp");
+        assert_eq!(silent(None, 0, false), "HangUp");
+    }
+
+    #[test]
+    fn who_is_not_known_leaves_a_message() {
+        for event in [
+            VoiceEvent::Incoming,
+            speech("What is the code?"),
+            speech("note x"),
+            VoiceEvent::Digits("2".into()),
+        ] {
+            let asked = Some("question");
+            assert_eq!(told(next(&turn(event, asked, 0), false, Some("Hello you"), english())), "Record");
+        }
+        let recorded = VoiceEvent::Recording { id: "RE1".into(), url: "https://x".into(), seconds: 3 };
+        assert_eq!(told(next(&turn(recorded, None, 0), false, None, english())), "HangUp");
+    }
+
+    #[test]
+    fn a_call_begins_with_the_greeting_and_what_there_is_to_choose() {
+        let greeted = |greeting| match next(&turn(VoiceEvent::Incoming, None, 0), true, greeting, english()) {
+            Move::Say(spoken) => spoken.say,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(greeted(Some("Ahoy.")), ["Ahoy.", english().menu]);
+        assert_eq!(greeted(None), [english().greeting, english().menu]);
+        let german = Phrases::of("de-DE");
+        let noted = |text: &str| told(next(&turn(speech(text), None, 0), true, None, german));
+        assert_eq!(noted("Notiere: Milch kaufen"), "note: Milch kaufen");
+        assert_eq!(noted("Wie heißt das Boot"), "search: Wie heißt das Boot");
+        assert_eq!(noted("Auf Wiederhören."), "HangUp");
+    }
+
+    #[test]
+    fn when_something_fails_nothing_that_was_said_is_lost() {
+        let failed = |event, asked| apology(Some(&turn(event, asked, 0)), english());
+        assert_eq!(failed(speech("x"), None).then, VoiceThen::Record);
+        assert_eq!(failed(speech("What is it?"), Some("note")).then, VoiceThen::Record);
+        assert_eq!(failed(VoiceEvent::Incoming, None).then, VoiceThen::HangUp);
+        assert_eq!(failed(VoiceEvent::Ended("completed".into()), None).then, VoiceThen::Nothing);
+        assert_eq!(apology(None, english()), end(&[english().sorry, english().goodbye]));
+        // A question is not to be said once more for a recording.
+        for (question, asked) in [("What is it", None), ("the boat", Some("question"))] {
+            let spoken = failed(speech(question), asked);
+            assert_eq!(spoken.say, [english().sorry, english().more]);
+            assert_eq!(spoken.then, VoiceThen::Listen { asked: None, silences: 0 });
+        }
+    }
+}
