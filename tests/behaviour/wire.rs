@@ -197,6 +197,9 @@ fn requests() -> Vec<Request> {
         Request::CollectorEnrich(CollectorEnrich { since: None, dry_run: true }),
         Request::CollectorCurve(CollectorCurve { id: "17".into() }),
     ]
+    .into_iter()
+    .chain(crate::wire_tunnel::requests())
+    .collect()
 }
 
 #[test]
@@ -266,6 +269,8 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
         ("client", Credentials::Client { id: "c".into(), secret: Secret::new("s") }),
     ];
     hold("credentials.hex", &credentials);
+    hold("voice_event.hex", &crate::wire_tunnel::events());
+    hold("voice_then.hex", &crate::wire_tunnel::thens());
 }
 
 #[test]

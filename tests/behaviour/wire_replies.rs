@@ -428,6 +428,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     ]
     .into_iter()
     .chain(crate::wire_collector::replies())
+    .chain(crate::wire_tunnel::replies())
     .collect()
 }
 

@@ -9,6 +9,8 @@ pub mod lines;
 pub mod mcp;
 pub mod model;
 pub mod platform;
+pub mod telephony;
+pub mod tunnel;
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};

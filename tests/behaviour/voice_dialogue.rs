@@ -1,0 +1,289 @@
+//! Calls from beginning to end: what a caller hears.
+
+use brain_tests::TestHome;
+use brain_tests::telephony::{Call, KNOWN, STRANGER};
+use serde_json::Value;
+
+use crate::faults::fill;
+use crate::voice_door::{reachable, ready};
+
+/// A call, and a recording.
+pub(crate) const SID: &str = "CA0123456789abcdef0123456789abcdef";
+pub(crate) const RE: &str = "RE0123456789abcdef0123456789abcdef";
+
+/// The pages whose slugs begin so.
+pub(crate) fn slugs(home: &TestHome, prefix: &str) -> Vec<String> {
+    let listed = home.json(["list", "--prefix", prefix]);
+    let pages = listed["pages"].as_array().unwrap();
+    pages.iter().map(|page| page["slug"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The only page there.
+pub(crate) fn only(home: &TestHome, prefix: &str) -> Value {
+    let found = slugs(home, prefix);
+    assert_eq!(found.len(), 1, "{found:?}");
+    home.get(&found[0])
+}
+
+pub(crate) fn text(page: &Value) -> String {
+    page["content"].as_str().unwrap_or_else(|| panic!("no content: {page}")).to_owned()
+}
+
+#[test]
+fn a_note_is_taken_with_where_it_is_from() {
+    let (home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    assert!(call.heard.text().contains("Say note"), "{:?}", call.heard);
+    assert!(call.says("Note.").text().contains("What shall I note"));
+    let heard = call.says("The boat of Ann is called Skua.").text();
+    assert!(heard.contains("Noted") && heard.contains("Anything else"), "{heard}");
+    assert!(call.says("No, thank you.").ends);
+
+    let note = only(&home, "inbox/");
+    assert!(text(&note).contains("The boat of Ann is called Skua."), "{note}");
+    assert_eq!(note["source_kind"], "voice");
+    assert_eq!(note["source_uri"], format!("tel:{KNOWN}"));
+    let page = std::fs::read_to_string(home.page_file(note["slug"].as_str().unwrap())).unwrap();
+    for line in ["captured_via: voice", "source_kind: voice", SID, "confidence: "] {
+        assert!(page.contains(line), "{line} in {page}");
+    }
+    let call = only(&home, "calls/");
+    assert_eq!(call["source_kind"], "voice");
+    let lines: Vec<String> =
+        text(&call).lines().filter(|line| line.starts_with("- ")).map(Into::into).collect();
+    let begins = [
+        "- **Brain (0):** Hello",
+        "- **Caller (1):** Note.",
+        "- **Brain (1):** What shall I note?",
+        "- **Caller (2):** The boat of Ann is called Skua.",
+        "- **Brain (2):** Noted. Anything else?",
+        "- **Caller (3):** No, thank you.",
+        "- **Brain (3):** Goodbye.",
+    ];
+    assert_eq!(lines.len(), begins.len(), "{lines:?}");
+    for (line, begins) in lines.iter().zip(begins) {
+        assert!(line.starts_with(begins), "{line}");
+    }
+}
+
+#[test]
+fn a_question_is_answered_from_the_best_page_in_a_few_plain_sentences() {
+    let (home, _daemon, public) = ready();
+    home.put(
+        "boats/skua",
+        "# Skua\n\nThe **boat** of [Ann](people/ann.md) is *blue*. It lies at [pier 4](https://port.example/p4). \
+         See https://boats.example/skua for more. Nobody reads this.\n",
+    );
+    let mut call = Call::from(public, KNOWN, SID);
+    for asked in ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
+    {
+        let heard = call.says(asked).clone();
+        let said = heard.text();
+        assert!(said.contains("Skua") && said.contains("boat of Ann is blue"), "{asked}: {said}");
+        assert!(!said.contains(['*', '[', '#', '_']) && !said.contains("://"), "{said}");
+        assert!(heard.say.len() <= 4, "three sentences and a question: {heard:?}");
+        assert!(said.ends_with("Anything else?"), "{said}");
+    }
+    assert!(call.presses("2").text().contains("What would you like to know"));
+    // What is asked again and again is in the page of this call only, which is no answer.
+    assert!(call.says("zeppelin timetable").text().contains("found nothing"));
+    assert!(call.says("What about the zeppelin timetable").text().contains("found nothing"));
+    assert!(slugs(&home, "inbox/").is_empty(), "a question is no note");
+    assert!(call.says("Bye bye").ends);
+}
+
+#[test]
+fn keys_do_what_words_do_and_statements_are_notes() {
+    let (home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    assert!(call.presses("1").text().contains("What shall I note"));
+    assert!(call.presses("2").text().contains("What would you like to know"));
+    assert!(call.presses("1").text().contains("What shall I note"));
+    assert!(call.says("What a nice day").text().contains("Noted"));
+    assert!(call.says("Buy oat milk").text().contains("Noted"));
+    assert!(call.says("Remember that the key is under the mat").text().contains("Noted"));
+    assert!(call.presses("9").ends);
+    let notes: String = slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
+    for note in ["What a nice day", "Buy oat milk", "the key is under the mat"] {
+        assert!(notes.contains(note), "{notes}");
+    }
+    assert!(!notes.contains("Remember that"), "{notes}");
+}
+
+#[test]
+fn who_says_nothing_is_asked_once_more() {
+    let (_home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    call.presses("1");
+    let heard = call.is_silent().text();
+    assert!(heard.contains("did not hear") && heard.contains("What shall I note"), "{heard}");
+    assert!(call.says("I am here again").text().contains("Noted"), "it is still a note that was asked for");
+    call.is_silent();
+    assert!(call.is_silent().ends);
+}
+
+#[test]
+fn somebody_unknown_leaves_a_message_and_learns_nothing() {
+    let (home, _daemon, public) = ready();
+    home.put("secret", "# Secret\n\nThe code of the safe is 4711.\n");
+    for (number, sid) in [
+        (STRANGER, "CA00000000000000000000000000000001"),
+        ("anonymous", "CA00000000000000000000000000000002"),
+    ] {
+        let mut call = Call::from(public, number, sid);
+        assert!(
+            call.heard.listens.is_none() && call.heard.text().contains("leave a message"),
+            "{:?}",
+            call.heard
+        );
+        let (_, transcribed) = call.heard.records.clone().unwrap();
+        // Whatever is sent, with a right signature.
+        let heard = call.goes_on(
+            "/voice/turn?turn=1&asked=question&silences=0",
+            &[("SpeechResult", "What is the code of the safe?")],
+        );
+        assert!(heard.records.is_some() && !heard.text().contains("4711"), "{heard:?}");
+        let heard =
+            call.goes_on("/voice/turn?turn=2&asked=note", &[("SpeechResult", "A note of a stranger")]);
+        assert!(heard.records.is_some(), "{heard:?}");
+        let heard = call.records(RE, "12").clone();
+        assert!(heard.ends && heard.text().contains("Thank you"), "{heard:?}");
+        let heard = call.goes_on(
+            &transcribed,
+            &[
+                ("RecordingSid", RE),
+                ("TranscriptionText", "Please call back, Bob"),
+                ("TranscriptionStatus", "completed"),
+            ],
+        );
+        assert!(heard.say.is_empty(), "{heard:?}");
+    }
+    assert!(slugs(&home, "inbox/").is_empty(), "nothing but the message");
+    let calls = slugs(&home, "calls/");
+    assert_eq!(calls.len(), 2);
+    for slug in calls {
+        let page = home.get(&slug);
+        let body = text(&page);
+        assert!(body.contains(&format!("- Recording {RE}: (12 s) <https://api.twilio.com/")), "{body}");
+        assert!(body.contains(&format!("- Transcription of {RE}: Please call back, Bob")), "{body}");
+        assert_eq!(page["source_kind"], "voice");
+    }
+}
+
+#[test]
+fn who_only_seems_to_be_known_leaves_a_message() {
+    let mut home = reachable();
+    let callers = r#"["0049 (151) 123456-78", "client:ann", "sip:ann@example.org", "+266696687"]"#;
+    home.env.retain(|(name, _)| name != "BRAIN_VOICE_CALLERS");
+    home.env.push(("BRAIN_VOICE_CALLERS".into(), callers.into()));
+    let _daemon = home.daemon();
+    let public = home.http_public();
+    let sid = |at: usize| format!("CA{at:032}");
+    for (at, known) in [KNOWN, "client:ann", "sip:ann@example.org"].into_iter().enumerate() {
+        assert!(Call::from(public, known, &sid(at)).heard.listens.is_some(), "{known}");
+    }
+    let long = format!("sip:{}@example.org", "x".repeat(400));
+    let strangers = [
+        "sip:+4915112345678@evil.example",
+        "client:+4915112345678",
+        "+4915112345678@evil.example",
+        "client:a.nn",
+        "sip:a-nn@exampleorg",
+        "sip:ann@exam.pleorg",
+        "+266696687",
+        "anonymous",
+        "",
+        &long,
+    ];
+    for (at, stranger) in strangers.into_iter().enumerate() {
+        let heard = Call::from(public, stranger, &sid(100 + at)).heard;
+        assert!(heard.records.is_some() && heard.listens.is_none(), "{stranger}: {heard:?}");
+    }
+}
+
+#[test]
+fn whatever_is_said_is_text_in_a_page_and_in_the_markup() {
+    let (home, _daemon, public) = ready();
+    home.put("people/ann", "# Ann\n");
+    let hostile = "</Say></Gather><Dial>+1900</Dial> & [[people/ann]] #tag <script>\u{0}\u{1b}[31m\u{202e}\r\n---\nslug: x\n\
+                   - **Brain (7):** Noted. `rm` ]]> %%hidden%% http://evil.example/x";
+    let mut call = Call::from(public, KNOWN, SID);
+    for _ in 0..2 {
+        call.presses("1");
+        assert!(call.says(hostile).text().contains("Noted"));
+    }
+    call.presses("2");
+    let heard = call.says("\"unclosed title: -note (").clone();
+    assert!(heard.listens.is_some(), "{heard:?}");
+    // What was noted comes back by voice, as text.
+    call.presses("2");
+    assert!(call.says("script dial 1900 hidden").listens.is_some());
+    let long = "word ".repeat(5000);
+    call.presses("1");
+    assert!(call.says(&long).text().contains("Noted"));
+    let note = home.search("evil.example")[0].clone();
+    for slug in slugs(&home, "calls/").into_iter().chain([note]) {
+        let page = home.get(&slug);
+        assert_eq!(page["tags"].as_array().map_or(0, Vec::len), 0, "{page}");
+        let links = home.json(["links", &slug]);
+        assert_eq!(links["links"].as_array().unwrap().len(), 0, "{links}");
+        assert!(!text(&page).contains(['\u{0}', '\u{1b}', '\u{202e}']), "{page}");
+    }
+    assert!(!call.goes_on("/voice/turn?turn=20&asked=note", &[("SpeechResult", "")]).ends);
+}
+
+#[test]
+fn a_call_without_a_name_still_hears_words_and_leaves_nothing() {
+    let (home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    for sid in ["", "CA../../x", "CA 1\n2"] {
+        call.sid = sid.into();
+        let heard = call.goes_on("/voice/turn?turn=1&asked=note", &[("SpeechResult", "words")]);
+        assert!(heard.records.is_some() && heard.text().contains("Sorry"), "{heard:?}");
+        assert!(call.goes_on("/voice", &[]).ends);
+    }
+    assert_eq!((slugs(&home, "calls/").len(), slugs(&home, "inbox/").len()), (1, 0));
+}
+
+#[test]
+fn when_the_brain_cannot_write_the_caller_hears_no_error() {
+    let mut home = reachable();
+    home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
+    if !home.mount(&home.path(), "size=60m,mode=700") {
+        return;
+    }
+    let _daemon = home.daemon();
+    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    call.presses("1");
+    let listening = call.heard.listens.clone().unwrap();
+    let filler = fill(&home.path(), 200_000);
+    let words = "This must not be lost";
+    let heard = call.says(words).clone();
+    assert!(heard.records.is_some() && heard.text().contains("Sorry"), "{heard:?}");
+    // The provider keeps the recording; there is nothing to be said about it that would help.
+    let ended = call.records(RE, "3").clone();
+    assert!(ended.ends, "{ended:?}");
+    assert!(home.log().contains("could not be worked off") && !home.log().contains(words), "{}", home.log());
+    // With room again, the same turn is worked off.
+    std::fs::remove_file(filler).unwrap();
+    assert!(call.goes_on(&listening, &[("SpeechResult", words)]).text().contains("Noted"));
+    assert!(text(&only(&home, "inbox/")).contains(words));
+}
+
+#[test]
+fn a_caller_is_spoken_to_in_the_language_of_the_owner() {
+    let mut home = reachable();
+    for (name, value) in [
+        ("BRAIN_VOICE_LANGUAGE", "de-DE"),
+        ("BRAIN_VOICE_VOICE", "Polly.Vicki"),
+        ("BRAIN_VOICE_GREETING", "Moin & <hallo>!"),
+    ] {
+        home.env.push((name.into(), value.into()));
+    }
+    let _daemon = home.daemon();
+    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    assert!(call.heard.text().starts_with("Moin & <hallo>!"), "{:?}", call.heard);
+    assert!(call.says("Notiere: Milch kaufen").text().contains("Notiert"));
+    let raw = call.sends("/voice", &[]);
+    assert!(raw.text().contains("language=\"de-DE\" voice=\"Polly.Vicki\""), "{}", raw.text());
+}

@@ -1,0 +1,148 @@
+//! What is there after a call: each note once and whole, the page of the call, and nothing where it does not belong.
+
+use brain_tests::telephony::{Call, KNOWN};
+
+use crate::voice_dialogue::{RE, SID, only, slugs, text};
+use crate::voice_door::ready;
+
+#[test]
+fn what_comes_again_or_late_is_there_once() {
+    let (home, daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    let first = call.heard.clone();
+    let action = first.listens.clone().unwrap();
+    let speech = [("SpeechResult", "Note that the moon is full"), ("Confidence", "0.8")];
+    let before = call.goes_on(&action, &speech).clone();
+    assert_eq!(*call.goes_on(&action, &speech), before, "the provider asks again, and hears the same");
+    assert_eq!(*call.goes_on("/voice", &[("CallStatus", "ringing")]), first);
+    let body = text(&only(&home, "calls/"));
+    drop(daemon);
+
+    // After a restart, when nobody remembers; and after the note was thrown away.
+    let note = only(&home, "inbox/");
+    let _daemon = home.daemon();
+    home.json(["delete", note["slug"].as_str().unwrap()]);
+    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    assert_eq!(*call.goes_on(&action, &speech), before);
+    assert!(slugs(&home, "inbox/").is_empty(), "a turn that was worked off notes nothing again");
+    assert_eq!(text(&only(&home, "calls/")), body);
+
+    // Callbacks without a turn, in any order, twice.
+    for _ in 0..2 {
+        call.goes_on("/voice/status", &[("CallStatus", "completed")]);
+        call.goes_on("/voice/transcription", &[("RecordingSid", RE), ("TranscriptionText", "late words")]);
+        call.goes_on(
+            "/voice/recording?turn=5",
+            &[("RecordingSid", RE), ("RecordingUrl", "https://api.twilio.com/r"), ("RecordingDuration", "3")],
+        );
+    }
+    let body = text(&only(&home, "calls/"));
+    assert_eq!(body.matches("late words").count(), 1, "{body}");
+    assert_eq!(body.matches("- Recording ").count(), 1, "{body}");
+}
+
+#[test]
+fn a_turn_that_comes_twice_at_once_is_worked_off_once_and_calls_do_not_mix() {
+    let (home, _daemon, public) = ready();
+    let others = "CA00000000000000000000000000000009";
+    let begun = [Call::from(public, KNOWN, SID), Call::from(public, KNOWN, others)];
+    let action = begun[0].heard.listens.clone().unwrap();
+    let sends: Vec<_> = (0..12)
+        .map(|at| {
+            let (sid, action) = (if at % 2 == 0 { SID } else { others }, action.clone());
+            std::thread::spawn(move || {
+                let mut call = Call::under_way(public, KNOWN, sid);
+                let words = format!("Note that the call is {sid}");
+                call.goes_on(&action, &[("SpeechResult", &words)]).text()
+            })
+        })
+        .collect();
+    for heard in sends {
+        assert!(heard.join().unwrap().contains("Noted"));
+    }
+    let notes: Vec<String> = slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    for (call, other) in [(&begun[0], others), (&begun[1], SID)] {
+        let end = call.slug("").replace("calls/", "");
+        let page = slugs(&home, "calls/").into_iter().find(|slug| slug.ends_with(&end)).unwrap();
+        let body = text(&home.get(&page));
+        assert_eq!(body.matches("**Caller (1):** Note that the call is").count(), 1, "{body}");
+        assert_eq!(body.matches("**Brain (1):**").count(), 1, "{body}");
+        assert!(body.contains(&call.sid) && !body.contains(other), "{body}");
+    }
+}
+
+#[test]
+fn a_turn_without_its_number_loses_no_note() {
+    let (home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    for words in ["Buy milk", "Buy milk and eggs"] {
+        assert!(call.goes_on("/voice/turn", &[("SpeechResult", words)]).text().contains("Noted"));
+    }
+    let notes: String = slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
+    assert!(
+        notes.contains("Buy milk\n") && notes.contains("Buy milk and eggs"),
+        "what was said to be noted is: {notes}"
+    );
+}
+
+#[test]
+fn a_long_note_is_kept_to_its_last_word() {
+    let (home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    call.presses("1");
+    let long = "word ".repeat(6000) + "omega";
+    assert!(call.says(&long).text().contains("Noted"));
+    assert!(text(&only(&home, "inbox/")).trim_end().ends_with("omega"));
+    // As a question it is looked for as far as questions are read, and is not answered with the transcript of this call.
+    call.presses("2");
+    let heard = call.says(&("word ".repeat(6000) + "omega")).text();
+    assert!(heard.contains("I found this") && !heard.contains("Call of"), "{heard}");
+}
+
+#[test]
+fn what_is_read_out_from_another_source_is_not_written_into_this_one() {
+    let (home, _daemon, public) = ready();
+    let dir = home.outside().join("private");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("safe.md"), "# Safe\n\nThe code of the safe is 4711.\n").unwrap();
+    home.json(["sources", "add", "private", "--path", dir.to_str().unwrap()]);
+    home.json(["sync", "--source", "private"]);
+    home.put("boats/skua", "# Skua\n\nThe boat of Ann is blue.\n");
+    let mut call = Call::from(public, KNOWN, SID);
+    assert!(call.says("What is the code of the safe?").text().contains("4711"), "{:?}", call.heard);
+    assert!(call.says("What is the boat of Ann?").text().contains("blue"));
+    let body = text(&only(&home, "calls/"));
+    assert!(!body.contains("4711") && body.contains("from a page of another source"), "{body}");
+    assert!(body.contains("boat of Ann is blue"), "{body}");
+}
+
+#[test]
+fn a_call_that_nobody_saw_leaves_its_transcription_and_no_more() {
+    let (home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    call.sid = "CAeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee".into();
+    call.goes_on("/voice/status", &[("CallStatus", "no-answer")]);
+    assert_eq!(slugs(&home, "calls/").len(), 1);
+    call.goes_on("/voice/transcription", &[("RecordingSid", RE), ("TranscriptionText", "")]);
+    let all: String = slugs(&home, "calls/").iter().map(|slug| text(&home.get(slug))).collect();
+    assert!(all.contains("nothing could be made out"), "{all}");
+}
+
+#[test]
+fn the_owner_may_write_into_the_page_of_a_call_and_throw_it_away() {
+    let (home, _daemon, public) = ready();
+    let mut call = Call::from(public, KNOWN, SID);
+    call.says("Buy milk");
+    let slug = slugs(&home, "calls/").remove(0);
+    let page = std::fs::read_to_string(home.page_file(&slug)).unwrap();
+    home.put(&slug, &format!("{page}\nAnn called.\n"));
+    call.says("Buy eggs");
+    let kept = home.get(&slug);
+    assert!(text(&kept).contains("Ann called.") && text(&kept).contains("Buy eggs"), "{kept}");
+    assert_eq!(kept["source_kind"], "voice", "others' words are in it");
+    home.json(["delete", &slug]);
+    assert!(call.says("Buy bread").text().contains("Noted"));
+    assert!(slugs(&home, "calls/").is_empty(), "it stays thrown away");
+    assert_eq!(slugs(&home, "inbox/").len(), 3, "and no note is lost");
+}

@@ -1,0 +1,245 @@
+//! A voice agent of the owner's own behind `/voice`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use brain_tests::http::{Wire, request};
+use brain_tests::telephony::{Heard, PUBLIC, TOKEN, encoded, send, sign};
+use brain_tests::{Daemon, PATIENCE, TestHome};
+
+use crate::voice_door::reachable;
+
+const FORM: [(&str, &str); 2] = [("CallSid", "CA1"), ("From", "+18005550123")];
+
+/// An agent: what it was asked (head and body), and what it answers.
+struct Agent {
+    address: SocketAddr,
+    asked: Receiver<String>,
+}
+
+impl Agent {
+    fn new(answer: impl Fn(&mut TcpStream, &str) + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, asked): (Sender<String>, _) = channel();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
+                let length = head.to_ascii_lowercase();
+                let length = length.lines().find_map(|line| line.strip_prefix("content-length: "));
+                let mut body = vec![0; length.map_or(0, |n| n.parse().unwrap())];
+                reader.read_exact(&mut body).unwrap();
+                let text = head + std::str::from_utf8(&body).unwrap();
+                answer(&mut stream, &text);
+                let _ = tell.send(text);
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn asked(&self) -> String {
+        self.asked.recv_timeout(PATIENCE).unwrap()
+    }
+}
+
+fn behind(agent: SocketAddr) -> (TestHome, Daemon, SocketAddr) {
+    let mut home = reachable();
+    home.env.push(("BRAIN_VOICE_UPSTREAM".into(), format!("http://{agent}")));
+    let daemon = home.daemon();
+    let public = home.http_public();
+    (home, daemon, public)
+}
+
+fn says(stream: &mut TcpStream, status: &str, body: &str) {
+    let text = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nKeep-Alive: timeout=9\r\nX-Agent: 1\r\n\r\n{body}",
+        body.len()
+    );
+    let _ = stream.write_all(text.as_bytes());
+}
+
+#[test]
+fn what_the_provider_asks_goes_to_the_agent_once_its_signature_held() {
+    let agent = Agent::new(|stream, _| says(stream, "200 OK", "<Response><Hangup/></Response>"));
+    let (home, _daemon, public) = behind(agent.address);
+    let form = encoded(&FORM);
+    for path in ["/voice", "/voice/some/where?x=%20y"] {
+        let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &FORM);
+        let headers = [
+            ("Content-Type", "application/x-www-form-urlencoded"),
+            ("X-Twilio-Signature", &signature[..]),
+            ("X-Forwarded-Host", "evil.example"),
+            ("Authorization", "Bearer brain_pt_secret"),
+            ("Connection", "X-Hop"),
+            ("X-Hop", "1"),
+        ];
+        let answer = brain_tests::http::call(public, "POST", path, &headers, form.as_bytes()).expect(200);
+        assert_eq!(answer.text(), "<Response><Hangup/></Response>");
+        assert_eq!((answer.header("x-agent"), answer.header("keep-alive")), (Some("1"), None));
+        let asked = agent.asked();
+        let head = asked.to_ascii_lowercase();
+        assert!(asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")) && asked.ends_with(&form), "{asked}");
+        assert!(head.contains("x-forwarded-host: brain.example.org\r\n"), "{head}");
+        assert!(head.contains("x-forwarded-proto: https\r\n"), "{head}");
+        assert!(head.contains(&format!("host: {}\r\n", agent.address)), "{head}");
+        assert!(
+            asked.contains(&signature) && !head.contains("evil.example") && !head.contains("x-hop"),
+            "{head}"
+        );
+        assert!(!head.contains("brain_pt_secret"), "{head}");
+    }
+    let refused = brain_tests::telephony::posted(public, "/voice", &FORM, "AAAA").expect(403);
+    assert_eq!(refused.error(), "invalid_signature");
+    assert!(agent.asked.try_recv().is_err(), "what is not signed goes nowhere");
+    assert!(home.json(["list"])["pages"].as_array().unwrap().is_empty(), "the agent answers, not the brain");
+}
+
+#[test]
+fn a_caller_hears_no_error_of_the_agent() {
+    let failing = Agent::new(|stream, _| {
+        says(stream, "500 Internal Server Error", "Traceback (most recent call last)");
+    });
+    let lost = Agent::new(|stream, _| says(stream, "404 Not Found", "Cannot POST /voice"));
+    let broken =
+        Agent::new(|stream, _| drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")));
+    let huge = Agent::new(|stream, _| says(stream, "200 OK", &"x".repeat(5_000_000)));
+    let gone = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    for address in [failing.address, lost.address, broken.address, huge.address, gone] {
+        let (home, _daemon, public) = behind(address);
+        let heard = Heard::read(&send(public, "/voice", &FORM).expect(200));
+        assert!(heard.ends && heard.text().contains("Sorry"), "{heard:?}");
+        assert!(home.log().contains("voice.upstream"), "{}", home.log());
+    }
+}
+
+#[test]
+fn an_agent_that_says_nothing_is_not_waited_for_and_let_go() {
+    let (closing, closed) = channel();
+    let agent = Agent::new(move |stream, _| {
+        let _ = std::io::copy(stream, &mut std::io::sink());
+        let _ = closing.send(());
+    });
+    let (home, _daemon, public) = behind(agent.address);
+    let heard = Heard::read(&send(public, "/voice", &FORM).expect(200));
+    assert!(heard.ends && heard.text().contains("Sorry"), "{heard:?}");
+    assert!(home.log().contains("longer than 9 seconds"), "{}", home.log());
+    closed.recv_timeout(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_websocket_is_passed_through_byte_by_byte() {
+    let agent = Agent::new(|stream, _| {
+        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+        stream.write_all(hello.as_bytes()).unwrap();
+        let mut echo = stream.try_clone().unwrap();
+        let mut from = stream.try_clone().unwrap();
+        std::thread::spawn(move || drop(std::io::copy(&mut from, &mut echo)));
+    });
+    let (_home, daemon, public) = behind(agent.address);
+    let path = "/voice/stream";
+    let open = |signature: &str| {
+        let headers = [
+            ("Host", "brain.example.org"),
+            ("Connection", "keep-alive, Upgrade"),
+            ("Upgrade", "websocket"),
+            ("Sec-WebSocket-Version", "13"),
+            ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+            ("X-Twilio-Signature", signature),
+        ];
+        let mut wire = Wire::open(public);
+        wire.send(request(public, "GET", path, &headers, b""));
+        wire
+    };
+    // The provider signs it with the scheme of WebSockets.
+    let mut wire = open(&sign(TOKEN, &format!("wss://brain.example.org{path}"), &[])).stream;
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        wire.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    let lower = head.to_ascii_lowercase();
+    assert!(lower.contains("upgrade: websocket") && lower.contains("connection: upgrade"), "{head}");
+    assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    let asked = agent.asked().to_ascii_lowercase();
+    assert!(
+        asked.contains("upgrade: websocket") && asked.contains("sec-websocket-key: dghlihnhbxbszsbub25jzq=="),
+        "{asked}"
+    );
+    for size in [1, 100_000] {
+        let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+        let mut to = wire.try_clone().unwrap();
+        let sent = bytes.clone();
+        let sending = std::thread::spawn(move || to.write_all(&sent).unwrap());
+        let mut back = vec![0; size];
+        wire.read_exact(&mut back).unwrap();
+        sending.join().unwrap();
+        assert_eq!(back, bytes);
+    }
+    wire.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(wire.read(&mut byte).unwrap(), 0, "it ends with either side");
+
+    let refused = open(&sign(TOKEN, &format!("wss://evil.example{path}"), &[])).answer().expect(403);
+    assert_eq!(refused.error(), "invalid_signature");
+
+    // One that is under way does not keep the daemon from ending.
+    let mut wire = open(&sign(TOKEN, &format!("{PUBLIC}{path}"), &[])).stream;
+    wire.read_exact(&mut byte).unwrap();
+    let (status, _) = daemon.terminate();
+    assert!(status.success(), "{status}");
+    assert!(wire.read_to_end(&mut Vec::new()).is_ok());
+}
+
+#[test]
+fn a_websocket_ends_with_either_side() {
+    let (closing, closed) = channel();
+    let agent = Agent::new(move |stream, _| {
+        let hello =
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nbye";
+        stream.write_all(hello.as_bytes()).unwrap();
+        // It says no more, and keeps listening.
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut ear = stream.try_clone().unwrap();
+        let closing: Sender<()> = closing.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut ear, &mut std::io::sink());
+            let _ = closing.send(());
+        });
+    });
+    let (_home, _daemon, public) = behind(agent.address);
+    let signature = sign(TOKEN, "wss://brain.example.org/voice/stream", &[]);
+    let headers = [
+        ("Host", "brain.example.org"),
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("X-Twilio-Signature", &signature[..]),
+    ];
+    let mut wire = Wire::open(public);
+    wire.send(request(public, "GET", "/voice/stream", &headers, b""));
+    let mut heard = Vec::new();
+    wire.stream.read_to_end(&mut heard).unwrap();
+    assert!(heard.ends_with(b"\r\n\r\nbye"), "what was said before the end arrives: {heard:?}");
+    // The provider does not close its side; the agent is not kept waiting for it.
+    closed.recv_timeout(PATIENCE).unwrap();
+    drop(wire);
+}
+
+#[test]
+fn an_agent_that_makes_no_websocket_is_told_of() {
+    let agent = Agent::new(|stream, _| says(stream, "404 Not Found", "no"));
+    let (_home, _daemon, public) = behind(agent.address);
+    let signature = sign(TOKEN, &format!("{PUBLIC}/voice/stream"), &[]);
+    let headers =
+        [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("X-Twilio-Signature", &signature[..])];
+    let answer = brain_tests::http::call(public, "GET", "/voice/stream", &headers, b"");
+    assert_eq!(answer.status, 404);
+}

@@ -1,0 +1,110 @@
+//! One value of every request and reply of the tunnel and the telephone, in the order of the wire.
+
+use brain_protocol::*;
+
+fn at() -> String {
+    "2026-11-21T10:30:45.123Z".into()
+}
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn turn(event: VoiceEvent) -> VoiceTurn {
+    VoiceTurn {
+        call: "CA1".into(),
+        turn: 300,
+        from: "+15550100".into(),
+        event,
+        asked: some("note"),
+        silences: 2,
+    }
+}
+
+/// What a caller can do, each once.
+pub(crate) fn events() -> Vec<(&'static str, VoiceEvent)> {
+    let (id, url) = ("RE1".to_owned(), "https://api.example/RE1".to_owned());
+    vec![
+        ("incoming", VoiceEvent::Incoming),
+        ("speech", VoiceEvent::Speech { text: "🦀".into(), confidence: Some(93) }),
+        ("digits", VoiceEvent::Digits("12#".into())),
+        ("silence", VoiceEvent::Silence),
+        ("recording", VoiceEvent::Recording { id: id.clone(), url, seconds: 70 }),
+        ("transcription", VoiceEvent::Transcription { id, text: "t".into() }),
+        ("ended", VoiceEvent::Ended("completed".into())),
+    ]
+}
+
+/// What can come after something was said, each once.
+pub(crate) fn thens() -> Vec<(&'static str, VoiceThen)> {
+    vec![
+        ("listen", VoiceThen::Listen { asked: some("question"), silences: 1 }),
+        ("record", VoiceThen::Record),
+        ("hang_up", VoiceThen::HangUp),
+        ("nothing", VoiceThen::Nothing),
+    ]
+}
+
+pub(crate) fn requests() -> Vec<Request> {
+    vec![
+        Request::TunnelSetup,
+        Request::TunnelStart,
+        Request::TunnelStop,
+        Request::TunnelStatus,
+        Request::TunnelRequests(TunnelRequests { failed: true, limit: 50 }),
+        Request::TunnelReplay(TunnelReplay { job_id: JobId(300) }),
+        Request::Voice(turn(VoiceEvent::Incoming)),
+    ]
+}
+
+pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
+    let step = Step {
+        name: "agent".into(),
+        status: "passed".into(),
+        message: "m".into(),
+        hint: some("h"),
+        took_ms: 70_000,
+    };
+    let status = TunnelStatus {
+        provider: "ngrok".into(),
+        state: "up".into(),
+        message: "m".into(),
+        hint: some("h"),
+        url: some("https://e.org"),
+        up_since: Some(at()),
+        checked_at: Some(at()),
+        next_at: None,
+        starts: 300,
+        adopted: true,
+        forward: 8765,
+        telephone: some("https://e.org/voice"),
+    };
+    let request = TunnelRequest {
+        at: at(),
+        method: "POST".into(),
+        path: "/ingest".into(),
+        status: 202,
+        took_us: 70_000,
+        client: "token:phone".into(),
+        bytes: 17,
+        job_id: Some(JobId(300)),
+    };
+    vec![
+        ("tunnel setup", Reply::TunnelSetup(TunnelSetupReply { status: "failed".into(), steps: vec![step] })),
+        ("tunnel status", Reply::TunnelStatus(status)),
+        (
+            "tunnel requests",
+            Reply::TunnelRequests(TunnelRequestsReply { requests: vec![request], truncated: true }),
+        ),
+        (
+            "tunnel replay",
+            Reply::TunnelReplayed(TunnelReplayed {
+                job_id: JobId(300),
+                new_job_id: JobId(301),
+                status: "waiting".into(),
+                message: "m".into(),
+            }),
+        ),
+        ("voice", Reply::Spoken(Spoken { say: vec!["s".into()], then: VoiceThen::HangUp })),
+    ]
+}

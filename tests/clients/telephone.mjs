@@ -1,0 +1,29 @@
+// twilio's own library for Node against /voice: it signs forms, JSON and addresses, and the daemon takes them.
+import assert from "node:assert/strict";
+import crypto from "node:crypto";
+import twilio from "twilio";
+
+const { VOICE, VOICE_PUBLIC, VOICE_TOKEN } = process.env;
+const form = { CallSid: "CA" + "6".repeat(32), From: "+18005550123", SpeechResult: "こんにちは 👋" };
+
+async function send(path, options, signature) {
+    const headers = { ...options.headers, "X-Twilio-Signature": signature };
+    return fetch(VOICE + path, { ...options, headers });
+}
+
+const posted = { method: "POST", body: new URLSearchParams(form) };
+const signature = twilio.getExpectedTwilioSignature(VOICE_TOKEN, `${VOICE_PUBLIC}/voice`, form);
+assert(twilio.validateRequest(VOICE_TOKEN, signature, `${VOICE_PUBLIC}/voice`, form));
+const answer = await send("/voice", posted, signature);
+assert.equal(answer.status, 200);
+assert.match(await answer.text(), /^<\?xml .*<Response><Say .*<Record /s);
+assert.equal((await send("/voice", posted, twilio.getExpectedTwilioSignature("other", `${VOICE_PUBLIC}/voice`, form))).status, 403);
+
+const body = JSON.stringify({ a: 1 });
+const path = `/voice/status?CallSid=CA1&bodySHA256=${crypto.createHash("sha256").update(body).digest("hex")}`;
+const json = { method: "POST", body, headers: { "Content-Type": "application/json" } };
+const signed = twilio.getExpectedTwilioSignature(VOICE_TOKEN, VOICE_PUBLIC + path, {});
+assert(twilio.validateRequestWithBody(VOICE_TOKEN, signed, VOICE_PUBLIC + path, body));
+assert.equal((await send(path, json, signed)).status, 200);
+assert.equal((await send(path, { ...json, body: '{"a":2}' }, signed)).status, 403);
+console.log("twilio for Node: ok");
