@@ -132,8 +132,14 @@ impl Link for Wire {
         let ready = self.ready(call)?;
         let answer = ready.runtime()?.block_on(async {
             let going = async {
-                let request = way::request(&ready.client, call)?;
-                way::read(request.send().await.map_err(of_reqwest)?, call, MOST).await
+                let sent = || async { way::request(&ready.client, call)?.send().await.map_err(of_reqwest) };
+                let answer = match sent().await {
+                    // A server may end a connection that it kept while the next request is on its way; what only reads is asked
+                    // once more by a new one (RFC 9112 section 9.3.1).
+                    Err(Trouble::Broken(_)) if call.body.is_none() => sent().await?,
+                    other => other?,
+                };
+                way::read(answer, call, MOST).await
             };
             timeout(WITHIN, going).await.unwrap_or(Err(Trouble::Slow(WITHIN.as_secs())))
         });

@@ -85,6 +85,23 @@ fn a_connection_that_the_server_ended_is_made_anew() {
 }
 
 #[test]
+fn a_request_that_meets_the_end_of_a_connection_is_asked_once_more_if_it_only_reads() {
+    let server = server(|mut stream, _| {
+        head(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        // The next one was sent already when the connection ends.
+        head(&mut stream);
+    });
+    let (link, url) = (linked(&server), base(&server));
+    for connections in [1, 2] {
+        assert_eq!(link.call(&call(&url)).unwrap().body, b"ok");
+        assert_eq!(server.connections.load(Ordering::SeqCst), connections);
+    }
+    let writes = Call { body: Some(b"{}"), ..call(&url) };
+    assert!(matches!(link.call(&writes), Err(Trouble::Broken(_))), "whether it was done is not known");
+}
+
+#[test]
 fn nothing_is_looked_up_before_the_first_call_and_then_once() {
     let server = keeping(usize::MAX);
     let names = told(&[&["127.0.0.1"], &["127.0.0.9"]]);
