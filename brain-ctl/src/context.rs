@@ -44,7 +44,7 @@ impl Context {
         self.ask(request, !self.no_start, &mut |_| {})
     }
 
-    /// The same, and hands over each line that the daemon tells on the way, when it comes.
+    /// The same, and hands over each line that the daemon tells on the way, or each piece of its prose, when it comes.
     ///
     /// # Errors
     /// As [`Self::call`].
@@ -83,9 +83,13 @@ impl Context {
             | Request::SourceRemove(_)
             | Request::Sync(_)
             | Request::ConnectTest(_)
+            | Request::Embed(_)
+            | Request::ModelInstall(_)
             | Request::CollectorSetup(_)
             | Request::CollectorCollect
-            | Request::CollectorEnrich(_) => LONG,
+            | Request::CollectorEnrich(_)
+            | Request::Ask(_)
+            | Request::Ideas(_) => LONG,
             _ => ORDINARY,
         };
         self.converse(&question, may_start, |mut session| {

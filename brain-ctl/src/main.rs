@@ -11,6 +11,7 @@ mod context;
 mod fail;
 mod home;
 mod input;
+mod money;
 mod output;
 mod progress;
 mod span;

@@ -24,14 +24,14 @@ impl Progress {
         Self { begun: Instant::now(), wanted: !quiet, bar: None }
     }
 
-    /// Shows how far the work is; a line goes to `on_line`, with the bar out of its way.
-    pub(crate) fn event(&mut self, event: &Event, on_line: &mut dyn FnMut(&str)) {
+    /// Shows how far the work is; a line, or the next piece of prose, goes to `on_text`, with the bar out of its way.
+    pub(crate) fn event(&mut self, event: &Event, on_text: &mut dyn FnMut(&str)) {
         let (done, total) = match event {
             Event::Progress { done, total } => (*done, *total),
-            Event::Line(line) => {
+            Event::Line(text) | Event::Text(text) => {
                 return match &self.bar {
-                    Some(bar) => bar.suspend(|| on_line(line)),
-                    None => on_line(line),
+                    Some(bar) => bar.suspend(|| on_text(text)),
+                    None => on_text(text),
                 };
             }
         };

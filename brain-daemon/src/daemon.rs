@@ -110,6 +110,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let collector = tokio::spawn(workers::collector(Arc::clone(&brain), minutes, stop.clone()));
     let stream = tokio::spawn(workers::stream(Arc::clone(&brain), stop.clone()));
     let tunnel = tokio::spawn(workers::tunnel(Arc::clone(&brain), stop.clone()));
+    let embed = tokio::spawn(workers::embed(Arc::clone(&brain), stop.clone()));
     let watcher = brain
         .config()
         .sources_watch()
@@ -144,6 +145,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         let _ = collector.await;
         let _ = stream.await;
         let _ = tunnel.await;
+        let _ = embed.await;
         let _ = watchdog.await;
         if let Some(watcher) = watcher {
             let _ = watcher.await;

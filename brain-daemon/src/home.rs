@@ -49,6 +49,24 @@ impl Home {
         self.root.join("index")
     }
 
+    /// Models for vectors, a directory each.
+    #[must_use]
+    pub fn models(&self) -> PathBuf {
+        self.root.join("models")
+    }
+
+    /// Runs of `brainstorm` and `lsd`, which can be gone on with.
+    #[must_use]
+    pub fn ideas(&self) -> PathBuf {
+        self.root.join("ideas")
+    }
+
+    /// What paid services cost, one JSON line a step.
+    #[must_use]
+    pub fn costs(&self) -> PathBuf {
+        self.root.join("costs.jsonl")
+    }
+
     /// Markdown of the default source.
     #[must_use]
     pub fn pages(&self) -> PathBuf {

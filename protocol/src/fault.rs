@@ -174,6 +174,8 @@ fault_codes! {
     ServiceFailed = "service_failed" => Failed,
     /// No such post.
     UnknownPost = "unknown_post" => NotFound,
+    /// It might cost more than it may.
+    OverBudget = "over_budget" => Refused,
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ mod fault;
 mod frame;
 mod grant;
 mod hello;
+mod ideas;
 mod jobs;
+mod meaning;
 mod name;
 mod reply;
 mod request;
@@ -27,7 +29,9 @@ pub use fault::{Exit, Fault, FaultCode};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use grant::{GrantType, Scope, Scopes, Secret};
 pub use hello::{HELLO_LEN, Hello, HelloError};
+pub use ideas::*;
 pub use jobs::*;
+pub use meaning::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
 pub use reply::*;
 pub use request::*;
@@ -40,7 +44,7 @@ pub const VERSION: &str = "0.1.0.0";
 
 /// The number of the wire format. It grows whenever a byte of [`Request`], [`Reply`] or [`Event`]
 /// would be read differently; bincode has no evolution of its own.
-pub const PROTOCOL: u16 = 6;
+pub const PROTOCOL: u16 = 7;
 
 /// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;

@@ -5,10 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, Audit, ClientChanged, ClientRegistered, Clients, CollectorAlerts, CollectorDeletions,
-    CollectorEnriched, CollectorRun, CollectorSetupReply, CollectorStatus, ConnectReport, Curve, Digest,
-    Fault, Job, JobCounts, Jobs, JobsRetried, Slug, SourceId, Spoken, TokenMade, TokenRevoked, Tokens,
-    TunnelReplayed, TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
+    AdminTokenReply, Asked, Audit, ClientChanged, ClientRegistered, Clients, CollectorAlerts,
+    CollectorDeletions, CollectorEnriched, CollectorRun, CollectorSetupReply, CollectorStatus, ConnectReport,
+    CostsReply, Curve, Digest, Embedded, Fault, IdeaRuns, IdeasReply, Job, JobCounts, Jobs, JobsRetried,
+    ModelInstalled, Models, Slug, SourceId, Spoken, TokenMade, TokenRevoked, Tokens, TunnelReplayed,
+    TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -36,6 +37,8 @@ pub enum Event {
     },
     /// A line of what is going on, for who follows it.
     Line(String),
+    /// The next piece of an answer in prose, as it comes.
+    Text(String),
 }
 
 /// The answer to a [`crate::Request`], variant by variant.
@@ -140,6 +143,20 @@ pub enum Reply {
     TunnelReplayed(TunnelReplayed),
     /// To `Voice`.
     Spoken(Spoken),
+    /// To `Embed`.
+    Embedded(Embedded),
+    /// To `ModelInstall`.
+    ModelInstalled(ModelInstalled),
+    /// To `ModelList`.
+    Models(Models),
+    /// To `Ask`.
+    Asked(Asked),
+    /// To `Costs`.
+    Costs(CostsReply),
+    /// To `Ideas`.
+    Ideas(IdeasReply),
+    /// To `IdeaRuns`.
+    IdeaRuns(IdeaRuns),
 }
 
 /// One step of something that is checked step by step: each has to pass before the next.
@@ -356,7 +373,7 @@ pub struct Hit {
     pub highlights: Vec<(u32, u32)>,
     /// The chunk the snippet is from, counted from 0.
     pub chunk: u32,
-    /// Why it matched: `title`, `alias`, `slug`, `text`, `tag`.
+    /// Why it matched: `title`, `alias`, `slug`, `text`, `tag`, `meaning`, `link`.
     pub matched: Vec<String>,
     /// When it was last changed.
     pub updated_at: String,

@@ -4,9 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, CollectorCurve,
-    CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, ConnectTest, JobList, JobRetry,
-    JobShow, Slug, SourceId, TokenCreate, TokenList, TokenRevoke, TunnelReplay, TunnelRequests, VoiceTurn,
+    AdminToken, Ask, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, CollectorCurve,
+    CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, ConnectTest, Costs, Embed, Ideas,
+    JobList, JobRetry, JobShow, ModelInstall, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
+    TunnelReplay, TunnelRequests, VoiceTurn,
 };
 
 /// One question to the daemon. A `None` source means the default one.
@@ -126,6 +127,20 @@ pub enum Request {
     TunnelReplay(TunnelReplay),
     /// A turn of a telephone call.
     Voice(VoiceTurn),
+    /// Make vectors that are missing, and wait for them.
+    Embed(Embed),
+    /// Put a model for vectors where it is used from.
+    ModelInstall(ModelInstall),
+    /// Which models for vectors there are, and how search by meaning is.
+    ModelList,
+    /// Answer a question from the pages, with citations.
+    Ask(Ask),
+    /// What paid services cost.
+    Costs(Costs),
+    /// Make ideas.
+    Ideas(Ideas),
+    /// The runs of idea making that are kept.
+    IdeaRuns,
 }
 
 impl Request {
@@ -190,6 +205,13 @@ impl Request {
             Self::TunnelRequests(_) => "tunnel requests",
             Self::TunnelReplay(_) => "tunnel replay",
             Self::Voice(_) => "voice",
+            Self::Embed(_) => "embed",
+            Self::ModelInstall(_) => "model install",
+            Self::ModelList => "model list",
+            Self::Ask(_) => "ask",
+            Self::Costs(_) => "costs",
+            Self::Ideas(r) => r.profile.as_str(),
+            Self::IdeaRuns => "idea runs",
         }
     }
 }

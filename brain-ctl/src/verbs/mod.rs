@@ -1,6 +1,7 @@
 //! The commands, one file each or for a small family: arguments, the question, the words of the answer.
 
 mod access;
+mod ask;
 mod audit;
 mod backup;
 mod capture;
@@ -8,17 +9,21 @@ mod clients;
 mod collector;
 mod completions;
 mod connect;
+mod costs;
 mod delete;
 mod doctor;
+mod embed;
 mod export;
 mod get;
 mod graph;
 mod history;
+mod ideas;
 mod import;
 mod jobs;
 mod link;
 mod list;
 mod mcp;
+mod model;
 mod put;
 mod search;
 mod serve;
@@ -48,6 +53,9 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<sync::Sync>(),
     Row::of::<get::Get>(),
     Row::of::<search::Search>(),
+    Row::of::<ask::Ask>(),
+    Row::of::<ideas::Brainstorm>(),
+    Row::of::<ideas::Lsd>(),
     Row::of::<list::List>(),
     Row::of::<history::History>(),
     Row::of::<timeline::Timeline>(),
@@ -70,6 +78,9 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<mcp::Mcp>(),
     Row::of::<service::Service>(),
     Row::of::<doctor::Doctor>(),
+    Row::of::<model::Model>(),
+    Row::of::<embed::Embed>(),
+    Row::of::<costs::Costs>(),
     Row::of::<jobs::Jobs>(),
     Row::of::<backup::Backup>(),
     Row::of::<serve::Config>(),

@@ -112,6 +112,11 @@ fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     if hit.source_id.as_str() != SourceId::DEFAULT {
         facts.push_str(&format!(" · {}", hit.source_id));
     }
+    // Why a page is there whose passage has none of the words.
+    let by_words = hit.matched.iter().any(|how| !matches!(how.as_str(), "meaning" | "link"));
+    if !by_words && !hit.matched.is_empty() {
+        facts.push_str(&format!(" · by {}", hit.matched.join(" and ")));
+    }
     let slug = t.rest(hit.slug.as_str(), indent);
     let taken = indent + crate::output::width(&slug) + 3;
     let mut line = format!("{}{}", " ".repeat(indent), t.paint.cyan(&slug));
@@ -123,6 +128,11 @@ fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
 
     if !hit.snippet.is_empty() {
         t.passage(indent, &hit.snippet, &hit.highlights);
+    }
+    if !hit.explain.is_empty() {
+        let line = format!("matched by {}", hit.matched.join(", "));
+        let line = format!("{}{}", " ".repeat(indent), t.paint.dim(&t.rest(&line, indent)));
+        t.raw(&line);
     }
     for part in &hit.explain {
         let reason = t.rest(&part.reason, indent + 10);
@@ -171,6 +181,20 @@ mod tests {
         let mut t = Text::plain(Some(40));
         hits().text(&mut t);
         assert!(t.as_str().contains("analytical engine"), "{}", t.as_str());
+    }
+
+    #[test]
+    fn what_has_none_of_the_words_says_why_it_is_there() {
+        let mut found = hits();
+        let mut t = Text::plain(Some(200));
+        found.text(&mut t);
+        assert!(!t.as_str().contains("· by ") && t.as_str().contains("matched by text"), "{}", t.as_str());
+        found.hits[0].matched = vec!["meaning".into(), "link".into()];
+        found.hits[0].explain[0].reason = "meaning: cosine 0.512".into();
+        let mut t = Text::plain(Some(200));
+        found.text(&mut t);
+        assert!(t.as_str().contains("· by meaning and link"), "{}", t.as_str());
+        assert!(t.as_str().contains("1.250  meaning: cosine 0.512"), "{}", t.as_str());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct Sync {
     #[arg(long)]
     no_pull: bool,
 
-    /// Do not embed what has changed (nothing is embedded yet)
+    /// Make no vectors of what has changed for now (`brain embed` makes them)
     #[arg(long)]
     no_embed: bool,
 

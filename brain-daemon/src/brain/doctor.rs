@@ -43,8 +43,10 @@ const CHECKS: &[(&str, Look)] = &[
     ("disk space", disk),
     ("backup", backup),
     ("clients", clients),
+    ("embedding", embedding),
     ("collector", collector),
     ("tunnel", tunnel),
+    ("language model", language_model),
     ("clock", clock),
 ];
 
@@ -385,6 +387,23 @@ fn clients(brain: &Brain) -> Result<Finding, Fault> {
     ok(format!("clients: {}, personal tokens: {}", standing.clients, standing.tokens))
 }
 
+fn embedding(brain: &Brain) -> Result<Finding, Fault> {
+    let standing = brain.meaning_standing();
+    let Some(model) = standing.model else {
+        return ok("none: search goes by words; `brain model install all-minilm-l6-v2` adds what is meant");
+    };
+    if let Some((problem, hint)) = standing.problem {
+        let told = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        return warn(format!("{problem}{told}"), "brain embed --stale");
+    }
+    let with = format!("{} with {model}", standing.provider);
+    let missing = match standing.missing {
+        0 => String::new(),
+        n => format!(", {n} pages wait for theirs"),
+    };
+    ok(format!("{with}: {} pages, {} windows{missing}", standing.pages, standing.windows))
+}
+
 fn collector(brain: &Brain) -> Result<Finding, Fault> {
     match brain.collector_standing()? {
         collecting::Standing::Well(how) => ok(how),
@@ -397,6 +416,13 @@ fn tunnel(brain: &Brain) -> Result<Finding, Fault> {
         tunnelling::Standing::Well(how) => ok(how),
         tunnelling::Standing::Ill { problem, hint } => warn(problem, hint),
     }
+}
+
+fn language_model(brain: &Brain) -> Result<Finding, Fault> {
+    Ok(match brain.llm_standing() {
+        Ok(how) => (CheckStatus::Ok, how, None),
+        Err((problem, hint)) => (CheckStatus::Warn, problem, Some(hint)),
+    })
 }
 
 fn clock(brain: &Brain) -> Result<Finding, Fault> {

@@ -4,6 +4,7 @@
 //! HTTP, or how the store and the index keep their bytes. Everything here blocks; doors call it off their async
 //! threads.
 
+mod ask;
 mod audit;
 mod backup;
 mod batch;
@@ -17,6 +18,7 @@ mod event_lines;
 mod export;
 mod fields;
 pub mod grants;
+mod ideas;
 mod import;
 mod index;
 pub mod ingest;
@@ -24,6 +26,7 @@ mod intake;
 mod jobs;
 mod links;
 mod list;
+mod meaning;
 mod outbox;
 mod pages;
 mod put;
@@ -49,6 +52,7 @@ use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
 use crate::caller::{Caller, Scope};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::costs::Ledger;
 use crate::home::Home;
 use crate::net::{self, Outgoing};
 use crate::random::{Random, SystemRandom};
@@ -63,6 +67,7 @@ use dedup::Dedup;
 use grants::Grants;
 use index::Follower;
 use ingest::Queue;
+use meaning::{Meaning, both};
 use outbox::Outbox;
 use scheduled::Schedule;
 use tunnel::Tunnelling;
@@ -82,6 +87,9 @@ pub trait Progress: Sync {
 
     /// A line of what is going on.
     fn line(&self, _line: &str) {}
+
+    /// The next piece of an answer in prose.
+    fn text(&self, _text: &str) {}
 }
 
 /// For callers that do not care.
@@ -112,6 +120,8 @@ pub struct Brain {
     clock: Arc<dyn Clock>,
     store: Arc<Store>,
     index: Follower,
+    /// Vectors of pages, in this process.
+    meaning: Meaning,
     outbox: Outbox,
     schedule: Schedule,
     dedup: Dedup,
@@ -137,6 +147,10 @@ pub struct Brain {
     collecting: Collecting,
     /// The tunnel, in this process.
     tunnelling: Tunnelling,
+    /// What paid services cost.
+    ledger: Arc<Ledger>,
+    /// Runs of idea making that are under way.
+    idea_making: ideas::AtWork,
     /// What the watcher has removed lately: source, when, how many pages.
     removals: Mutex<Vec<(SourceId, i64, usize)>>,
 }
@@ -172,8 +186,9 @@ impl Brain {
             now,
             fresh_id,
         };
-        let index = Follower::new();
-        let store = Arc::new(Store::open(&home.store(), &options, index.hook())?);
+        let (index, meaning) = (Follower::new(), Meaning::new());
+        let hook = both(meaning.hook(), index.hook());
+        let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         index.start(&store, &home.index(), &config)?;
         let waiting = store.read(Visibility::All)?.job_counts()?.waiting;
         // The store is ours from here on, so the owner's token is made once.
@@ -202,12 +217,15 @@ impl Brain {
             lines: outside.lines,
             collecting: Collecting::default(),
             tunnelling: Tunnelling::default(),
+            ledger: Arc::new(Ledger::new(&home.costs(), Arc::clone(&clock))),
+            idea_making: ideas::AtWork::default(),
             removals: Mutex::default(),
             home,
             config,
             clock,
             store,
             index,
+            meaning,
         };
         brain.dedup.refill(&brain.store, now)?;
         brain.replay_outbox();
@@ -312,6 +330,13 @@ impl Brain {
             Request::TunnelRequests(r) => self.tunnel_requests(&r).map(Reply::TunnelRequests),
             Request::TunnelReplay(r) => self.tunnel_replay(&r).map(Reply::TunnelReplayed),
             Request::Voice(r) => self.voice(caller, &r).map(Reply::Spoken),
+            Request::Embed(r) => self.embed(&r, progress).map(Reply::Embedded),
+            Request::ModelInstall(r) => self.model_install(&r, progress).map(Reply::ModelInstalled),
+            Request::ModelList => self.models(caller).map(Reply::Models),
+            Request::Ask(r) => self.ask(caller, &r, progress).map(Reply::Asked),
+            Request::Costs(r) => self.costs(&r).map(Reply::Costs),
+            Request::Ideas(r) => self.ideas(caller, &r, progress).map(Reply::Ideas),
+            Request::IdeaRuns => self.idea_runs(caller).map(Reply::IdeaRuns),
         }
     }
 
@@ -351,6 +376,7 @@ impl Brain {
         if let Err(fault) = self.flush_outbox() {
             tracing::warn!(%fault, "outbox rows stay for the next start");
         }
+        self.settle_vectors();
         self.index.flush();
     }
 
@@ -409,6 +435,7 @@ fn needs(request: &Request) -> Scope {
         | Request::Timeline(_)
         | Request::SourceList
         | Request::Mcp
+        | Request::ModelList
         | Request::JobShow(_)
         | Request::CollectorDigest(_)
         | Request::BrokenLinks(_) => Scope::Read,
@@ -456,6 +483,13 @@ fn needs(request: &Request) -> Scope {
         | Request::TunnelStatus
         | Request::TunnelRequests(_)
         | Request::TunnelReplay(_)
+        | Request::Embed(_)
+        | Request::ModelInstall(_)
+        // These may cost money, which is the owner's.
+        | Request::Ask(_)
+        | Request::Ideas(_)
+        | Request::IdeaRuns
+        | Request::Costs(_)
         | Request::ConnectTest(_) => Scope::Admin,
     }
 }

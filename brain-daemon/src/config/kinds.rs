@@ -33,6 +33,8 @@ pub enum Kind {
     Handle,
     /// A number of up to 19 digits, kept as text; or empty.
     Digits,
+    /// US dollars with at most six digits behind the point, such as `3` or `0.15`, at most 100000.
+    Dollars,
 }
 
 impl Kind {
@@ -85,6 +87,8 @@ impl Kind {
             Self::Handle => Err(format!("\"{value}\" is not a handle: 1 to 15 letters, digits and _")),
             Self::Digits if value.len() <= 19 && value.bytes().all(|b| b.is_ascii_digit()) => Ok(()),
             Self::Digits => Err(format!("\"{value}\" is not a number of up to 19 digits")),
+            Self::Dollars if dollars(value).is_some() => Ok(()),
+            Self::Dollars => Err(format!("\"{value}\" is not an amount of US dollars such as 0.15")),
             Self::Ids if ids(value).is_some() => Ok(()),
             Self::Ids => Err(format!("\"{value}\" is not a list of user ids such as 1000, 1001")),
         }
@@ -107,6 +111,19 @@ pub(super) fn span(text: &str) -> Option<u64> {
 fn shown(seconds: u64) -> String {
     let whole = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
+}
+
+/// The millionths of a US dollar that `text` means: digits, perhaps a point and one to six more.
+pub(super) fn dollars(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits =
+        |text: &str, most| (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole, 6) || !digits(part, 6) {
+        return None;
+    }
+    let millionths: u64 = format!("{part:0<6}").parse().ok()?;
+    let all = whole.parse::<u64>().ok()? * 1_000_000 + millionths;
+    (all <= 100_000_000_000).then_some(all)
 }
 
 /// The parts of a list with commas between them.

@@ -1,10 +1,11 @@
 //! Which language models there are.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use brain_protocol::Fault;
 
-use super::kinds::endpoint;
+use super::kinds::{endpoint, span};
 use super::{Config, invalid};
 use crate::home::Home;
 use crate::llm::{Provider, Settings};
@@ -24,6 +25,7 @@ impl Config {
             base: endpoint(self.text("llm", "base_url")),
             model: name("model"),
             vision_model: name("vision_model"),
+            silence: Duration::from_secs(span(self.text("llm", "silence")).unwrap_or_default()),
         })
     }
 

@@ -5,6 +5,7 @@
 //! `llm.rs` which language models there are.
 
 mod collector;
+mod embedding;
 mod keys;
 mod kinds;
 mod llm;
@@ -122,6 +123,7 @@ impl Config {
                     toml::Value::String(s) => s.clone(),
                     toml::Value::Integer(n) => n.to_string(),
                     toml::Value::Boolean(b) => b.to_string(),
+                    toml::Value::Float(n) if key.kind == Kind::Dollars => n.to_string(),
                     toml::Value::Array(texts) if key.kind == Kind::Texts => {
                         // What is none of text fails the check below.
                         serde_json::to_string(texts).unwrap_or_default()

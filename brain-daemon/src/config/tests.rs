@@ -89,6 +89,20 @@ fn user_ids_are_a_list_or_an_array() {
 }
 
 #[test]
+fn a_price_is_written_with_quotes_or_without() {
+    for (text, means) in
+        [("0.15", 150_000), ("\"0.15\"", 150_000), ("3", 3_000_000), ("2.50", 2_500_000), ("0.000001", 1)]
+    {
+        assert_eq!(load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm_price().input, means, "{text}");
+    }
+    for text in ["-0.15", "1e-7", "nan", "inf", "1e9", "\"$3\"", "\"0,15\"", "[0.15]"] {
+        let fault = load(&format!("[llm]\nprice_in = {text}\n")).unwrap_err();
+        assert!(fault.message.contains("llm.price_in"), "{fault:?}");
+    }
+    assert!(load("[store]\ncache_mb = 1.5\n").is_err(), "only money has a point");
+}
+
+#[test]
 fn a_socket_that_was_passed_in_stays_where_it_is() {
     let config = load("[daemon]\nsocket = \"/elsewhere.sock\"\n").unwrap();
     let config = config.with_passed_socket("/run/brain/control.sock".into());

@@ -5,6 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Question, Without};
+use crate::costs::CostFault;
 use crate::net::{Answer, Trouble};
 
 /// How much of what a service says is repeated, in characters.
@@ -31,6 +32,8 @@ pub enum Why {
     Slow,
     /// No connection.
     Unreachable,
+    /// The answer broke off.
+    Broken,
     /// Another 4xx: the question is not one that it takes.
     Invalid,
     /// The model does not want to answer.
@@ -41,8 +44,12 @@ pub enum Why {
     NotJson,
     /// The answer is not of the shape that is configured.
     Unreadable,
-    /// We are stopping.
+    /// We are stopping, or nobody waits any more.
     Stopped,
+    /// It might cost more than is left of its budget. Nothing was sent.
+    Budget,
+    /// It cannot be entered into the ledger. Nothing was sent.
+    Ledger,
 }
 
 impl Why {
@@ -69,11 +76,28 @@ pub struct ModelFault {
     pub message: String,
     /// The way out.
     pub hint: String,
+    /// What of the answer came before, without what the model thought.
+    pub came: String,
 }
 
 impl ModelFault {
     fn new(why: Why, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { why, message: message.into(), hint: hint.into() }
+        Self { why, message: message.into(), hint: hint.into(), came: String::new() }
+    }
+
+    /// The same after a part of the answer.
+    pub(super) fn after(self, came: String) -> Self {
+        Self { came, ..self }
+    }
+
+    pub(super) fn cost(fault: &CostFault) -> Self {
+        let (why, hint) = match fault {
+            CostFault::OverBudget { .. } => (Why::Budget, "allow it to cost more, or give it less to read"),
+            CostFault::Ledger { .. } => {
+                (Why::Ledger, "nothing is paid that is not entered there: mend that first; `brain doctor`")
+            }
+        };
+        Self::new(why, fault.to_string(), hint)
     }
 
     pub(super) fn no_key(place: &str) -> Self {
@@ -94,10 +118,12 @@ impl ModelFault {
         let why = match trouble {
             Trouble::Slow(_) => Why::Slow,
             Trouble::Large(_) => Why::Unreadable,
+            Trouble::Broken(_) => Why::Broken,
             _ => Why::Unreachable,
         };
         let hint = match why {
-            Why::Slow => "a smaller or nearer model answers sooner",
+            Why::Slow => "a smaller or nearer model answers sooner; llm.silence is how long it is waited for",
+            Why::Broken => "ask again; if it goes on, look at the service's own log",
             _ => "is it running? check llm.base_url and the network",
         };
         Self::new(why, format!("the language model at {url} does not answer: {trouble}"), hint)
@@ -133,8 +159,8 @@ impl ModelFault {
             Why::NotFound => {
                 format!("check that llm.base_url is right, and that it has the model \"{model}\"")
             }
-            Why::RateLimited(_) | Why::Overloaded => "it is asked again later".into(),
-            Why::ServerError => "look at the service's own log; it is asked again later".into(),
+            Why::RateLimited(_) | Why::Overloaded => "it has too much to do now; later it may answer".into(),
+            Why::ServerError => "look at the service's own log; later it may answer".into(),
             _ => "the service or the model does not take such a question: check llm.provider and llm.model"
                 .into(),
         };
@@ -155,6 +181,13 @@ impl ModelFault {
         )
     }
 
+    /// The model said nothing at all.
+    #[must_use]
+    pub fn empty(model: &str) -> Self {
+        let message = format!("the model \"{model}\" said nothing");
+        Self::new(Why::Unreadable, message, "another model may do")
+    }
+
     pub(super) fn not_json() -> Self {
         Self::new(
             Why::NotJson,
@@ -168,11 +201,34 @@ impl ModelFault {
         Self::new(Why::Unreadable, message, "check llm.provider and llm.base_url")
     }
 
+    pub(super) fn late(url: &Url, seconds: u64) -> Self {
+        let message = format!("the language model at {url} is not through after {seconds} seconds");
+        Self::new(Why::Slow, message, "a smaller or nearer model answers sooner")
+    }
+
+    pub(super) fn broken(url: &Url) -> Self {
+        let message = format!("the answer of the language model at {url} broke off");
+        Self::new(Why::Broken, message, "ask again; if it goes on, look at the service's own log")
+    }
+
+    /// The service said in the middle of its answer that it goes on no more. `kind` is what it calls that.
+    pub(super) fn told(url: &Url, kind: &str, words: &str, key: Option<&Secret>) -> Self {
+        let why = match kind {
+            "overloaded_error" => Why::Overloaded,
+            "rate_limit_error" | "rate_limit_exceeded" => Why::RateLimited(None),
+            _ => Why::ServerError,
+        };
+        let words = repeated(words, key);
+        let said = if words.is_empty() { String::new() } else { format!(": {words}") };
+        let message = format!("the language model at {url} gave up in the middle of its answer{said}");
+        Self::new(why, message, "ask again; if it goes on, look at the service's own log")
+    }
+
     pub(super) fn stopped() -> Self {
         Self::new(
             Why::Stopped,
-            "the question was given up because brain is stopping",
-            "it is asked again later",
+            "the question was given up: brain is stopping, or nobody waits any more",
+            "ask again",
         )
     }
 }
@@ -188,6 +244,7 @@ pub(super) fn declined(answer: &Answer, without: Without, question: &Question<'_
         temperature: without.temperature || (question.temperature.is_some() && text.contains("temperature")),
         format: without.format || (question.json && text.contains("response_format")),
         max_tokens: without.max_tokens || text.contains("max_completion_tokens"),
+        usage: without.usage || text.contains("stream_options"),
     };
     (more != without).then_some(more)
 }
@@ -197,8 +254,12 @@ fn problem(body: &[u8]) -> (String, String) {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let error = &value["error"];
     let text = |name: &str| error[name].as_str().unwrap_or_default();
-    let words = error.as_str().unwrap_or_else(|| text("message"));
-    (words.to_owned(), format!("{} {}", text("type"), text("code")))
+    (words(error), format!("{} {}", text("type"), text("code")))
+}
+
+/// What an error of a service says.
+pub(super) fn words(error: &Value) -> String {
+    error.as_str().or_else(|| error["message"].as_str()).unwrap_or_default().to_owned()
 }
 
 /// A service's words on one line, bounded, without the key.

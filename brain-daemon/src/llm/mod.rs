@@ -1,35 +1,40 @@
 //! Language models: one question, one answer, over whichever shape of API is configured. Knows prompts as little as pages: whoever asks
 //! brings the words. Text of strangers goes to a model as data between marks, never as instructions.
 //!
-//! `openai` and `anthropic` are the two shapes, pure; `fault` says what went wrong, and whose fault it is.
+//! `openai` and `anthropic` are the two shapes, pure; `ask` puts a question, and enters it into the ledger before it goes out; `stream` hears an answer as it comes, of events by `sse`;
+//! `aloud` leaves out what a model thinks; `fault` says what went wrong, and whose fault it is.
 //!
 //! The key goes into a field of the request's head and nowhere else. What a service says is repeated in errors only after it was looked
 //! through: some repeat the key that they refuse.
 
+mod aloud;
 mod anthropic;
+mod ask;
 mod fault;
 mod openai;
+mod sse;
+mod stream;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod stream_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use brain_protocol::Secret;
 use serde_json::Value;
 use url::Url;
 
-use crate::net::{Answer, Call, Link, Outgoing, Part};
+use crate::costs::Till;
+use crate::net::{Link, Outgoing};
 
 pub use fault::{ModelFault, Why};
 
-/// How long nothing may come: a model on a small machine takes its time before the first byte of an answer.
-const SILENCE: Duration = Duration::from_secs(180);
-/// The longest answer, in bytes of JSON.
-const MOST: usize = 1024 * 1024;
-/// What a question may be asked without, one after the other.
-const TRIES: usize = 4;
+/// Hosts where each answer is paid.
+const PAID: [&str; 2] = ["api.openai.com", "api.anthropic.com"];
 
 /// The shape of an API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +56,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// The model that reads pictures.
     pub vision_model: Option<String>,
+    /// How long nothing may come of an answer: a model on a small machine takes its time before the first byte.
+    pub silence: Duration,
 }
 
 impl Settings {
@@ -58,6 +65,12 @@ impl Settings {
     #[must_use]
     pub fn is_near(&self) -> bool {
         self.base.as_ref().is_some_and(|base| base.scheme() == "http")
+    }
+
+    /// Whether it is a provider's own service, which is paid.
+    #[must_use]
+    pub fn is_paid(&self) -> bool {
+        self.base.as_ref().is_none_or(|base| base.host_str().is_some_and(|host| PAID.contains(&host)))
     }
 }
 
@@ -78,6 +91,8 @@ pub enum Image {
 /// A question.
 #[derive(Debug, Clone, Default)]
 pub struct Question<'a> {
+    /// What for, as the ledger names it: `ask`, `ratings`.
+    pub purpose: &'static str,
     /// What the model is to do. The owner's and our own words only.
     pub system: &'a str,
     /// What it is to do it with.
@@ -90,6 +105,8 @@ pub struct Question<'a> {
     pub max_tokens: u32,
     /// Whether the answer is to be one JSON object. The words must ask for it, too.
     pub json: bool,
+    /// How long it may be waited, in all, for a service that has too much to do before it is asked once more; not at all by default.
+    pub busy: Duration,
 }
 
 /// An answer.
@@ -140,6 +157,8 @@ struct Without {
     format: bool,
     /// `max_tokens` by this name.
     max_tokens: bool,
+    /// `stream_options`, which ask for the count of tokens.
+    usage: bool,
 }
 
 /// One model, and the way to it.
@@ -149,12 +168,14 @@ pub struct Model {
     name: String,
     link: Box<dyn Link>,
     key: Option<Secret>,
+    till: Till,
+    silence: Duration,
     /// Learnt from its refusals.
     without: Mutex<Without>,
 }
 
 impl Model {
-    /// The model `name` of what is configured. Sends nothing yet.
+    /// The model `name` of what is configured, paid through `till`. Sends nothing yet.
     ///
     /// # Errors
     /// [`Why::NoKey`] when the provider's own service is asked without one; an address that cannot be called.
@@ -163,6 +184,7 @@ impl Model {
         name: &str,
         key: Option<Secret>,
         net: &dyn Outgoing,
+        till: Till,
     ) -> Result<Self, ModelFault> {
         let (own, path) = match settings.provider {
             Provider::OpenAi => ("https://api.openai.com/v1", "chat/completions"),
@@ -184,7 +206,16 @@ impl Model {
             Provider::OpenAi => Secret::new(format!("Bearer {}", key.expose())),
             Provider::Anthropic => key,
         });
-        Ok(Self { provider: settings.provider, url, name: name.into(), link, key, without: Mutex::default() })
+        Ok(Self {
+            provider: settings.provider,
+            url,
+            name: name.into(),
+            link,
+            key,
+            till,
+            silence: settings.silence,
+            without: Mutex::default(),
+        })
     }
 
     /// Its name.
@@ -193,97 +224,17 @@ impl Model {
         &self.name
     }
 
-    /// Asks. `goes_on` is looked at each second; `false` ends the call. Blocks, for minutes at the worst.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    pub fn ask(&self, question: &Question<'_>, goes_on: &dyn Fn() -> bool) -> Result<Reply, ModelFault> {
-        for _ in 1..TRIES {
-            let without = *self.without();
-            let answer = self.send(question, without, goes_on)?;
-            match fault::declined(&answer, without, question) {
-                Some(more) => *self.without() = more,
-                None => return self.read(&answer),
-            }
-        }
-        let without = *self.without();
-        self.read(&self.send(question, without, goes_on)?)
-    }
-
-    fn without(&self) -> MutexGuard<'_, Without> {
-        self.without.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn send(
-        &self,
-        question: &Question<'_>,
-        without: Without,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Answer, ModelFault> {
-        let body = match self.provider {
-            Provider::OpenAi => openai::body(&self.name, question, without),
-            Provider::Anthropic => anthropic::body(&self.name, question, without),
-        };
-        let body = body.to_string();
-        let mut headers = vec![("content-type", "application/json"), ("accept", "application/json")];
-        if self.provider == Provider::Anthropic {
-            headers.push(("anthropic-version", anthropic::VERSION));
-            headers.extend(self.key.as_ref().map(|key| ("x-api-key", key.expose())));
-        }
-        let call = Call {
-            url: &self.url,
-            body: Some(body.as_bytes()),
-            headers: &headers,
-            authorization: self.key.as_ref().filter(|_| self.provider == Provider::OpenAi),
-            public: false,
-            enough: |_| false,
-        };
-        let (mut come, mut stopped) = (Vec::new(), false);
-        let answer = self.link.follow(&call, SILENCE, &mut |part| {
-            if let Part::Bytes(bytes) = part {
-                come.extend_from_slice(bytes);
-            }
-            stopped = !goes_on();
-            !stopped && come.len() <= MOST
-        });
-        let mut answer = answer.map_err(|trouble| ModelFault::trouble(&self.url, &trouble))?;
-        if stopped {
-            return Err(ModelFault::stopped());
-        }
-        if answer.status == 200 {
-            answer.body = come;
-        }
-        Ok(answer)
-    }
-
-    fn read(&self, answer: &Answer) -> Result<Reply, ModelFault> {
-        if answer.status != 200 {
-            return Err(ModelFault::refusal(&self.url, &self.name, answer, self.key.as_ref()));
-        }
-        let value: Option<Value> = serde_json::from_slice(&answer.body).ok();
-        let read = value.as_ref().and_then(|value| match self.provider {
-            Provider::OpenAi => openai::read(value),
-            Provider::Anthropic => anthropic::read(value),
-        });
-        match read {
-            Some(Said::Text(reply)) => Ok(Reply { text: said(&reply.text).to_owned(), ..reply }),
-            Some(Said::Refused) => Err(ModelFault::refused(&self.name)),
-            None => Err(ModelFault::unreadable(&self.url)),
-        }
+    /// Where it is asked.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        self.url.as_str()
     }
 }
 
 /// What an answer is.
 enum Said {
-    /// Text.
-    Text(Reply),
+    /// Text, and why it ended.
+    Text(String, Finish),
     /// The model, or who watches over it, does not want to.
     Refused,
-}
-
-/// What a model says without what it thinks aloud before.
-fn said(text: &str) -> &str {
-    let text = text.trim();
-    let thought = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
-    thought.map_or(text, |(_, said)| said.trim())
 }

@@ -4,10 +4,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{Finish, Image, Question, Reply, Said, Without};
+use super::stream::Heard;
+use super::{Finish, Image, Question, Said, Without};
 
 /// The request.
-pub(super) fn body(model: &str, question: &Question<'_>, without: Without) -> Value {
+pub(super) fn body(model: &str, question: &Question<'_>, without: Without, streams: bool) -> Value {
     let content = if question.images.is_empty() {
         Value::from(question.text)
     } else {
@@ -33,6 +34,12 @@ pub(super) fn body(model: &str, question: &Question<'_>, without: Without) -> Va
     if question.json && !without.format {
         body["response_format"] = json!({ "type": "json_object" });
     }
+    if streams {
+        body["stream"] = true.into();
+        if !without.usage {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+    }
     body
 }
 
@@ -53,11 +60,31 @@ pub(super) fn read(answer: &Value) -> Option<Said> {
         Value::Null => String::new(),
         _ => return None,
     };
+    Some(Said::Text(text, finish))
+}
+
+/// The tokens in and out that an answer or an event names; 0 where it does not.
+pub(super) fn usage(answer: &Value) -> (u64, u64) {
     let usage = |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
-    Some(Said::Text(Reply {
-        text,
-        tokens_in: usage("prompt_tokens").unwrap_or(0),
-        tokens_out: usage("completion_tokens").unwrap_or(0),
-        finish,
-    }))
+    (usage("prompt_tokens").unwrap_or(0), usage("completion_tokens").unwrap_or(0))
+}
+
+/// Takes an event of a stream, and gives the text that it brings; `None` when it is none.
+pub(super) fn hear(heard: &mut Heard, event: &Value) -> Option<String> {
+    if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
+        heard.fault(error);
+        return Some(String::new());
+    }
+    heard.count(usage(event));
+    // The event with the tokens has no choice in it.
+    let Some(choice) = event.get("choices")?.as_array()?.first() else { return Some(String::new()) };
+    match choice.get("finish_reason").and_then(Value::as_str) {
+        None => {}
+        Some("content_filter") => heard.is_refused = true,
+        Some("length") => heard.finish = Some(Finish::Length),
+        Some(_) => heard.finish = Some(Finish::Stop),
+    }
+    let said = |name: &str| choice.get("delta").and_then(|delta| delta.get(name)).and_then(Value::as_str);
+    heard.is_refused |= said("refusal").is_some_and(|why| !why.is_empty());
+    Some(said("content").unwrap_or_default().to_owned())
 }

@@ -1,5 +1,6 @@
 //! Both shapes over a link that is none: what is sent, what is understood, what is said of what went wrong, and where the key is not.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use brain_protocol::Secret;
@@ -7,17 +8,19 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::*;
-use crate::net::{Document, Trouble, WebPage};
+use crate::clock::SystemClock;
+use crate::costs::{Ledger, Price};
+use crate::net::{Answer, Call, Document, Part, Trouble, WebPage};
 
-const KEY: &str = "sk-very-secret-key";
+pub(super) const KEY: &str = "sk-very-secret-key";
 
 /// A request, as it went out.
 #[derive(Debug, Clone)]
-struct Sent {
+pub(super) struct Sent {
     url: String,
     headers: Vec<(String, String)>,
     authorization: Option<String>,
-    body: Value,
+    pub(super) body: Value,
 }
 
 type Answers = Box<dyn Fn(&Sent) -> Result<Answer, Trouble> + Send + Sync>;
@@ -29,14 +32,14 @@ struct Service {
 }
 
 #[derive(Clone)]
-struct Net(Arc<Service>);
+pub(super) struct Net(Arc<Service>);
 
 impl Net {
-    fn new(answers: impl Fn(&Sent) -> Result<Answer, Trouble> + Send + Sync + 'static) -> Self {
+    pub(super) fn new(answers: impl Fn(&Sent) -> Result<Answer, Trouble> + Send + Sync + 'static) -> Self {
         Self(Arc::new(Service { sent: Mutex::default(), answers: Box::new(answers) }))
     }
 
-    fn sent(&self) -> Vec<Sent> {
+    pub(super) fn sent(&self) -> Vec<Sent> {
         self.0.sent.lock().unwrap().clone()
     }
 }
@@ -86,32 +89,50 @@ impl Link for Net {
         // In two parts, with a second of nothing between them.
         let (one, two) = answer.body.split_at(answer.body.len() / 2);
         let all = [Part::Head, Part::Bytes(one), Part::Nothing, Part::Bytes(two)];
-        let _ = all.into_iter().all(part);
-        Ok(Answer { body: Vec::new(), ..answer })
+        let heard = all.into_iter().all(part);
+        match answer.header("then") {
+            Some("broken") if heard => Err(Trouble::Broken("reset".into())),
+            Some("silent") if heard => Err(Trouble::Slow(180)),
+            _ => Ok(Answer { body: Vec::new(), ..answer }),
+        }
     }
 }
 
-fn answer(status: u16, body: &Value) -> Result<Answer, Trouble> {
+pub(super) fn answer(status: u16, body: &Value) -> Result<Answer, Trouble> {
     Ok(Answer { status, headers: Vec::new(), body: body.to_string().into_bytes(), from: None })
 }
 
 fn settings(provider: Provider, base: Option<&str>) -> Settings {
-    Settings { provider, base: base.map(|base| Url::parse(base).unwrap()), model: None, vision_model: None }
+    let base = base.map(|base| Url::parse(base).unwrap());
+    let silence = Duration::from_secs(180);
+    Settings { provider, base, model: None, vision_model: None, silence }
 }
 
+/// A model that costs nothing: it needs no ledger.
 fn open(provider: Provider, base: Option<&str>, key: Option<&str>, net: &Net) -> Result<Model, ModelFault> {
-    Model::open(&settings(provider, base), "m", key.map(Secret::new), net)
+    let ledger = Arc::new(Ledger::new(Path::new("/nowhere/costs.jsonl"), Arc::new(SystemClock)));
+    let till = Till { ledger, price: Price::default() };
+    Model::open(&settings(provider, base), "m", key.map(Secret::new), net, till)
+}
+
+/// A model that costs 1 USD a million tokens in, and 2 out, with its ledger in `dir`.
+pub(super) fn paid(provider: Provider, net: &Net, dir: &Path) -> (Model, Arc<Ledger>) {
+    let ledger = Arc::new(Ledger::new(&dir.join("costs.jsonl"), Arc::new(SystemClock)));
+    let price = Price { input: 1_000_000, output: 2_000_000 };
+    let till = Till { ledger: Arc::clone(&ledger), price };
+    let settings = settings(provider, Some("http://127.0.0.1:1/v1"));
+    (Model::open(&settings, "m", Some(Secret::new(KEY)), net, till).unwrap(), ledger)
 }
 
 fn ask(model: &Model, question: &Question<'_>) -> Result<Reply, ModelFault> {
-    model.ask(question, &|| true)
+    model.ask(question, None, &|| true)
 }
 
-fn plain() -> Question<'static> {
-    Question { system: "be", text: "hello", max_tokens: 7, ..Question::default() }
+pub(super) fn plain() -> Question<'static> {
+    Question { purpose: "test", system: "be", text: "hello", max_tokens: 7, ..Question::default() }
 }
 
-fn completion(content: &Value, finish: &str) -> Value {
+pub(super) fn completion(content: &Value, finish: &str) -> Value {
     json!({ "choices": [{ "index": 0, "finish_reason": finish, "message": { "role": "assistant", "content": content } }],
         "usage": { "prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14 } })
 }
@@ -331,12 +352,12 @@ fn answers_that_are_none() {
 fn a_brain_that_stops_waits_for_no_model() {
     let net = Net::new(|_| answer(200, &completion(&json!("late"), "stop")));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    assert_eq!(model.ask(&plain(), &|| false).unwrap_err().why, Why::Stopped);
+    assert_eq!(model.ask(&plain(), None, &|| false).unwrap_err().why, Why::Stopped);
 }
 
 #[test]
 fn an_answer_without_end_is_none() {
-    let net = Net::new(|_| answer(200, &completion(&json!("x".repeat(3 * MOST)), "stop")));
+    let net = Net::new(|_| answer(200, &completion(&json!("x".repeat(3 * 1024 * 1024)), "stop")));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
     assert_eq!(ask(&model, &plain()).unwrap_err().why, Why::Unreadable);
 }

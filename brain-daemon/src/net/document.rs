@@ -15,6 +15,8 @@ const MOST: usize = 64 * 1024;
 const WITHIN: Duration = Duration::from_secs(5);
 /// The longest address, in bytes.
 const LONGEST: usize = 2000;
+/// The longest address of a file: those that a store of files signs for us are long.
+const LONGEST_SIGNED: usize = 8000;
 /// Names that never are a host of the public network (RFC 6761, RFC 6762, RFC 8375, and the one that ICANN keeps for private use).
 const LOCAL: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "onion"];
 
@@ -27,6 +29,8 @@ pub(super) struct Rules {
     pub(super) plain: bool,
     /// Its name is a public one and its port the usual one.
     pub(super) usual: bool,
+    /// How long it may be, in bytes.
+    pub(super) longest: usize,
     /// Which addresses its host may have.
     pub(super) admits: fn(IpAddr) -> bool,
 }
@@ -34,10 +38,11 @@ pub(super) struct Rules {
 impl Rules {
     /// The rules in force for documents.
     pub(super) const STRICT: Self =
-        Self { schemes: &["https"], plain: true, usual: true, admits: address::is_public };
+        Self { schemes: &["https"], plain: true, usual: true, longest: LONGEST, admits: address::is_public };
     /// The rules in force for web pages: people write their addresses, in whatever spelling.
-    pub(super) const PAGES: Self =
-        Self { schemes: &["https", "http"], plain: false, usual: true, admits: address::is_public };
+    pub(super) const PAGES: Self = Self { schemes: &["https", "http"], plain: false, ..Self::STRICT };
+    /// The rules in force for files.
+    pub(super) const FILES: Self = Self { plain: false, longest: LONGEST_SIGNED, ..Self::STRICT };
 }
 
 /// Reads the document at `text`.
@@ -72,7 +77,7 @@ pub(super) fn read(way: &Way, rules: &Rules, text: &str) -> Result<Document, Tro
 /// [`Trouble::Address`].
 pub(super) fn check(rules: &Rules, text: &str) -> Result<Url, Trouble> {
     let refuse = |why| Err(Trouble::Address(why));
-    if text.len() > LONGEST {
+    if text.len() > rules.longest {
         return refuse("the address is too long");
     }
     let Ok(url) = Url::parse(text) else { return refuse("the address is none") };

@@ -7,13 +7,17 @@
 //! Everything here blocks the thread that calls, for a bounded time; only [`Link::follow`] may last. It must never be called on a thread
 //! that runs async tasks: each call drives a small runtime of its own, and tokio refuses a runtime within a runtime.
 //!
-//! `address.rs` says which addresses are public, `document.rs` has the rules for strangers' addresses, `web.rs` reads web pages by them.
-//! `client.rs` has what goes out, `way.rs` one request and its answer, `link.rs` a link that lasts, `trouble.rs` says in words what went
+//! `address.rs` says which addresses are public, `document.rs` has the rules for strangers' addresses, `web.rs` reads web pages by them,
+//! `download.rs` brings large files. `client.rs` has what goes out, `way.rs` one request and its answer, `link.rs` a link that lasts, `trouble.rs` says in words what went
 //! wrong.
 
 mod address;
 mod client;
 mod document;
+mod download;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod download_tests;
 mod link;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -27,6 +31,7 @@ mod web;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
 
 use brain_protocol::Secret;
@@ -85,6 +90,22 @@ pub trait Outgoing: Send + Sync {
     /// Why there is none.
     fn web_page(&self, url: &str) -> Result<WebPage, Trouble>;
 
+    /// Brings the file at a public `https` address, at its usual port, to `to`, written as it comes; at most five redirects, each held to
+    /// the same; no cookies and no authorization; at most 4 GB, and never a minute without a byte. `on` hears how many bytes are there, and of
+    /// how many; `false` ends it. What is cut stays in `to`, and is gone on with the next time, when it is still the same file there. Gives its
+    /// length. Whatever brings no files says so.
+    ///
+    /// # Errors
+    /// Why it is not there.
+    fn download(
+        &self,
+        _url: &str,
+        _to: &Path,
+        _on: &mut dyn FnMut(u64, Option<u64>) -> bool,
+    ) -> Result<u64, DownloadTrouble> {
+        Err(Trouble::Setup("no files are brought here".into()).into())
+    }
+
     /// A link to the server of `base`, an address that the owner named: calls through it share connections. Nothing is sent yet, and
     /// nothing built.
     ///
@@ -133,6 +154,20 @@ pub struct Document {
     pub body: Vec<u8>,
     /// How long it may be kept, if the answer says so (RFC 9111 section 5.2.2).
     pub fresh: Option<Duration>,
+}
+
+/// Why a file is not there, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum DownloadTrouble {
+    /// The call went wrong.
+    #[error(transparent)]
+    Call(#[from] Trouble),
+    /// The disk did.
+    #[error("it cannot be written: {0}")]
+    Disk(#[from] io::Error),
+    /// Whoever wanted it wants it no more.
+    #[error("it was told to stop")]
+    Stopped,
 }
 
 /// A web page that a stranger's address had.

@@ -54,7 +54,7 @@ fn ask(way: &Way, rules: &Rules, url: &Url, deadline: Instant) -> Result<Answer,
 }
 
 /// Where the page is, if the answer says that it is elsewhere (RFC 9110 section 15.4).
-fn elsewhere(answer: &Answer, from: &Url) -> Option<Url> {
+pub(super) fn elsewhere(answer: &Answer, from: &Url) -> Option<Url> {
     let moved = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
     from.join(answer.header("location").filter(|_| moved)?).ok()
 }

@@ -43,6 +43,7 @@ impl Terms {
 /// The namespaces of [`Document::keys`].
 pub(super) mod key {
     pub(crate) const TITLE: char = 'n';
+    pub(crate) const SHORT_TITLE: char = 'p';
     pub(crate) const ALIAS: char = 'a';
     pub(crate) const SLUG: char = 'u';
     pub(crate) const TAG: char = 'g';
@@ -176,6 +177,7 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     add(key::LANGUAGE, lang.code());
     let title = name_key(&page.title);
     add(key::TITLE, &title);
+    add(key::SHORT_TITLE, &short_title(&page.title).map(name_key).unwrap_or_default());
     for alias in page.aliases.iter().take(64) {
         add(key::ALIAS, &name_key(alias));
     }
@@ -193,6 +195,12 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
         }
     });
     (all, hashes)
+}
+
+/// What people call a page whose title goes on to explain: `Accel` for `Accel - Venture Capital`, `Dune` for `Dune (film)`.
+fn short_title(title: &str) -> Option<&str> {
+    let end = [" - ", " – ", " — ", ": ", " ("].iter().filter_map(|mark| title.find(mark)).min()?;
+    Some(&title[..end])
 }
 
 /// A page on its way to the index: taken apart by whoever needs it first.

@@ -118,6 +118,23 @@ pub(super) struct View {
 }
 
 impl View {
+    /// The default language, then those of the pages; takes the newest pages apart.
+    pub(super) fn every_language(&self, analyzer: &mut Analyzer) -> Vec<Lang> {
+        let mut languages = vec![analyzer.default_language()];
+        let mut note = |lang: Lang| {
+            if !languages.contains(&lang) {
+                languages.push(lang);
+            }
+        };
+        self.languages.iter().copied().for_each(&mut note);
+        for slot in self.overlay.values() {
+            if let Some(entry) = &slot.entry {
+                note(entry.document(analyzer).lang);
+            }
+        }
+        languages
+    }
+
     fn take(&mut self, op: Op) {
         let (id, seq) = (op.id(), op.seq());
         // Changes may be pushed again after a reopening: the newest wins.
@@ -346,9 +363,17 @@ impl Index {
     /// When the index on disk is found damaged: it is replaced at the next [`Index::open`]. When this one question
     /// could not be answered.
     pub fn search(&self, question: &Question) -> Result<Found, IndexError> {
+        self.look(|view, analyzer| self.answer(view, question, analyzer))
+    }
+
+    /// Looks something up in what a search that begins now must see.
+    pub(super) fn look<T>(
+        &self,
+        mut how: impl FnMut(&View, &mut Analyzer) -> tantivy::Result<T>,
+    ) -> Result<T, IndexError> {
         let mut analyzer = self.shared.analyzer();
         let view = self.shared.view();
-        let result = guarded(|| self.answer(&view, question, &mut analyzer).map_err(|e| e.to_string()));
+        let result = guarded(|| how(&view, &mut analyzer).map_err(|e| e.to_string()));
         self.shared.give_back(analyzer);
         result.map_err(|problem| {
             // The fault may be the question's; the files say.
@@ -364,19 +389,13 @@ impl Index {
         })
     }
 
+    /// The fields of the disk index.
+    pub(super) fn fields(&self) -> Fields {
+        self.shared.fields
+    }
+
     fn answer(&self, view: &View, question: &Question, analyzer: &mut Analyzer) -> tantivy::Result<Found> {
-        let mut languages = vec![analyzer.default_language()];
-        let mut note = |lang: Lang| {
-            if !languages.contains(&lang) {
-                languages.push(lang);
-            }
-        };
-        view.languages.iter().copied().for_each(&mut note);
-        for slot in view.overlay.values() {
-            if let Some(entry) = &slot.entry {
-                note(entry.document(analyzer).lang);
-            }
-        }
+        let languages = view.every_language(analyzer);
         let plan = Plan::new(question, &languages, analyzer);
         if plan.is_empty() || question.limit == 0 {
             return Ok(Found { hits: Vec::new(), truncated: false, snippets: Snippeter::new(&plan, None) });
@@ -385,7 +404,8 @@ impl Index {
         let mut stats = gather.stats();
         let newest = overlay::count(&view.overlay, &plan, &mut stats);
         let mut hits = Hits::new(plan.groups.len());
-        let most = CANDIDATES.max(question.limit.saturating_mul(4)).min(10_000);
+        // The best of few are easily among a few times as many; of many, a hundred more are enough.
+        let most = CANDIDATES.max(question.limit.saturating_mul(4).min(question.limit + 200)).min(10_000);
         gather.collect(&stats, most, &mut hits)?;
         overlay::collect(&newest, &plan, &mut hits);
         let truncated = hits.candidates.len() > question.limit;

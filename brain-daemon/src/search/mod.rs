@@ -18,6 +18,7 @@
 //! | `query`, `plan` | from a question to what is asked of a page |
 //! | `gather`, `terms`, `bits` | carrying a plan out on disk; `overlay` on the newest pages |
 //! | `rank` | the one scoring function |
+//! | `names` | what else a question says: which pages it names, which pages it allows |
 //! | `snippet` | the passage to show |
 
 mod bits;
@@ -28,6 +29,7 @@ mod gather;
 mod index;
 mod indexer;
 mod language;
+mod names;
 mod overlay;
 mod plan;
 mod query;
@@ -45,6 +47,7 @@ use std::sync::Arc;
 use brain_protocol::{ScorePart, Slug, SourceId};
 
 pub use index::Index;
+pub use names::{Asked, AskedWord, Subject, each_word};
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
 
 /// A page as the index needs it.

@@ -208,6 +208,13 @@ impl<'a> Finder<'a> {
     }
 }
 
+/// The pages of the overlay that meet the plan's conditions.
+pub(super) fn allowed(overlay: &Overlay, plan: &Plan) -> Vec<u64> {
+    let finder = Finder::new(plan);
+    let documents = overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready());
+    documents.filter(|document| finder.holds(document)).map(|document| document.id).collect()
+}
+
 fn holds(condition: &Condition, document: &Document) -> bool {
     match condition {
         Condition::Keys(keys) => keys.iter().any(|key| document.has_key(key.hash)),

@@ -74,6 +74,20 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
     units
 }
 
+/// What of a question is said rather than asked for by rule: its words and phrases, without operators, filters, beginnings of words and what
+/// is excluded.
+pub(super) fn plain(units: &[Unit]) -> String {
+    let mut out = String::new();
+    for unit in units {
+        let (Unit::Words(text) | Unit::Required(text, _)) = unit else { continue };
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(text);
+    }
+    out
+}
+
 fn is_positive(unit: &Unit) -> bool {
     !matches!(unit, Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. })
 }
@@ -243,6 +257,13 @@ mod tests {
         assert_eq!(parse("\"\" \"?\""), []);
         assert_eq!(parse(""), []);
         assert_eq!(parse("   "), []);
+    }
+
+    #[test]
+    fn what_is_said_has_no_operators() {
+        assert_eq!(plain(&parse("who -old \"met Ada\" title:x tag:y lat*")), "who met Ada x");
+        assert_eq!(plain(&parse("lat* title:al*")), "");
+        assert_eq!(plain(&parse("tag:x -z")), "");
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use tantivy::{
 use super::document::{FAR, GAP, NEXT};
 
 /// Raise it whenever the same page would give other terms or other fields: older indexes are then made anew.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// The name of [`Encoded`] in the index.
 pub(super) const TOKENIZER: &str = "brain";

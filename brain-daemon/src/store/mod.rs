@@ -17,6 +17,7 @@ mod backup_tests;
 mod draft;
 mod error;
 mod grants;
+mod inbound;
 mod jobs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -43,6 +44,7 @@ pub use backup::sweep_unfinished;
 pub use draft::Draft;
 pub use error::StoreError;
 pub use grants::GrantChange;
+pub use inbound::Inbound;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use open::{ReaderMaker, Sources, Store, StoreOptions};
 pub use read::{Counts, Found, Reader, Resolution, Visibility};

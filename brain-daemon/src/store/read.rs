@@ -422,29 +422,57 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn backlinks(&self, to: &Found) -> Result<Vec<(Found, LinkRecord)>, StoreError> {
+        let names = self.derived(to.2.id)?.names;
+        let mut out = Vec::new();
+        for id in self.linking(to, usize::MAX)? {
+            let Some(page) = self.by_id(id)? else { continue };
+            out.extend(self.links_between(&page, to, &names)?.into_iter().map(|link| (page.clone(), link)));
+        }
+        out.sort_by(|a, b| (&a.0.0, &a.0.1).cmp(&(&b.0.0, &b.0.1)));
+        Ok(out)
+    }
+
+    /// The numbers of up to `limit` pages that may have a link to this page, newest first: deleted ones and what is not the caller's to
+    /// see among them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn linking(&self, to: &Found, limit: usize) -> Result<Vec<u64>, StoreError> {
         let (source, slug, record) = to;
         let mut keys = vec![slug_key(slug.as_str())];
         keys.extend(self.derived(record.id)?.names.iter().map(|name| name_key(name)));
+        let table = self.table(t::LINKS_IN)?;
         let mut from = std::collections::BTreeSet::new();
         for key in keys {
-            from.extend(self.ids_under(t::LINKS_IN, source.as_str(), &key)?);
-        }
-        let mut out = Vec::new();
-        let names = self.derived(record.id)?.names;
-        for id in from {
-            let Some(page) = self.by_id(id)? else { continue };
-            for link in self.derived(id)?.links {
-                let may = link.slugs.iter().any(|s| s == slug.as_str())
-                    || link.names().any(|name| names.contains(&name));
-                if may
-                    && let Resolution::Page(target) = self.resolve(&link, &page.0)?
-                    && target.2.id == record.id
-                {
-                    out.push((page.clone(), link));
-                }
+            let (source, key) = (source.as_str(), key.as_str());
+            for row in table.range((source, key, 0)..=(source, key, u64::MAX))?.rev().take(limit) {
+                from.insert(row?.0.value().2);
             }
         }
-        out.sort_by(|a, b| (&a.0.0, &a.0.1).cmp(&(&b.0.0, &b.0.1)));
+        Ok(from.into_iter().rev().take(limit).collect())
+    }
+
+    /// The links of the page `from` that lead to the page `to`, which answers to `names` ([`Derived::names`]).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn links_between(
+        &self,
+        from: &Found,
+        to: &Found,
+        names: &[String],
+    ) -> Result<Vec<LinkRecord>, StoreError> {
+        let mut out = Vec::new();
+        for link in self.derived(from.2.id)?.links {
+            let may = link.slugs.iter().any(|s| s == to.1.as_str())
+                || link.names().any(|name| names.contains(&name));
+            if may
+                && let Resolution::Page(target) = self.resolve(&link, &from.0)?
+                && target.2.id == to.2.id
+            {
+                out.push(link);
+            }
+        }
         Ok(out)
     }
 
@@ -495,6 +523,16 @@ impl Reader {
             out.push(Change { seq, id, page });
         }
         Ok(out)
+    }
+
+    /// Up to `limit` changes after the sequence number `after`, in order: each one's number and page. For those who need no texts.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn changed_after(&self, after: u64, limit: usize) -> Result<Vec<(u64, u64)>, StoreError> {
+        let changes = self.table(t::CHANGES)?;
+        let rows = changes.range(after + 1..)?.take(limit);
+        rows.map(|row| row.map(|(seq, id)| (seq.value(), id.value())).map_err(StoreError::from)).collect()
     }
 
     /// How many changes there are after the sequence number `after`.

@@ -3,6 +3,7 @@
 mod backup;
 mod bell;
 mod collector;
+mod embed;
 mod intake;
 mod minutes;
 mod stream;
@@ -13,6 +14,7 @@ mod watchdog;
 
 pub use backup::backup;
 pub use collector::collector;
+pub use embed::embed;
 pub use intake::intake;
 pub use minutes::Minutes;
 pub use stream::stream;

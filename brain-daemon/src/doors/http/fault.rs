@@ -64,7 +64,7 @@ fn status(code: FaultCode) -> StatusCode {
     use FaultCode as F;
     match code {
         F::InvalidToken => StatusCode::UNAUTHORIZED,
-        F::Forbidden | F::Protected => StatusCode::FORBIDDEN,
+        F::Forbidden | F::Protected | F::OverBudget => StatusCode::FORBIDDEN,
         F::NotFound
         | F::UnknownVersion
         | F::UnknownClient

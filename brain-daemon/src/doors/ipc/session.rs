@@ -200,7 +200,7 @@ async fn work(
         }
     };
     while let Ok(event) = progress.try_recv() {
-        if matches!(event, Event::Line(_)) {
+        if matches!(event, Event::Line(_) | Event::Text(_)) {
             tell(stream, &event).await;
         }
     }
@@ -234,6 +234,12 @@ impl Progress for EventSink {
         // Lines are results: they wait for a slow reader, who is given up after a while and then takes none.
         if !self.gone.load(Ordering::Relaxed) {
             let _ = self.events.blocking_send(Event::Line(line.to_owned()));
+        }
+    }
+
+    fn text(&self, text: &str) {
+        if !self.gone.load(Ordering::Relaxed) {
+            let _ = self.events.blocking_send(Event::Text(text.to_owned()));
         }
     }
 }

@@ -136,14 +136,15 @@ impl Round<'_> {
         let images: Vec<Image> =
             pictures.iter().map(|picture| self.image(picture)).collect::<Result<_, _>>()?;
         let question = Question {
+            purpose: "pictures",
             system: SYSTEM,
             text: "Copy out the text in these pictures.",
             images: &images,
             temperature: Some(0.0),
             max_tokens: TOKENS,
-            json: false,
+            ..Question::default()
         };
-        let reply = model.ask(&question, &|| self.goes_on()).map_err(Miss::Model)?;
+        let reply = model.ask(&question, None, &|| self.goes_on()).map_err(Miss::Model)?;
         tracing::debug!(
             model = model.name(),
             tokens_in = reply.tokens_in,

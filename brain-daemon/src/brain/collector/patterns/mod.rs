@@ -238,16 +238,15 @@ impl<'a> Round<'a> {
         if self.memory.rests[reads as usize] > self.brain.now() {
             return None;
         }
-        let file = self.brain.config.llm_key_file(&self.brain.home);
-        let key = match self.brain.secrets.find("llm-api-key", file.as_deref()) {
-            Ok(found) => found.map(|found| found.secret),
+        let key = match self.brain.llm_key() {
+            Ok(key) => key,
             Err(fault) => {
                 tracing::warn!(%fault, "the language model's key");
                 self.rest(reads, None);
                 return None;
             }
         };
-        match Model::open(self.models.as_ref()?, &name, key, &*self.brain.net) {
+        match Model::open(self.models.as_ref()?, &name, key, &*self.brain.net, self.brain.llm_till()) {
             Ok(model) => Some(model),
             Err(fault) => {
                 self.heard(reads, &fault);

@@ -225,14 +225,15 @@ impl Round<'_> {
         let posts: Vec<Record> = batch.iter().map(|(post, _)| post.clone()).collect();
         let text = judged::question(handle, &self.settings.searches, &posts);
         let question = Question {
+            purpose: "ratings",
             system: judged::SYSTEM,
             text: &text,
-            images: &[],
             temperature: Some(0.0),
             max_tokens: TOKENS,
             json: true,
+            ..Question::default()
         };
-        let reply = model.ask(&question, &|| self.goes_on()).map_err(Miss::Model)?;
+        let reply = model.ask(&question, None, &|| self.goes_on()).map_err(Miss::Model)?;
         tracing::debug!(
             model = model.name(),
             tokens_in = reply.tokens_in,

@@ -1,0 +1,60 @@
+//! Money as people type it, and as programs get it. On the wire it is whole millionths of a US dollar. Pure.
+
+use brain_protocol::Spent;
+use serde::Serialize;
+
+/// What a piece of work cost, as JSON: US dollars.
+#[derive(Debug, Serialize)]
+pub(crate) struct Cost {
+    estimated_usd: f64,
+    actual_usd: f64,
+    input_tokens: u64,
+    output_tokens: u64,
+    calls: u32,
+}
+
+impl From<Spent> for Cost {
+    fn from(spent: Spent) -> Self {
+        let usd = |millionths: u64| millionths as f64 / 1e6;
+        Self {
+            estimated_usd: usd(spent.estimated),
+            actual_usd: usd(spent.actual),
+            input_tokens: spent.tokens_in,
+            output_tokens: spent.tokens_out,
+            calls: spent.calls,
+        }
+    }
+}
+
+/// The millionths of a US dollar that `text` means: digits, perhaps a point and one to six more.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn millionths(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is no amount of US dollars such as 0.50");
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) {
+        return Err(wrong());
+    }
+    let part: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    Ok(whole * 1_000_000 + part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_exact() {
+        for (text, means) in
+            [("1", 1_000_000), ("0.5", 500_000), ("0.000001", 1), ("999999.999999", 999_999_999_999)]
+        {
+            assert_eq!(millionths(text), Ok(means), "{text}");
+        }
+        for text in ["", ".5", "1.", "-1", "1e3", "$1", "0.0000001", "1,5", "+1"] {
+            assert!(millionths(text).is_err(), "{text}");
+        }
+    }
+}

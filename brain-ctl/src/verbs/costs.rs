@@ -1,0 +1,192 @@
+//! `brain costs`: what paid services cost.
+
+use brain_protocol::{CostCall, CostSum, CostsReply, Fault, Reply, Request, Spent, usd};
+use clap::Args;
+use serde::{Serialize, Serializer};
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    money::Cost,
+    output::{Column, Outcome, Paint, Show, Table, Text, count},
+};
+
+/// Arguments of `costs`.
+#[derive(Debug, Args)]
+pub(crate) struct Costs {
+    /// Only calls from this day or instant on (YYYY-MM-DD or RFC 3339)
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+
+    /// Only calls up to this day or instant
+    #[arg(long, value_name = "DATE")]
+    until: Option<String>,
+
+    /// How many single calls to show, the newest first, 0 to 1000
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    limit: u32,
+}
+
+impl Verb for Costs {
+    const NAME: &'static str = "costs";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Show what paid models cost";
+    const EXAMPLES: &'static str = "Examples:
+  brain costs --since 2026-11-01
+  brain costs --limit 50 --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let Self { since, until, limit } = self;
+        match context.call(&Request::Costs(brain_protocol::Costs { since, until, limit }))? {
+            Reply::Costs(costs) => context.show(&Shown(costs)),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+/// The answer.
+struct Shown(CostsReply);
+
+/// For programs.
+#[derive(Serialize)]
+struct Json {
+    total: Cost,
+    sums: Vec<JsonSum>,
+    calls: Vec<JsonCall>,
+    damaged: u64,
+}
+
+#[derive(Serialize)]
+struct JsonSum {
+    purpose: String,
+    model: String,
+    #[serde(flatten)]
+    cost: Cost,
+}
+
+#[derive(Serialize)]
+struct JsonCall {
+    at: String,
+    purpose: String,
+    model: String,
+    state: String,
+    #[serde(flatten)]
+    cost: Cost,
+}
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let CostsReply { total, sums, calls, damaged } = self.0.clone();
+        let sum = |CostSum { purpose, model, spent }| JsonSum { purpose, model, cost: spent.into() };
+        let call = |CostCall { at, purpose, model, state, spent }| JsonCall {
+            at,
+            purpose,
+            model,
+            state,
+            cost: spent.into(),
+        };
+        Json {
+            total: total.into(),
+            sums: sums.into_iter().map(sum).collect(),
+            calls: calls.into_iter().map(call).collect(),
+            damaged,
+        }
+        .serialize(serializer)
+    }
+}
+
+const SUMS: &[Column] = &[
+    Column::fixed("FOR"),
+    Column::flexible("MODEL", 10).painted(Paint::cyan),
+    Column::fixed("CALLS").right().optional(1),
+    Column::fixed("TOKENS").right().optional(2),
+    Column::fixed("USD").right(),
+];
+
+const CALLS: &[Column] = &[
+    Column::fixed("AT").painted(Paint::dim),
+    Column::fixed("FOR"),
+    Column::flexible("MODEL", 8).painted(Paint::cyan).optional(3),
+    Column::fixed("STATE").optional(1),
+    Column::fixed("TOKENS").right().optional(2),
+    Column::fixed("USD").right(),
+];
+
+impl Show for Shown {
+    fn text(&self, t: &mut Text) {
+        let Self(costs) = self;
+        let mut table = Table::new(SUMS);
+        for CostSum { purpose, model, spent } in &costs.sums {
+            table.row([purpose, model, &spent.calls.to_string(), &tokens(spent), &usd(spent.actual)]);
+        }
+        if costs.sums.len() > 1 {
+            let total = &costs.total;
+            table.row(["total", "", &total.calls.to_string(), &tokens(total), &usd(total.actual)]);
+        }
+        table.write(t);
+        if costs.calls.is_empty() {
+            return;
+        }
+        t.raw("");
+        let mut table = Table::new(CALLS);
+        for CostCall { at, purpose, model, state, spent } in &costs.calls {
+            let at = at.get(..19).unwrap_or(at).replace('T', " ");
+            table.row([&at, purpose, model, state, &tokens(spent), &usd(spent.actual)]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&usd(self.0.total.actual));
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let Self(costs) = self;
+        let nothing = costs.sums.is_empty().then(|| "nothing was asked of a model".to_owned());
+        let open = costs.calls.iter().filter(|call| call.state == "open").count() as u64;
+        let open = (open > 0).then(|| format!("{} without an end, at the worst price", count(open, "call")));
+        let damaged = (costs.damaged > 0)
+            .then(|| format!("{} of the ledger cannot be read", count(costs.damaged, "line")));
+        nothing.into_iter().chain(open).chain(damaged).collect()
+    }
+}
+
+fn tokens(spent: &Spent) -> String {
+    spent.tokens_in.saturating_add(spent.tokens_out).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::width;
+
+    #[test]
+    fn sums_and_calls_fit_60_columns() {
+        let spent = Spent { estimated: 9, actual: 1_234_567, tokens_in: 123_456, tokens_out: 7, calls: 12 };
+        let model = "a-provider/with-a-model-of-a-very-long-name-2026-11-21".to_owned();
+        let sum = |purpose: &str| CostSum { purpose: purpose.into(), model: model.clone(), spent };
+        let call = CostCall {
+            at: "2026-11-21T10:30:45.123Z".into(),
+            purpose: "brainstorm".into(),
+            model: model.clone(),
+            state: "open".into(),
+            spent,
+        };
+        let sums = vec![sum("brainstorm"), sum("ask")];
+        let shown = Shown(CostsReply { total: spent, sums, calls: vec![call], damaged: 1 });
+        let mut t = Text::plain(Some(60));
+        shown.text(&mut t);
+        assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
+        for part in ["1.234567", "total", "2026-11-21 10:30:45", "brainstorm"] {
+            assert!(t.as_str().contains(part), "{part}: {}", t.as_str());
+        }
+        assert_eq!(
+            shown.notes(),
+            ["1 call without an end, at the worst price", "1 line of the ledger cannot be read"]
+        );
+        let mut t = Text::plain(None);
+        shown.quiet(&mut t);
+        assert_eq!(t.as_str(), "1.234567\n");
+    }
+}

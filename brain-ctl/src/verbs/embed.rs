@@ -1,0 +1,96 @@
+//! `brain embed`: make the vectors that search by meaning needs, and wait for them.
+
+use brain_protocol::{Embedded, Fault, Reply, Request};
+use clap::Args;
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, count},
+};
+
+/// Arguments of `embed`.
+#[derive(Debug, Args)]
+pub(crate) struct Embed {
+    /// Make those that are missing (this is the default)
+    #[arg(long, conflicts_with = "all")]
+    stale: bool,
+
+    /// Make all of them anew
+    #[arg(long)]
+    all: bool,
+
+    /// Only say how many pages are without
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Verb for Embed {
+    const NAME: &'static str = "embed";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Make missing vectors now, and wait";
+    const EXAMPLES: &'static str = "Examples:
+  brain embed --stale
+  brain embed --dry-run --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let request = brain_protocol::Embed { all: self.all, dry_run: self.dry_run };
+        match context.call(&Request::Embed(request))? {
+            Reply::Embedded(embedded) => context.show(&embedded),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+impl Show for Embedded {
+    fn text(&self, t: &mut Text) {
+        let pages = count(self.pages, "page");
+        let with = format!("{} with {}", self.provider, self.model);
+        if self.dry_run {
+            t.line(&format!("{pages} would get vectors from {with} (nothing is made)"));
+        } else {
+            t.line(&format!("{pages} got vectors from {with}: {}", count(self.windows, "window")));
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.pages.to_string());
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.missing {
+            n if n > 0 && !self.dry_run => {
+                vec![format!("{} still without: why is in `brain model list`", count(n, "page"))]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_says_that_nothing_was_made() {
+        let embedded = Embedded {
+            provider: "local".into(),
+            model: "m".into(),
+            pages: 3,
+            windows: 9,
+            missing: 3,
+            dry_run: true,
+        };
+        let shown = |embedded: &Embedded| {
+            let mut t = Text::plain(None);
+            embedded.text(&mut t);
+            t.as_str().to_owned()
+        };
+        assert_eq!(shown(&embedded), "3 pages would get vectors from local with m (nothing is made)\n");
+        assert!(embedded.notes().is_empty());
+        let made = Embedded { dry_run: false, missing: 1, ..embedded };
+        assert_eq!(shown(&made), "3 pages got vectors from local with m: 9 windows\n");
+        assert_eq!(made.notes(), ["1 page still without: why is in `brain model list`"]);
+    }
+}

@@ -1,0 +1,272 @@
+//! `brain brainstorm` and `brain lsd`: ideas from crossing pages. The estimate comes first, on standard error, and the bill last.
+
+mod shown;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use brain_protocol::{Exit, Fault, IdeaProfile, IdeasReply, Reply, Request, usd};
+use clap::Args;
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    money::millionths,
+    output::{Outcome, clean, notice},
+};
+
+use shown::{Answer, Runs};
+
+/// How long a terminal has to cancel, in seconds.
+const GRACE: u64 = 10;
+
+/// What both commands take.
+#[derive(Debug, Args)]
+struct Asked {
+    /// What ideas are wanted on
+    #[arg(
+        value_name = "QUESTION",
+        required_unless_present_any = ["resume", "list_runs"],
+        conflicts_with_all = ["resume", "list_runs"],
+        allow_negative_numbers = true
+    )]
+    question: Vec<String>,
+
+    /// Show the best N ideas, 1 to 200, whether they pass or not [default: those that pass; with --json all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: Option<u32>,
+
+    /// Save the result as a page [brainstorm does by itself]
+    #[arg(long, conflicts_with = "no_save")]
+    save: bool,
+
+    /// Do not save it
+    #[arg(long)]
+    no_save: bool,
+
+    /// Begin at once, also on a terminal
+    #[arg(long)]
+    yes: bool,
+
+    /// The most that the run may cost in all, in US dollars [default: llm.max_cost]
+    #[arg(long, value_name = "USD", value_parser = millionths)]
+    max_cost: Option<u64>,
+
+    /// Another model than llm.model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+
+    /// Another model to judge than llm.judge_model
+    #[arg(long, value_name = "NAME")]
+    judge_model: Option<String>,
+
+    /// How many pages close to the question, 1 to 12 [default: 4; lsd: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=12), conflicts_with = "resume")]
+    close: Option<u32>,
+
+    /// How many pages far from it, 1 to 24 [default: 6; lsd: 12]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=24), conflicts_with = "resume")]
+    far: Option<u32>,
+
+    /// Go on with a run: what it has is not paid again
+    #[arg(long, value_name = "RUN_ID", conflicts_with = "list_runs")]
+    resume: Option<String>,
+
+    /// List the runs that are kept
+    #[arg(long)]
+    list_runs: bool,
+}
+
+/// Arguments of `brainstorm`.
+#[derive(Debug, Args)]
+pub(crate) struct Brainstorm {
+    #[command(flatten)]
+    asked: Asked,
+}
+
+/// Arguments of `lsd`.
+#[derive(Debug, Args)]
+pub(crate) struct Lsd {
+    #[command(flatten)]
+    asked: Asked,
+}
+
+impl Verb for Brainstorm {
+    const NAME: &'static str = "brainstorm";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "Cross pages into ideas on a question";
+    const EXAMPLES: &'static str =
+        "Pages close to the question are crossed with pages far from it (4 x 6, 3 ideas each), and
+a judge scores each idea on five axes: those with 4.0 of 5 pass. The result is saved as a page
+unless --no-save says otherwise. What it will cost is told before; without a language model
+the crosses are printed as prompts.
+
+Examples:
+  brain brainstorm \"How could we halve the time to first answer?\" --max-cost 0.50
+  brain brainstorm --resume k3v9x2qa --max-cost 2";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        self.asked.run(IdeaProfile::Brainstorm, context)
+    }
+}
+
+impl Verb for Lsd {
+    const NAME: &'static str = "lsd";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "The same wildly: axioms turned around";
+    const EXAMPLES: &'static str =
+        "As brainstorm, with fewer close pages and more far ones (2 x 12, 4 ideas each), those first that
+nobody touched for long. Each idea turns an unspoken axiom of the question around; 3.5 of 5
+passes, the obvious does not. Nothing is saved unless --save says so.
+
+Examples:
+  brain lsd \"Why do we hold meetings?\" --limit 5
+  brain lsd --list-runs";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        self.asked.run(IdeaProfile::Lsd, context)
+    }
+}
+
+impl Asked {
+    fn run(self, profile: IdeaProfile, context: &Context) -> Result<Outcome, Fault> {
+        let name = profile.as_str();
+        if self.list_runs {
+            return match context.call(&Request::IdeaRuns)? {
+                Reply::IdeaRuns(runs) => context.show(&Runs::of(runs, profile)),
+                _ => Err(fail::unexpected(name)),
+            };
+        }
+        let yes = self.yes;
+        let limit = self.limit;
+        let mut request = brain_protocol::Ideas {
+            profile,
+            question: self.question.join(" "),
+            limit,
+            save: (self.save || self.no_save).then_some(self.save),
+            max_cost: self.max_cost,
+            model: self.model,
+            judge_model: self.judge_model,
+            close: self.close,
+            far: self.far,
+            resume: self.resume,
+            estimate: true,
+        };
+        let estimated = ask(context, &request)?;
+        tell(&estimate_line(&estimated));
+        for note in &estimated.notes {
+            notice(note);
+        }
+        let costs = estimated.status == "estimated";
+        if costs && !yes && io::stderr().is_terminal() {
+            tell(&format!("[{name}] begins in {GRACE} seconds; Ctrl-C cancels, --yes does not wait"));
+            std::thread::sleep(Duration::from_secs(GRACE));
+        }
+        request.estimate = false;
+        let reply = ask(context, &request)?;
+        if reply.cost.calls > 0 || costs {
+            tell(&actual_line(&reply));
+        }
+        let mut outcome = context.show(&Answer::of(&reply, limit))?;
+        if context.json {
+            // What failed is in the JSON; the exit status says so, too.
+            return Ok(outcome);
+        }
+        outcome.warnings.extend(reply.degraded.as_deref().map(clean));
+        Ok(outcome)
+    }
+}
+
+fn ask(context: &Context, request: &brain_protocol::Ideas) -> Result<IdeasReply, Fault> {
+    match context.call(&Request::Ideas(request.clone()))? {
+        Reply::Ideas(reply) => Ok(reply),
+        _ => Err(fail::unexpected(request.profile.as_str())),
+    }
+}
+
+/// `[brainstorm] estimated cost: $0.96 (4×6 = 24 crosses × 3 ideas + judge)`.
+fn estimate_line(reply: &IdeasReply) -> String {
+    let (close, far) = (reply.close_set.len(), reply.far_set.len());
+    let all = close * far;
+    let crosses = match reply.crosses as usize {
+        left if left == all => format!("{close}×{far} = {all} crosses"),
+        left => format!("{left} of {close}×{far} = {all} crosses left"),
+    };
+    format!(
+        "[{}] estimated cost: ${} ({crosses} × {} ideas + judge)",
+        reply.profile.as_str(),
+        cents(reply.cost.estimated),
+        reply.ideas_per_cross
+    )
+}
+
+/// `[brainstorm] actual cost: $0.91 (estimated $0.96) — in=70000 out=21000 tokens`.
+fn actual_line(reply: &IdeasReply) -> String {
+    let cost = &reply.cost;
+    format!(
+        "[{}] actual cost: ${} (estimated ${}) — in={} out={} tokens",
+        reply.profile.as_str(),
+        cents(cost.actual),
+        cents(cost.estimated),
+        cost.tokens_in,
+        cost.tokens_out
+    )
+}
+
+/// Dollars to the cent; what is less than one to its last digit.
+fn cents(millionths: u64) -> String {
+    match millionths {
+        10_000.. => format!("{:.2}", millionths as f64 / 1e6),
+        less => usd(less),
+    }
+}
+
+/// How a reply ends the command.
+fn exit(reply: &IdeasReply) -> Exit {
+    match reply.status == "stopped" || reply.save_problem.is_some() {
+        true => Exit::Failed,
+        false => Exit::Done,
+    }
+}
+
+/// A line on standard error that begins with the command's name, as programs look for it.
+fn tell(line: &str) {
+    // Standard error is where failures are told: when it fails itself, nobody is left to tell.
+    let _ = writeln!(io::stderr().lock(), "{}", clean(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown::tests::reply;
+    use super::*;
+
+    #[test]
+    fn the_two_lines_about_money_are_as_promised() {
+        let mut reply = reply();
+        reply.crosses = 2;
+        reply.cost.estimated = 960_000;
+        assert_eq!(
+            estimate_line(&reply),
+            "[brainstorm] estimated cost: $0.96 (1×2 = 2 crosses × 3 ideas + judge)"
+        );
+        assert_eq!(
+            actual_line(&reply),
+            "[brainstorm] actual cost: $0.91 (estimated $0.96) — in=70000 out=21000 tokens"
+        );
+        assert_eq!([0, 9_999, 50_709_999].map(cents), ["0.00", "0.009999", "50.71"]);
+        reply.crosses = 1;
+        assert!(estimate_line(&reply).contains("(1 of 1×2 = 2 crosses left × 3 ideas + judge)"));
+    }
+
+    #[test]
+    fn what_stopped_or_was_not_saved_is_no_success() {
+        let mut reply = reply();
+        assert_eq!(exit(&reply), Exit::Done);
+        reply.save_problem = Some("disk full".into());
+        assert_eq!(exit(&reply), Exit::Failed);
+        reply.save_problem = None;
+        reply.status = "stopped".into();
+        assert_eq!(exit(&reply), Exit::Failed);
+    }
+}

@@ -1,0 +1,387 @@
+//! How ideas and runs read: as JSON of the promised shape, and for people. What models and pages say is cleaned.
+
+use brain_protocol::{ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRuns, IdeasReply, usd};
+use serde::Serialize;
+
+use crate::{
+    money::Cost,
+    output::{Column, Paint, Show, Table, Text, minute},
+};
+
+/// How many ideas are shown when none passes and nobody says how many.
+const BEST: usize = 5;
+
+/// An answer, field by field as it stands in JSON: first the fields that are promised, in their order.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer<'a> {
+    profile: IdeaProfile,
+    run_id: &'a str,
+    question: &'a str,
+    ideas: &'a [Idea],
+    close_set: &'a [ClosePage],
+    far_set: &'a [brain_protocol::FarPage],
+    short_of_target: bool,
+    judge_failed: bool,
+    cost: Cost,
+    saved_slug: Option<&'a str>,
+    status: &'a str,
+    prompts: &'a [IdeaPrompt],
+    failed_crosses: u32,
+    problem: Option<&'a str>,
+    save_problem: Option<&'a str>,
+    degraded: Option<&'a str>,
+    notes: &'a [String],
+    /// How many were asked for.
+    #[serde(skip)]
+    limit: Option<u32>,
+    #[serde(skip)]
+    exit: Exit,
+}
+
+impl<'a> Answer<'a> {
+    /// The reply as it is shown; `limit` is what was asked for.
+    pub(super) fn of(reply: &'a IdeasReply, limit: Option<u32>) -> Self {
+        Self {
+            profile: reply.profile,
+            run_id: &reply.run_id,
+            question: &reply.question,
+            ideas: &reply.ideas,
+            close_set: &reply.close_set,
+            far_set: &reply.far_set,
+            short_of_target: reply.short_of_target,
+            judge_failed: reply.judge_failed,
+            cost: reply.cost.into(),
+            saved_slug: reply.saved_slug.as_ref().map(brain_protocol::Slug::as_str),
+            status: &reply.status,
+            prompts: &reply.prompts,
+            failed_crosses: reply.failed_crosses,
+            problem: reply.problem.as_deref(),
+            save_problem: reply.save_problem.as_deref(),
+            degraded: reply.degraded.as_deref(),
+            notes: &reply.notes,
+            limit,
+            exit: super::exit(reply),
+        }
+    }
+
+    /// The ideas that people see: as many as they asked for, else those that pass, else the best, or all when nobody judged them.
+    fn shown(&self) -> &'a [Idea] {
+        let passing = self.ideas.iter().take_while(|idea| idea.passes).count();
+        let judged = self.ideas.iter().any(|idea| idea.judge.is_some());
+        let most = match (self.limit, passing) {
+            (Some(_), _) => self.ideas.len(),
+            (None, 0) if judged => BEST,
+            (None, 0) => self.ideas.len(),
+            (None, passing) => passing,
+        };
+        self.ideas.get(..most).unwrap_or(self.ideas)
+    }
+}
+
+impl Show for Answer<'_> {
+    fn text(&self, t: &mut Text) {
+        if !self.prompts.is_empty() {
+            for (at, prompt) in self.prompts.iter().enumerate() {
+                let head = t.rest(&format!("Prompt {} of {}", at + 1, self.prompts.len()), 0);
+                t.raw(&t.paint.bold(&head));
+                t.prose("  ", 2, &format!("{} × {}", prompt.close_slug, prompt.far_slug));
+                t.raw("");
+                t.page(&prompt.text);
+                t.raw("");
+            }
+        }
+        for (at, idea) in self.shown().iter().enumerate() {
+            if at > 0 {
+                t.raw("");
+            }
+            show_idea(idea, t);
+        }
+        if !self.ideas.is_empty() || !self.prompts.is_empty() {
+            t.raw("");
+            let slugs = |mut slugs: Vec<&str>| {
+                slugs.dedup();
+                slugs.join(", ")
+            };
+            let close = slugs(self.close_set.iter().map(|page| page.slug.as_str()).collect());
+            let far = slugs(self.far_set.iter().map(|page| page.slug.as_str()).collect());
+            t.prose(&format!("{} ", t.paint.dim("close")), 6, &close);
+            t.prose(&format!("{}   ", t.paint.dim("far")), 6, &far);
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for idea in self.shown() {
+            t.line(&idea.text);
+        }
+        for prompt in self.prompts {
+            t.page(&prompt.text);
+        }
+    }
+
+    fn failures(&self) -> Vec<String> {
+        [self.problem, self.save_problem].into_iter().flatten().map(str::to_owned).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let hidden = self.ideas.len() - self.shown().len();
+        if hidden > 0 {
+            let more = if self.ideas.iter().any(|idea| idea.passes) { "more " } else { "" };
+            let ideas = if hidden == 1 { "idea" } else { "ideas" };
+            notes.push(format!(
+                "{hidden} {more}{ideas} did not pass: --resume {} --limit {} shows them",
+                self.run_id,
+                self.ideas.len().min(200)
+            ));
+        }
+        notes.extend_from_slice(self.notes);
+        notes.push(match self.saved_slug {
+            Some(slug) => format!("run {}, saved as {slug}", self.run_id),
+            None if self.status == "prompts" => format!("run {}", self.run_id),
+            None => {
+                format!("run {}, not saved as a page (--resume {} --save does it)", self.run_id, self.run_id)
+            }
+        });
+        notes
+    }
+
+    fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+/// Its score and number, what it says, where it is from, what the judge says.
+fn show_idea(idea: &Idea, t: &mut Text) {
+    let score = match (&idea.judge, idea.passes) {
+        (Some(judge), true) => t.paint.green(&format!("{:.2}", judge.weighted)),
+        (Some(judge), false) => format!("{:.2}", judge.weighted),
+        (None, _) => "   -".into(),
+    };
+    t.prose(&format!("{score}  "), 6, &idea.text);
+    let from = format!("#{} {} × {} ({:.2} apart)", idea.id, idea.close_slug, idea.far_slug, idea.distance);
+    t.prose(&format!("      {} ", t.paint.dim("from")), 11, &from);
+    if let Some(judge) = &idea.judge {
+        let s = &judge.scores;
+        let scores = format!(
+            "new {} · holds {} · claims {} · rests {} · needs both {}",
+            s.originality, s.resistance, s.thesis, s.grounding, s.load_bearing
+        );
+        t.prose("      ", 6, &scores);
+        if !judge.note.is_empty() {
+            t.prose("      ", 6, &judge.note);
+        }
+    }
+}
+
+/// The runs of one command.
+#[derive(Debug, Serialize)]
+pub(super) struct Runs {
+    runs: Vec<Row>,
+    damaged: Vec<String>,
+}
+
+/// A run as it stands in JSON.
+#[derive(Debug, Serialize)]
+struct Row {
+    run_id: String,
+    profile: IdeaProfile,
+    question: String,
+    started_at: String,
+    status: String,
+    crosses_done: u32,
+    crosses: u32,
+    cost: Cost,
+    saved_slug: Option<String>,
+    #[serde(skip)]
+    spent: u64,
+}
+
+impl Runs {
+    /// Those of `profile`; damaged files may be of either.
+    pub(super) fn of(all: IdeaRuns, profile: IdeaProfile) -> Self {
+        let row = |run: IdeaRunRow| Row {
+            run_id: run.run_id,
+            profile: run.profile,
+            question: run.question,
+            started_at: run.started_at,
+            status: run.status,
+            crosses_done: run.crosses_done,
+            crosses: run.crosses,
+            spent: run.cost.actual,
+            cost: run.cost.into(),
+            saved_slug: run.saved_slug.map(String::from),
+        };
+        let runs = all.runs.into_iter().filter(|run| run.profile == profile).map(row).collect();
+        Self { runs, damaged: all.damaged }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("RUN").painted(Paint::cyan),
+    Column::fixed("STATUS"),
+    Column::fixed("CROSSES").optional(2),
+    Column::fixed("COST").right().optional(3),
+    Column::fixed("STARTED").optional(1),
+    Column::flexible("QUESTION", 16),
+];
+
+impl Show for Runs {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for run in &self.runs {
+            let crosses = format!("{}/{}", run.crosses_done, run.crosses);
+            let cost = format!("${}", usd(run.spent));
+            table.row([&run.run_id, &run.status, &crosses, &cost, &minute(&run.started_at), &run.question]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for run in &self.runs {
+            t.line(&run.run_id);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.damaged
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.runs.is_empty() {
+            true => vec!["no runs are kept".into()],
+            false => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use brain_protocol::{FarPage, Judged, Scores, Slug, SourceId, Spent};
+
+    use super::*;
+    use crate::output::width;
+
+    fn slug(text: &str) -> Slug {
+        Slug::parse(text).expect("slug")
+    }
+
+    fn idea(id: u32, weighted: f32, passes: bool) -> Idea {
+        let scores =
+            Scores { originality: 4.0, resistance: 3.5, thesis: 4.0, grounding: 2.0, load_bearing: 5.0 };
+        Idea {
+            id,
+            text: format!(
+                "Idea {id}\u{1b}[2J: let the meeting decide what the agenda was, and write it afterwards"
+            ),
+            close_slug: slug("concepts/a-rather-long-slug-that-hardly-fits"),
+            far_slug: slug("people/ada"),
+            distance: 0.5,
+            judge: Some(Judged { scores, weighted, note: "Bold, and it follows from both.".into() }),
+            passes,
+        }
+    }
+
+    pub(in super::super) fn reply() -> IdeasReply {
+        let far = |text: &str| FarPage {
+            slug: slug(text),
+            title: "T".into(),
+            distance: 0.5,
+            origin: "domain".into(),
+            source_id: SourceId::default(),
+        };
+        IdeasReply {
+            profile: IdeaProfile::Brainstorm,
+            run_id: "abcdefgh".into(),
+            question: "Why?".into(),
+            status: "done".into(),
+            ideas: vec![idea(1, 4.25, true), idea(2, 3.5, false)],
+            prompts: Vec::new(),
+            close_set: vec![ClosePage {
+                slug: slug("concepts/a"),
+                title: "A".into(),
+                score: 1.0,
+                source_id: SourceId::default(),
+            }],
+            far_set: vec![far("people/ada"), far("people/bob")],
+            short_of_target: false,
+            judge_failed: false,
+            failed_crosses: 0,
+            cost: Spent {
+                estimated: 960_000,
+                actual: 912_345,
+                tokens_in: 70_000,
+                tokens_out: 21_000,
+                calls: 30,
+            },
+            saved_slug: Some(slug("ideas/2026-11-21-why-abcdefgh")),
+            problem: None,
+            degraded: None,
+            crosses: 2,
+            ideas_per_cross: 3,
+            save_problem: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn json_begins_with_the_promised_fields() {
+        let reply = reply();
+        let json = serde_json::to_string(&Answer::of(&reply, None)).expect("json");
+        let mut at = 0;
+        for name in [
+            "profile",
+            "run_id",
+            "question",
+            "ideas",
+            "close_set",
+            "far_set",
+            "short_of_target",
+            "judge_failed",
+            "cost",
+            "saved_slug",
+            "status",
+        ] {
+            let found = json[at..].find(&format!("\"{name}\":"));
+            assert!(found.is_some(), "{name} after {at} in {json}");
+            at += found.unwrap_or(0);
+        }
+        let value: serde_json::Value = serde_json::from_str(&json).expect("json");
+        let cost = serde_json::json!({ "estimated_usd": 0.96, "actual_usd": 0.912345, "input_tokens": 70_000,
+            "output_tokens": 21_000, "calls": 30 });
+        assert_eq!(value["cost"], cost);
+        let keys: Vec<&String> = value["ideas"][0].as_object().expect("object").keys().collect();
+        for key in ["id", "text", "close_slug", "far_slug", "distance", "judge", "passes"] {
+            assert!(keys.iter().any(|name| *name == key), "{key}");
+        }
+        for axis in ["originality", "resistance", "thesis", "grounding", "load_bearing"] {
+            assert!(value["ideas"][0]["judge"]["scores"][axis].is_number(), "{axis}");
+        }
+    }
+
+    #[test]
+    fn it_fits_60_columns_and_is_clean() {
+        let reply = reply();
+        let mut t = Text::plain(Some(60));
+        Answer::of(&reply, Some(2)).text(&mut t);
+        for line in t.as_str().lines() {
+            assert!(width(line) <= 60, "{line}");
+        }
+        assert!(!t.as_str().contains('\u{1b}'), "{}", t.as_str());
+        assert!(t.as_str().contains("4.25") && t.as_str().contains("3.50"), "{}", t.as_str());
+    }
+
+    #[test]
+    fn people_see_what_passes_and_are_told_of_the_rest() {
+        let mut reply = reply();
+        let answer = Answer::of(&reply, None);
+        assert_eq!(answer.shown().len(), 1);
+        let notes = answer.notes();
+        assert!(notes[0].contains("1 more idea did not pass: --resume abcdefgh --limit 2"), "{notes:?}");
+        assert!(notes[1].contains("saved as ideas/2026-11-21-why-abcdefgh"), "{notes:?}");
+        assert_eq!(Answer::of(&reply, Some(2)).shown().len(), 2);
+        for idea in &mut reply.ideas {
+            (idea.passes, idea.judge) = (false, None);
+        }
+        assert_eq!(Answer::of(&reply, None).shown().len(), 2, "nobody judged them");
+    }
+}

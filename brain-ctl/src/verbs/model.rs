@@ -1,0 +1,220 @@
+//! `brain model`: the models that turn text into vectors on this machine.
+
+use std::path::Path;
+
+use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstalled, Models, Reply, Request};
+use clap::{Args, ValueEnum};
+
+use super::access::only;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, Outcome, Paint, Show, Table, Text, bytes, count},
+};
+
+/// Arguments of `model`.
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    /// What to do
+    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
+    action: Action,
+
+    /// What to install: a known name, a directory, a model.safetensors or model.onnx, or an https address (install)
+    #[arg(value_name = "FROM", required_if_eq("action", "install"))]
+    from: Option<String>,
+
+    /// What the SHA-256 of its weights must be (install)
+    #[arg(long, value_name = "HEX")]
+    sha256: Option<String>,
+
+    /// What to call it [default: its own name] (install)
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// What `model` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// Fetch or copy a model; goes on where it was cut
+    Install,
+    /// Show which models there are, and how search by meaning is
+    List,
+}
+
+impl Verb for Model {
+    const NAME: &'static str = "model";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Models for search by meaning";
+    const EXAMPLES: &'static str = "Examples:
+  brain model install all-minilm-l6-v2
+  brain model list --json
+
+Known names: all-minilm-l6-v2 and snowflake-arctic-embed-xs for English,
+multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        only(
+            Self::NAME,
+            &self.action,
+            &[
+                ("a model to install", self.from.is_some(), &[Action::Install]),
+                ("--sha256", self.sha256.is_some(), &[Action::Install]),
+                ("--name", self.name.is_some(), &[Action::Install]),
+            ],
+        )?;
+        let request = match self.from {
+            None => Request::ModelList,
+            Some(from) => Request::ModelInstall(ModelInstall {
+                from: place(from)?,
+                sha256: self.sha256,
+                name: self.name,
+            }),
+        };
+        match context.call(&request)? {
+            Reply::ModelInstalled(installed) => context.show(&installed),
+            Reply::Models(models) => context.show(&models),
+            _ => Err(fail::unexpected(Self::NAME)),
+        }
+    }
+}
+
+/// What was typed, as the daemon can use it: a path is made absolute here, because a relative one is relative to us.
+fn place(from: String) -> Result<String, Fault> {
+    let ends = [".safetensors", ".onnx", ".whl", ".zip"];
+    let is_path = from.contains('/')
+        || from.starts_with('.')
+        || ends.iter().any(|end| from.ends_with(end))
+        || Path::new(&from).join("config.json").is_file();
+    if from.contains("://") || !is_path {
+        return Ok(from);
+    }
+    let path = Path::new(&from).canonicalize().map_err(|e| fail::file("read", Path::new(&from), &e))?;
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
+            .hint("rename it, or reach it through a symbolic link in a named directory")
+    })
+}
+
+impl Show for ModelInstalled {
+    fn text(&self, t: &mut Text) {
+        let lead = if self.already { "is there already" } else { "is installed" };
+        t.line(&format!("{} {lead}: {}", self.name, self.message));
+        t.field("path", &self.path);
+        t.field("size", &format!("{}, vectors of {} numbers", bytes(self.bytes), self.dimensions));
+        t.field("sha256", &self.sha256);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&self.name);
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::fixed("USED"),
+    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::fixed("SIZE"),
+    Column::fixed("NUMBERS").optional(1),
+];
+
+impl Show for Models {
+    fn text(&self, t: &mut Text) {
+        let with = match &self.model {
+            Some(model) => format!("{} with {model}", self.provider),
+            None => self.provider.clone(),
+        };
+        t.line(&format!("search by meaning: {with}"));
+        if self.model.is_some() {
+            let missing = match self.missing {
+                0 => String::new(),
+                n => format!(", {} still without", count(n, "page")),
+            };
+            let (pages, windows) = (count(self.pages, "page"), count(self.windows, "window"));
+            t.line(&format!("{pages} with vectors, {windows}{missing}"));
+        }
+        if self.installed.is_empty() {
+            return;
+        }
+        let mut table = Table::new(COLUMNS);
+        for model in &self.installed {
+            let used = if model.used { "*" } else { "" };
+            let numbers = model.dimensions.map(|n| n.to_string()).unwrap_or_default();
+            table.row([used, &model.name, &bytes(model.bytes), &numbers]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for model in &self.installed {
+            t.line(&model.name);
+        }
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let models = self.installed.iter().filter_map(|model| {
+            model.problem.as_ref().map(|problem| format!("{} cannot be used: {problem}", model.name))
+        });
+        self.problem.iter().cloned().chain(models).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.provider == "none" && self.installed.is_empty() {
+            return vec!["no model is installed: brain model install all-minilm-l6-v2".into()];
+        }
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::width;
+    use brain_protocol::ModelRow;
+
+    #[test]
+    fn a_list_fits_60_columns_and_says_what_is_wrong() {
+        let row = |name: &str, problem: Option<&str>| ModelRow {
+            name: name.into(),
+            path: format!("/home/ada/.brain/models/{name}"),
+            bytes: 91_000_000,
+            dimensions: Some(384),
+            used: problem.is_none(),
+            problem: problem.map(str::to_owned),
+        };
+        let models = Models {
+            provider: "local".into(),
+            model: Some("all-minilm-l6-v2".into()),
+            pages: 1200,
+            windows: 5300,
+            missing: 7,
+            problem: None,
+            installed: vec![
+                row("all-minilm-l6-v2", None),
+                row("paraphrase-multilingual-minilm-l12-v2", Some("config.json is damaged")),
+            ],
+        };
+        let mut t = Text::plain(Some(60));
+        models.text(&mut t);
+        assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
+        for part in ["local with all-minilm-l6-v2", "7 pages still without", "*", "384"] {
+            assert!(t.as_str().contains(part), "{part:?} is missing:\n{}", t.as_str());
+        }
+        assert_eq!(
+            models.failures(),
+            ["paraphrase-multilingual-minilm-l12-v2 cannot be used: config.json is damaged"]
+        );
+        let none = Models { provider: "none".into(), model: None, installed: Vec::new(), ..models };
+        assert_eq!(none.notes(), ["no model is installed: brain model install all-minilm-l6-v2"]);
+    }
+
+    #[test]
+    fn names_and_addresses_go_as_they_are_and_paths_become_absolute() {
+        for same in ["all-minilm-l6-v2", "https://huggingface.co/a/b", "http://x/y"] {
+            assert_eq!(place(same.into()).as_deref(), Ok(same));
+        }
+        assert!(place("./src".into()).is_ok_and(|path| path.starts_with('/')));
+        for missing in ["./no-such-directory", "no-such.safetensors", "/no/such"] {
+            assert!(place(missing.into()).is_err(), "{missing}");
+        }
+    }
+}

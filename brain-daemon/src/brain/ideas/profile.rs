@@ -1,0 +1,136 @@
+//! What tells `brainstorm` and `lsd` apart: one table. Pure.
+
+use brain_protocol::{IdeaProfile, Scores};
+
+/// One of the two.
+#[derive(Debug, PartialEq)]
+pub(super) struct Profile {
+    /// Which.
+    pub(super) kind: IdeaProfile,
+    /// How many close pages.
+    pub(super) close: usize,
+    /// How many far pages.
+    pub(super) far: usize,
+    /// How many ideas of each cross.
+    pub(super) ideas: u32,
+    /// How freely the model speaks, 0 to 1.
+    pub(super) temperature: f32,
+    /// From which weighted score on an idea passes, 1 to 5.
+    pub(super) threshold: f32,
+    /// What each axis counts; together 1.
+    weights: Scores,
+    /// An idea with more resistance than this is too obvious to pass.
+    too_obvious: Option<f32>,
+    /// Far pages that nobody touched for long come first.
+    pub(super) stale_first: bool,
+    /// Each idea turns an unspoken axiom of the question around.
+    pub(super) inverts: bool,
+    /// Whether the result becomes a page when nobody says.
+    pub(super) saves: bool,
+}
+
+static BRAINSTORM: Profile = Profile {
+    kind: IdeaProfile::Brainstorm,
+    close: 4,
+    far: 6,
+    ideas: 3,
+    temperature: 0.7,
+    threshold: 4.0,
+    weights: Scores {
+        originality: 0.25,
+        resistance: 0.20,
+        thesis: 0.20,
+        grounding: 0.20,
+        load_bearing: 0.15,
+    },
+    too_obvious: None,
+    stale_first: false,
+    inverts: false,
+    saves: true,
+};
+
+static LSD: Profile = Profile {
+    kind: IdeaProfile::Lsd,
+    close: 2,
+    far: 12,
+    ideas: 4,
+    temperature: 0.95,
+    threshold: 3.5,
+    weights: Scores {
+        originality: 0.20,
+        resistance: 0.05,
+        thesis: 0.15,
+        grounding: 0.10,
+        load_bearing: 0.50,
+    },
+    too_obvious: Some(4.5),
+    stale_first: true,
+    inverts: true,
+    saves: false,
+};
+
+impl Profile {
+    /// The profile of a command.
+    pub(super) fn of(kind: IdeaProfile) -> &'static Self {
+        match kind {
+            IdeaProfile::Brainstorm => &BRAINSTORM,
+            IdeaProfile::Lsd => &LSD,
+        }
+    }
+
+    /// The weighted mean of scores, 1 to 5, to the hundredth.
+    pub(super) fn weighted(&self, scores: &Scores) -> f32 {
+        let Scores { originality, resistance, thesis, grounding, load_bearing } = self.weights;
+        let sum = originality * scores.originality
+            + resistance * scores.resistance
+            + thesis * scores.thesis
+            + grounding * scores.grounding
+            + load_bearing * scores.load_bearing;
+        (sum * 100.0).round() / 100.0
+    }
+
+    /// Whether an idea with these scores is good enough.
+    pub(super) fn passes(&self, scores: &Scores) -> bool {
+        self.weighted(scores) >= self.threshold
+            && self.too_obvious.is_none_or(|most| scores.resistance <= most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(score: f32) -> Scores {
+        Scores { originality: score, resistance: score, thesis: score, grounding: score, load_bearing: score }
+    }
+
+    #[test]
+    fn weights_are_a_mean_and_a_threshold_is_reached_by_itself() {
+        for profile in [&BRAINSTORM, &LSD] {
+            for score in [1.0, 3.5, 4.0, 5.0] {
+                assert!((profile.weighted(&all(score)) - score).abs() < 1e-6, "{score}");
+            }
+            assert!(profile.passes(&all(profile.threshold)));
+            assert!(!profile.passes(&all(profile.threshold - 0.1)));
+            assert_eq!(profile.close * profile.far, 24);
+        }
+    }
+
+    #[test]
+    fn each_axis_counts_as_the_profile_says() {
+        let weighed = |profile: &Profile, scores: Scores| profile.weighted(&scores);
+        let bare = all(1.0);
+        assert!((weighed(&BRAINSTORM, Scores { originality: 5.0, ..bare }) - 2.0).abs() < 1e-6);
+        assert!((weighed(&BRAINSTORM, Scores { load_bearing: 5.0, ..bare }) - 1.6).abs() < 1e-6);
+        assert!((weighed(&LSD, Scores { load_bearing: 5.0, ..bare }) - 3.0).abs() < 1e-6);
+        assert!((weighed(&LSD, Scores { resistance: 5.0, ..bare }) - 1.2).abs() < 1e-6);
+    }
+
+    #[test]
+    fn only_lsd_turns_the_obvious_away() {
+        let obvious = Scores { resistance: 4.6, ..all(5.0) };
+        assert!(BRAINSTORM.passes(&obvious));
+        assert!(!LSD.passes(&obvious));
+        assert!(LSD.passes(&Scores { resistance: 4.5, ..all(5.0) }));
+    }
+}

@@ -1,0 +1,212 @@
+//! A question's vector, and the pages near it.
+//!
+//! One thread asks the provider, whatever has gathered at once; whoever searches waits for it no longer than the deadline. So a provider that stalls holds no search, and holds one
+//! thread and not many. While it stalls, who comes next does not wait at all.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::scale::Scale;
+use super::state::{InUse, locked};
+use super::{Brain, Meant, QUERY_DEADLINE};
+use crate::embed::{EmbedFault, EmbedWhy, Embedder, Purpose};
+use crate::store::Visibility;
+
+/// How many questions may wait. More than that come from no person.
+const WAITING: usize = 64;
+/// The thread goes when nobody asked for so long.
+const IDLE: Duration = Duration::from_secs(60);
+/// What is taken of a question, in characters: models read no more.
+const LONGEST: usize = 2000;
+/// So many of a hundred pages may be without vectors before an answer says so: pages that just came are few, and found by their words.
+const FEW: u64 = 2;
+
+/// Asks for questions' vectors.
+#[derive(Default)]
+pub(super) struct Asker {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    has_thread: bool,
+    /// Since when the provider has been asked.
+    asked: Option<Instant>,
+}
+
+struct Waiting {
+    embedder: Arc<dyn Embedder>,
+    question: String,
+    until: Instant,
+    answer: SyncSender<Result<Vec<f32>, EmbedFault>>,
+}
+
+impl Asker {
+    /// Whether somebody waits for a question's vector.
+    pub(super) fn is_asked(&self) -> bool {
+        let state = locked(&self.state);
+        state.asked.is_some() || !state.waiting.is_empty()
+    }
+
+    /// The vector of `question`, until then.
+    fn ask(
+        self: &Arc<Self>,
+        embedder: &Arc<dyn Embedder>,
+        question: &str,
+        until: Instant,
+    ) -> Result<Vec<f32>, EmbedFault> {
+        let (answer, answered) = sync_channel(1);
+        let question = question.chars().take(LONGEST).collect();
+        {
+            let mut state = locked(&self.state);
+            let stalls = state.asked.is_some_and(|since| since.elapsed() > QUERY_DEADLINE);
+            if stalls || state.waiting.len() >= WAITING {
+                return Err(late());
+            }
+            state.waiting.push_back(Waiting { embedder: Arc::clone(embedder), question, until, answer });
+            if !state.has_thread {
+                let asker = Arc::clone(self);
+                std::thread::Builder::new()
+                    .name("questions".into())
+                    .spawn(move || asker.work())
+                    .map_err(|e| EmbedFault { message: format!("no thread to ask with: {e}"), ..late() })?;
+                state.has_thread = true;
+            }
+        }
+        self.bell.notify_one();
+        match answered.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(late()),
+        }
+    }
+
+    /// The thread: asks for whatever waits, until nobody has for a while.
+    fn work(&self) {
+        loop {
+            let mut state = locked(&self.state);
+            while state.waiting.is_empty() {
+                let (next, rest) =
+                    self.bell.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+                state = next;
+                if rest.timed_out() && state.waiting.is_empty() {
+                    state.has_thread = false;
+                    return;
+                }
+            }
+            let now = Instant::now();
+            let all: Vec<Waiting> = state.waiting.drain(..).filter(|waiting| waiting.until > now).collect();
+            state.asked = Some(now);
+            drop(state);
+            // A provider that panics must not leave questions without a thread.
+            let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(all)));
+            if asked.is_err() {
+                tracing::error!("asking for a question's vector ended in a defect");
+            }
+            locked(&self.state).asked = None;
+        }
+    }
+}
+
+/// Asks for what has one embedder at once, and tells everybody.
+fn answer(mut all: Vec<Waiting>) {
+    while let Some(first) = all.first() {
+        let embedder = Arc::clone(&first.embedder);
+        let (same, others) = all.into_iter().partition(|waiting| Arc::ptr_eq(&waiting.embedder, &embedder));
+        all = others;
+        let same: Vec<Waiting> = same;
+        let texts: Vec<String> = same.iter().map(|waiting| waiting.question.clone()).collect();
+        let until = same.iter().map(|waiting| waiting.until).max();
+        let goes_on = || until.is_some_and(|until| Instant::now() < until);
+        let ask = |texts: &[String]| match embedder.embed(texts, Purpose::Query, &goes_on) {
+            Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
+            Ok(_) => Err(EmbedFault { message: "not every question got a vector".into(), ..late() }),
+            Err(fault) => Err(fault),
+        };
+        match ask(&texts) {
+            Ok(vectors) => {
+                for (waiting, vector) in same.into_iter().zip(vectors) {
+                    // Who does not wait any more has no use for it.
+                    let _ = waiting.answer.send(Ok(vector));
+                }
+            }
+            // One that is not taken spoils it for no other.
+            Err(fault) if fault.why == EmbedWhy::Text && same.len() > 1 => {
+                for waiting in same {
+                    let alone = ask(std::slice::from_ref(&waiting.question));
+                    let _ = waiting
+                        .answer
+                        .send(alone.and_then(|vectors| vectors.into_iter().next().ok_or_else(late)));
+                }
+            }
+            Err(fault) => {
+                for waiting in same {
+                    let _ = waiting.answer.send(Err(fault.clone()));
+                }
+            }
+        }
+    }
+}
+
+fn late() -> EmbedFault {
+    let message = format!("the embedding model did not answer within {} s", QUERY_DEADLINE.as_secs());
+    EmbedFault { why: EmbedWhy::Later(None), message, hint: None }
+}
+
+impl Brain {
+    /// Pages near `question`, at most `limit`, only those that `admits` lets through. Never fails and never takes longer than [`QUERY_DEADLINE`].
+    pub(in crate::brain) fn near(&self, question: &str, limit: usize, admits: &dyn Fn(u64) -> bool) -> Meant {
+        let until = Instant::now() + QUERY_DEADLINE;
+        let without =
+            |why: String| Meant { lacking: Some(format!("search by meaning: {why}")), ..Meant::default() };
+        if self.embedding_provider().is_none() {
+            return Meant::default();
+        }
+        let Some(in_use) = self.meaning.shared.wait(until, QUERY_DEADLINE) else {
+            let problem = self.meaning.problem().map(|(problem, _)| problem);
+            return without(problem.unwrap_or_else(|| "the vectors are being opened".into()));
+        };
+        if in_use.vectors.size().windows == 0 {
+            let lacking = self.lacking(&in_use);
+            return Meant { lacking, ..Meant::default() };
+        }
+        let vector = match self.meaning.asker.ask(&in_use.embedder, question, until) {
+            Ok(vector) if vector.len() == in_use.space.dimensions => vector,
+            Ok(_) => return without("the model's vectors have another length than before".into()),
+            Err(fault) => {
+                if fault.why == EmbedWhy::Changed {
+                    self.embedding_changed();
+                }
+                return without(fault.message);
+            }
+        };
+        let near = in_use.vectors.search(&vector, limit, admits);
+        let scale = *in_use.scale.read().unwrap_or_else(PoisonError::into_inner);
+        let background = Scale::background(&in_use.vectors, &vector).unwrap_or(scale.floor);
+        let lacking = self.lacking(&in_use);
+        Meant { near, floor: scale.floor, background, span: scale.span, lacking }
+    }
+
+    /// How far two pages are from each other: (1 - cosine) / 2; `None` without vectors of both.
+    pub(in crate::brain) fn distance(&self, one: u64, other: u64) -> Option<f32> {
+        let in_use = self.meaning.shared.in_use()?;
+        in_use.vectors.between(one, other).map(|cosine| (1.0 - cosine) / 2.0)
+    }
+
+    /// Why vectors say less than they could, when it is more than a few pages.
+    fn lacking(&self, in_use: &InUse) -> Option<String> {
+        let active = self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active;
+        let pages = in_use.vectors.size().pages.min(active);
+        let missing = active - pages;
+        if missing * 100 <= active * FEW {
+            return None;
+        }
+        let why = self.meaning.problem().map_or_else(String::new, |(problem, _)| format!(": {problem}"));
+        // A share: how many pages there are is not for everybody who searches.
+        let share = pages * 100 / active;
+        Some(format!("search by meaning: {share} % of the pages have their vectors{why}"))
+    }
+}

@@ -1,0 +1,269 @@
+//! Where a model is to come from, read from what the owner typed. Looks at the disk, changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use brain_protocol::{Fault, FaultCode, ModelInstall};
+use url::Url;
+
+use super::known::{HUB, Known, WEIGHTS, known, names};
+
+/// The longest name of a model, in characters.
+const LONGEST: usize = 64;
+
+/// Where a model comes from, and what it is called here.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// Its name here.
+    pub(super) name: String,
+    /// Where its files are.
+    pub(super) place: Place,
+    /// The file with its weights there; `None`: the one of a usual name.
+    pub(super) weights: Option<String>,
+    /// What is known of it.
+    pub(super) known: Option<&'static Known>,
+}
+
+/// Where a model's files are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In this directory.
+    Directory(PathBuf),
+    /// Below this address, which ends with `/`.
+    Web(Url),
+}
+
+impl Place {
+    /// The place in words that last.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Directory(dir) => dir.display().to_string(),
+            Self::Web(url) => url.to_string(),
+        }
+    }
+}
+
+impl Origin {
+    /// What the request means.
+    ///
+    /// # Errors
+    /// `usage` and `not_found`, with the way out.
+    pub(super) fn of(request: &ModelInstall) -> Result<Self, Fault> {
+        let from = request.from.trim();
+        let mut origin = if let Some(known) = known(from) {
+            let name = known.name.to_owned();
+            Self { name, place: hub(known.repository)?, weights: None, known: Some(known) }
+        } else if from.contains("://") {
+            at_address(from)?
+        } else if Path::new(from).is_absolute() {
+            at_path(Path::new(from))?
+        } else {
+            return Err(unknown(from));
+        };
+        if let Some(name) = &request.name {
+            origin.name.clone_from(name);
+        }
+        if !is_name(&origin.name) {
+            let message = format!("\"{}\" is no name for a model", origin.name);
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint("give it one of lower-case letters, digits, dots and dashes: --name my-model"));
+        }
+        Ok(origin)
+    }
+}
+
+/// Whether a text may be a model's name: it becomes a directory's.
+pub(super) fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b);
+    let begins = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+    begins
+        && name.len() <= LONGEST
+        && name.bytes().all(plain)
+        && ![".tmp", ".old"].iter().any(|end| name.ends_with(end))
+}
+
+/// A name made of another text.
+fn named(text: &str) -> String {
+    let text = text.to_ascii_lowercase();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    text.chars().map(plain).collect::<String>().trim_matches(['.', '-', '_']).chars().take(LONGEST).collect()
+}
+
+fn is_weights(name: &str) -> bool {
+    [".safetensors", ".onnx"].iter().any(|end| name.ends_with(end))
+}
+
+fn hub(repository: &str) -> Result<Place, Fault> {
+    address(&format!("{HUB}/{repository}/resolve/main/")).map(Place::Web)
+}
+
+fn address(text: &str) -> Result<Url, Fault> {
+    let refuse = |why: &str| {
+        Err(Fault::new(FaultCode::Usage, format!("a model cannot be fetched from {text}: {why}"))
+            .hint("fetch its files yourself, and give their directory"))
+    };
+    match Url::parse(text) {
+        Ok(url) if url.scheme() != "https" => refuse("the address must begin with https://"),
+        Ok(url) if url.host_str().is_none() => refuse("the address has no host"),
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            // Not repeated: it may be a password.
+            Err(Fault::new(FaultCode::Usage, "the address must name no user")
+                .hint("fetch the files yourself, and give their directory"))
+        }
+        Ok(url) => Ok(url),
+        Err(e) => refuse(&e.to_string()),
+    }
+}
+
+fn at_address(text: &str) -> Result<Origin, Fault> {
+    let mut url = address(text)?;
+    url.set_fragment(None);
+    url.set_query(None);
+    let path = url.path().to_owned();
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let at_hub = url.origin().ascii_serialization() == HUB;
+    match *parts.as_slice() {
+        [.., directory, last] if is_weights(last) => {
+            let weights = Some(last.to_owned());
+            let base = url.join(".").map_err(|e| Fault::new(FaultCode::Usage, e.to_string()))?;
+            // The hub's own way to a file of a repository: who/what/resolve/main/file.
+            let name = match *parts.as_slice() {
+                [_, repository, "resolve", ..] if at_hub => repository,
+                _ => directory,
+            };
+            Ok(Origin { name: named(name), place: Place::Web(base), weights, known: None })
+        }
+        [owner, repository] if at_hub => {
+            let place = hub(&format!("{owner}/{repository}"))?;
+            Ok(Origin { name: named(repository), place, weights: None, known: known(repository) })
+        }
+        _ => Err(Fault::new(FaultCode::Usage, format!("{text} is no address of a model"))
+            .hint("give the address of a model.safetensors or model.onnx with config.json and tokenizer.json beside it, or of a repository of the model hub: https://huggingface.co/OWNER/NAME")),
+    }
+}
+
+fn at_path(path: &Path) -> Result<Origin, Fault> {
+    let shown = path.display();
+    let meta = std::fs::metadata(path).map_err(|e| {
+        Fault::new(FaultCode::NotFound, format!("{shown} cannot be read: {e}"))
+            .hint(format!("give a directory, a file or an address; known names: {}", names()))
+    })?;
+    let last = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if meta.is_dir() {
+        return Ok(Origin {
+            name: directory_name(path),
+            place: Place::Directory(path.to_owned()),
+            weights: None,
+            known: None,
+        });
+    }
+    let file = last(path);
+    if is_weights(&file) {
+        let dir = path.parent().unwrap_or(path).to_owned();
+        let name = directory_name(&dir);
+        return Ok(Origin { name, place: Place::Directory(dir), weights: Some(file), known: None });
+    }
+    let fault = Fault::new(FaultCode::Usage, format!("{shown} is no model's weights"));
+    Err(if [".whl", ".zip"].iter().any(|end| file.to_ascii_lowercase().ends_with(end)) {
+        fault.hint("unpack it, and give the directory that has model.safetensors, config.json and tokenizer.json: python3 -m zipfile -e FILE DIR")
+    } else {
+        fault.hint(format!("give the directory, or the file: {}", WEIGHTS.join(" or ")))
+    })
+}
+
+/// What a directory's model is called: after it, or after the one above it, when it only says that a model is in it.
+fn directory_name(dir: &Path) -> String {
+    let names = dir.iter().rev().map(|part| named(&part.to_string_lossy()));
+    let says = |name: &String| !name.is_empty() && !["model", "models", "onnx"].contains(&name.as_str());
+    let name = names.into_iter().find(says);
+    name.map_or_else(
+        || "model".into(),
+        |name| name.trim_end_matches(".tmp").trim_end_matches(".old").to_owned(),
+    )
+}
+
+fn unknown(from: &str) -> Fault {
+    let nearest = super::known::KNOWN
+        .iter()
+        .map(|known| known.name)
+        .max_by(|a, b| strsim::jaro_winkler(a, from).total_cmp(&strsim::jaro_winkler(b, from)));
+    let hint = match nearest.filter(|name| strsim::jaro_winkler(name, from) > 0.8) {
+        Some(name) => format!("did you mean {name}? known names: {}", names()),
+        None => format!("known names: {}; or give a directory, a file, or an https:// address", names()),
+    };
+    Fault::new(FaultCode::NotFound, format!("no model \"{from}\" is known")).hint(hint)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn of(from: &str) -> Result<Origin, Fault> {
+        Origin::of(&ModelInstall { from: from.into(), sha256: None, name: None })
+    }
+
+    fn web(text: &str) -> Place {
+        Place::Web(Url::parse(text).unwrap())
+    }
+
+    #[test]
+    fn names_and_addresses() {
+        let minilm = of("all-MiniLM-L6-v2").unwrap();
+        assert_eq!(minilm.name, "all-minilm-l6-v2");
+        let place = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main/";
+        assert_eq!(minilm.place, web(place));
+        let page = of("https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2").unwrap();
+        assert_eq!(page, minilm);
+        let file = of(&format!("{place}onnx/model.onnx?download=true")).unwrap();
+        assert_eq!((file.name.as_str(), file.weights.as_deref()), ("all-minilm-l6-v2", Some("model.onnx")));
+        assert_eq!(file.place, web(&format!("{place}onnx/")));
+        let own = of("https://files.example.org/My%20Models/tiny/model.safetensors").unwrap();
+        assert_eq!((own.name.as_str(), own.weights.as_deref()), ("tiny", Some("model.safetensors")));
+
+        for (from, code, what) in [
+            ("all-minilm-l6", FaultCode::NotFound, "all-minilm-l6-v2"),
+            ("nonsense", FaultCode::NotFound, "known names"),
+            ("", FaultCode::NotFound, "known names"),
+            ("relative/dir", FaultCode::NotFound, "known names"),
+            ("http://files.example.org/model.safetensors", FaultCode::Usage, "directory"),
+            ("file:///etc/passwd", FaultCode::Usage, "directory"),
+            ("https://me:word@files.example.org/a/model.safetensors", FaultCode::Usage, "directory"),
+            ("https://files.example.org/", FaultCode::Usage, "config.json"),
+            ("https://huggingface.co/a/b/tree/main", FaultCode::Usage, "OWNER/NAME"),
+            ("/no/such/place", FaultCode::NotFound, "known names"),
+        ] {
+            let fault = of(from).unwrap_err();
+            assert_eq!(fault.code, code, "{from}");
+            assert!(fault.hint.as_ref().unwrap().contains(what), "{from}: {fault:?}");
+            assert!(!fault.message.contains("word"), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn directories_and_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let model = dir.path().join("Tiny Model").join("model");
+        std::fs::create_dir_all(&model).unwrap();
+        for name in ["model.safetensors", "m.whl", "notes.txt"] {
+            std::fs::write(model.join(name), "x").unwrap();
+        }
+        let whole = of(model.to_str().unwrap()).unwrap();
+        assert_eq!((whole.name.as_str(), &whole.place), ("tiny-model", &Place::Directory(model.clone())));
+        let file = of(model.join("model.safetensors").to_str().unwrap()).unwrap();
+        assert_eq!((file.name.as_str(), file.weights.as_deref()), ("tiny-model", Some("model.safetensors")));
+        assert_eq!(file.place, whole.place);
+        for (name, what) in [("m.whl", "unpack it"), ("notes.txt", "model.safetensors")] {
+            let fault = of(model.join(name).to_str().unwrap()).unwrap_err();
+            assert!(fault.hint.as_ref().unwrap().contains(what), "{fault:?}");
+        }
+        let request = |name: &str| ModelInstall {
+            from: model.to_str().unwrap().into(),
+            sha256: None,
+            name: Some(name.into()),
+        };
+        assert_eq!(Origin::of(&request("mine")).unwrap().name, "mine");
+        for bad in ["", "..", "a/b", "A", ".hidden", "x.tmp", "x.old", "a b", &"x".repeat(65)] {
+            assert_eq!(Origin::of(&request(bad)).unwrap_err().code, FaultCode::Usage, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What happens when a provider fails, stalls, refuses or changes; when the disk is full; when something else goes first.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use brain_protocol::Embed;
+
+use super::*;
+
+#[test]
+fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let id = put(&brain, "page", "boats moor");
+    work(&brain);
+    words.stalls.store(true, Ordering::SeqCst);
+    let late = "search by meaning: the embedding model did not answer within 2 s";
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let began = Instant::now();
+                let meant = brain.near("boats", 10, &|_| true);
+                assert_eq!((meant.lacking.as_deref(), meant.near.len()), (Some(late), 0));
+                // The deadline is 2 s; the rest is for a machine with much else to do.
+                assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+            });
+        }
+    });
+    let asked = words.calls.load(Ordering::SeqCst);
+    std::thread::sleep(Duration::from_millis(500));
+    let began = Instant::now();
+    assert_eq!(brain.near("boats", 10, &|_| true).lacking.as_deref(), Some(late));
+    assert!(began.elapsed() < Duration::from_secs(1), "while it stalls nobody waits: {:?}", began.elapsed());
+    assert_eq!(words.calls.load(Ordering::SeqCst), asked);
+    assert_eq!(words.most_inside.load(Ordering::SeqCst), 1);
+    words.stalls.store(false, Ordering::SeqCst);
+    let until = Instant::now() + Duration::from_secs(20);
+    while near(&brain, "boats moor") != [id] {
+        assert!(Instant::now() < until, "it is asked again once it answers");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let id = put(&brain, "page", "boats moor");
+    *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Later(Some(300))));
+    assert_eq!(brain.embed_due(), Duration::from_secs(60), "it looks again in a minute, and rests 300 s");
+    let calls = words.calls.load(Ordering::SeqCst);
+    brain.embed_due();
+    assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it rests");
+    let standing = brain.meaning_standing();
+    assert_eq!(standing.problem, Some(("the endpoint is on holiday".into(), Some("wait".into()))));
+    assert_eq!(standing.missing, 1);
+    let lacking = brain.near("boats", 10, &|_| true).lacking.unwrap();
+    assert_eq!(lacking, "search by meaning: 0 % of the pages have their vectors: the endpoint is on holiday");
+    // Somebody asks for it now, and it still fails.
+    assert_eq!(brain.embed_round(false, &|| true).unwrap_err().why, EmbedWhy::Later(Some(300)));
+    *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Refused));
+    assert_eq!(brain.embed_round(false, &|| true).unwrap_err().why, EmbedWhy::Refused);
+    let calls = words.calls.load(Ordering::SeqCst);
+    for _ in 0..3 {
+        assert_eq!(brain.embed_due(), Duration::from_secs(60));
+    }
+    assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it has given up");
+    *words.fault.lock().unwrap() = None;
+    assert_eq!(brain.embed_round(false, &|| true).unwrap().pages, 1);
+    assert_eq!(brain.embed_round(false, &|| true).unwrap().pages, 0);
+    assert_eq!(brain.meaning_standing().problem, None);
+    assert_eq!(near(&brain, "boats moor"), [id]);
+    assert_eq!(brain.embed_round(true, &|| true).unwrap().pages, 1, "all of them again");
+    assert_eq!(brain.embed_round(true, &|| false).unwrap_err().why, EmbedWhy::Stopped);
+    work(&brain);
+    assert_eq!(near(&brain, "boats moor"), [id], "what was left undone is done in the background");
+}
+
+#[test]
+fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let filler = "lorem ipsum dolor ".repeat(60);
+    let id = put(
+        &brain,
+        "page",
+        &format!("---\ntitle: Page\n---\nunspeakable {filler} boats moor quay boats moor quay"),
+    );
+    let other = put(&brain, "other", "tomatoes grow");
+    work(&brain);
+    assert_eq!(near(&brain, "tomatoes grow"), [other]);
+    assert!(brain.near("boats moor quay", 1, &|_| true).near.iter().any(|near| near.page == id));
+    assert_eq!(brain.meaning_standing().missing, 0);
+}
+
+#[test]
+fn a_brain_that_stops_leaves_its_round() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    for n in 0..40 {
+        put(&brain, &format!("page-{n}"), &format!("text number {n}"));
+    }
+    let stopper = Arc::downgrade(&brain);
+    *words.meanwhile.lock().unwrap() = Some(Box::new(move |_| {
+        if let Some(brain) = stopper.upgrade() {
+            brain.begin_stop();
+        }
+    }));
+    brain.embed_due();
+    let made = words.texts.lock().unwrap().len();
+    assert!(made < 40, "{made}: it ended after what it was at");
+    let calls = words.calls.load(Ordering::SeqCst);
+    brain.embed_due();
+    assert_eq!(words.calls.load(Ordering::SeqCst), calls);
+    brain.settle();
+    drop(brain);
+    *words.meanwhile.lock().unwrap() = None;
+    let brain = start(dir.path(), Some(&words));
+    work(&brain);
+    assert_eq!(words.texts.lock().unwrap().len(), 40, "what was made is kept");
+    assert_eq!(brain.meaning_standing().pages, 40);
+}
+
+#[test]
+fn a_model_that_changed_begins_anew_and_never_mixes() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let id = put(&brain, "page", "boats moor");
+    work(&brain);
+    for by_question in [true, false] {
+        *words.identity.lock().unwrap() = format!("changed, by question: {by_question}");
+        *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Changed));
+        words.texts.lock().unwrap().clear();
+        if by_question {
+            let meant = brain.near("boats", 10, &|_| true);
+            assert!(meant.near.is_empty() && meant.lacking.is_some());
+        } else {
+            put(&brain, "page", "boats moor again");
+            assert!(!brain.embed_due().is_zero());
+        }
+        *words.fault.lock().unwrap() = None;
+        work(&brain);
+        assert_eq!(words.texts.lock().unwrap().len(), 1, "every page, by what makes vectors now");
+        assert_eq!((near(&brain, "boats moor"), brain.meaning_standing().problem), (vec![id], None));
+    }
+}
+
+#[test]
+fn all_is_begun_only_when_there_is_somebody_who_makes_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    put(&brain, "page", "boats moor");
+    work(&brain);
+    *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Refused));
+    assert!(brain.embed(&Embed { all: true, dry_run: false }, &Silent).is_err());
+    assert_eq!(brain.meaning_standing().pages, 1);
+    // Who has given up still lets go of the model.
+    let rests = words.rests.load(Ordering::SeqCst);
+    brain.embed_due();
+    assert!(words.rests.load(Ordering::SeqCst) > rests);
+}
+
+#[test]
+fn a_store_that_was_put_back_is_compared_page_by_page() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let stays = put(&brain, "stays", "boats moor");
+    put(&brain, "other", "tomatoes grow");
+    work(&brain);
+    // These vectors saw more than the store that is found at the next start.
+    brain.meaning.shared.in_use().unwrap().vectors.flush(1_000_000).unwrap();
+    drop(brain);
+    let brain = start(dir.path(), None);
+    put(&brain, "other", "snow falls");
+    drop(brain);
+    let brain = start(dir.path(), Some(&words));
+    words.stalls.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let working = scope.spawn(|| work(&brain));
+        let patience = Duration::from_secs(20);
+        let open = brain.meaning.shared.wait(Instant::now() + patience, patience).unwrap();
+        assert_eq!(open.vectors.pages(), [stays]);
+        words.stalls.store(false, Ordering::SeqCst);
+        working.join().unwrap();
+    });
+    let other = number(&brain, "other");
+    assert_eq!(near(&brain, "snow falls"), [other]);
+    put(&brain, "other", "wind blows");
+    work(&brain);
+    assert_eq!(near(&brain, "wind blows"), [other]);
+}
+
+#[test]
+fn the_last_room_on_the_disk_is_not_for_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), None);
+    let id = put(&brain, "page", "boats moor");
+    drop(brain);
+    let much = |name: &str| (name == "BRAIN_STORE_MIN_FREE_MB").then(|| "1000000".to_owned());
+    let brain = start_with(dir.path(), Some(&words), much);
+    work(&brain);
+    assert_eq!(near(&brain, "boats moor"), [id], "they are in memory");
+    assert_eq!(std::fs::read_dir(dir.path().join("home/index/vectors")).unwrap().count(), 0);
+    let (problem, hint) = brain.meaning_standing().problem.unwrap();
+    assert!(problem.contains("MB free") && hint.unwrap().contains("make room"), "{problem}");
+}
+
+#[test]
+fn a_long_page_gives_way_in_the_middle() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    put(&brain, "long", &"lorem ipsum dolor sit amet ".repeat(600));
+    let (begun, begins) = std::sync::mpsc::channel();
+    let (goes, go) = std::sync::mpsc::channel::<()>();
+    *words.meanwhile.lock().unwrap() = Some(Box::new(move |_| {
+        if begun.send(()).is_ok() {
+            go.recv().unwrap();
+        }
+    }));
+    std::thread::scope(|scope| {
+        let working = scope.spawn(|| work(&brain));
+        begins.recv().unwrap();
+        let syncing = brain.syncing.lock().unwrap();
+        drop(begins);
+        goes.send(()).unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        assert_eq!(words.calls.load(Ordering::SeqCst), 1, "a sync goes first");
+        drop(syncing);
+        working.join().unwrap();
+    });
+    assert_eq!(brain.meaning_standing().missing, 0);
+}
+
+#[test]
+fn a_crash_costs_no_more_than_a_round() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    for n in 0..140 {
+        put(&brain, &format!("page-{n}"), &format!("text number {n}"));
+    }
+    assert!(brain.embed_due().is_zero());
+    let made = words.texts.lock().unwrap().len();
+    assert!((100..140).contains(&made), "{made}");
+    // Nothing is settled.
+    drop(brain);
+    let brain = start(dir.path(), Some(&words));
+    work(&brain);
+    assert_eq!((words.texts.lock().unwrap().len(), brain.meaning_standing().missing), (140, 0));
+}

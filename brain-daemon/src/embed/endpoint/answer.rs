@@ -1,0 +1,185 @@
+//! What an endpoint answers: numbers in the order of the texts, or nothing. Pure.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+
+/// The longest vector that is taken.
+const LONGEST: usize = 8192;
+
+/// An answer that is one.
+#[derive(Debug, PartialEq)]
+pub(super) struct Vectors {
+    /// One of length one for each text, in the order of the texts, all of the same length.
+    pub(super) vectors: Vec<Vec<f32>>,
+    /// Tokens, as the service counts them; 0 when it does not say.
+    pub(super) tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    data: Vec<Row>,
+    #[serde(default)]
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(default)]
+    index: Option<usize>,
+    embedding: Numbers,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Usage {
+    prompt_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+}
+
+/// Numbers as JSON, or as the bytes of little-endian 32-bit floats in base64.
+struct Numbers(Vec<f32>);
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Numbers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of numbers, or base64")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Numbers, A::Error> {
+                let mut numbers = Vec::with_capacity(list.size_hint().unwrap_or(0).min(LONGEST));
+                while let Some(number) = list.next_element::<f32>()? {
+                    if numbers.len() == LONGEST {
+                        return Err(A::Error::custom("too many numbers"));
+                    }
+                    numbers.push(number);
+                }
+                Ok(Numbers(numbers))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Numbers, E> {
+                let bytes = STANDARD.decode(text).map_err(E::custom)?;
+                let (fours, rest) = bytes.as_chunks::<4>();
+                if !rest.is_empty() || fours.len() > LONGEST {
+                    return Err(E::custom("not a vector's bytes"));
+                }
+                Ok(Numbers(fours.iter().map(|four| f32::from_le_bytes(*four)).collect()))
+            }
+        }
+
+        from.deserialize_any(Either)
+    }
+}
+
+/// Reads the answer to `count` texts, whose vectors are to have this length, where it is known.
+///
+/// # Errors
+/// What is wrong with it, in words that go on after "its answer".
+pub(super) fn read(body: &[u8], count: usize, length: Option<usize>) -> Result<Vectors, String> {
+    let text = body.trim_ascii_start();
+    if text.starts_with(b"<") {
+        return Err("is a page for people, not JSON".into());
+    }
+    let body: Body = serde_json::from_slice(text).map_err(|e| match e.classify() {
+        serde_json::error::Category::Eof => "was cut off".to_owned(),
+        serde_json::error::Category::Syntax => "is not JSON".to_owned(),
+        _ => "is not one of the openai shape".to_owned(),
+    })?;
+    if body.data.len() != count {
+        return Err(format!("has {} vectors for {count} texts", body.data.len()));
+    }
+    let mut sorted: Vec<Option<Vec<f32>>> = vec![None; count];
+    for (place, row) in body.data.into_iter().enumerate() {
+        // Some leave the index out: their vectors are in the order of the texts.
+        match sorted.get_mut(row.index.unwrap_or(place)) {
+            Some(free @ None) => *free = Some(row.embedding.0),
+            _ => return Err("has two vectors for one text".into()),
+        }
+    }
+    let mut vectors: Vec<Vec<f32>> = sorted.into_iter().flatten().collect();
+    let length = length.or(vectors.first().map(Vec::len)).unwrap_or(0);
+    for vector in &mut vectors {
+        if vector.is_empty() || vector.len() != length {
+            return Err(format!("has a vector of {} numbers where {length} were expected", vector.len()));
+        }
+        normalise(vector)?;
+    }
+    let usage = body.usage.unwrap_or_default();
+    Ok(Vectors { vectors, tokens: usage.prompt_tokens.or(usage.total_tokens).unwrap_or(0) })
+}
+
+/// Makes a vector one of length one.
+fn normalise(vector: &mut [f32]) -> Result<(), String> {
+    let square: f64 = vector.iter().map(|n| f64::from(*n) * f64::from(*n)).sum();
+    // Not finite numbers end up here, too.
+    if !square.is_finite() || square <= f64::MIN_POSITIVE {
+        return Err("has a vector that points nowhere".into());
+    }
+    let by = square.sqrt().recip();
+    for number in vector {
+        *number = (f64::from(*number) * by) as f32;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn texts(body: &str, count: usize) -> Result<Vec<Vec<f32>>, String> {
+        read(body.as_bytes(), count, None).map(|answer| answer.vectors)
+    }
+
+    #[test]
+    fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
+        let body = r#"{"object":"list","data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[3,4]}],
+            "usage":{"prompt_tokens":7,"total_tokens":9}}"#;
+        let answer = read(body.as_bytes(), 2, Some(2)).unwrap();
+        assert_eq!(answer, Vectors { vectors: vec![vec![0.6, 0.8], vec![0.0, 1.0]], tokens: 7 });
+        let plain = texts(r#"{"data":[{"embedding":[1,0]},{"embedding":[0,1]}]}"#, 2).unwrap();
+        assert_eq!(plain, [[1.0, 0.0], [0.0, 1.0]]);
+        let bytes: Vec<u8> = [3.0_f32, 4.0].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let packed = format!(r#"{{"data":[{{"index":0,"embedding":"{}"}}]}}"#, STANDARD.encode(bytes));
+        assert_eq!(texts(&packed, 1).unwrap(), [[0.6, 0.8]]);
+    }
+
+    #[test]
+    fn nonsense_is_never_a_vector() {
+        let nan = STANDARD.encode(f32::NAN.to_le_bytes());
+        for (body, count, what) in [
+            ("<html>502</html>", 1, "page for people"),
+            ("", 1, "cut off"),
+            (r#"{"data":[{"index":0,"embedding":[1,"#, 1, "cut off"),
+            ("pong", 1, "not JSON"),
+            ("{}", 1, "openai shape"),
+            (r#"{"error":"x"}"#, 1, "openai shape"),
+            (r#"{"data":[]}"#, 1, "0 vectors for 1"),
+            (r#"{"data":[{"embedding":[1]}]}"#, 2, "1 vectors for 2"),
+            (r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#, 2, "two vectors"),
+            (r#"{"data":[{"index":0,"embedding":[1]},{"index":2,"embedding":[1]}]}"#, 2, "two vectors"),
+            (r#"{"data":[{"embedding":[1,0]},{"embedding":[1]}]}"#, 2, "of 1 numbers where 2"),
+            (r#"{"data":[{"embedding":[]}]}"#, 1, "of 0 numbers"),
+            (r#"{"data":[{"embedding":[0,0]}]}"#, 1, "nowhere"),
+            (r#"{"data":[{"embedding":[1e39,0]}]}"#, 1, "nowhere"),
+            (r#"{"data":[{"embedding":[NaN,0]}]}"#, 1, "not JSON"),
+            (r#"{"data":[{"embedding":[null,0]}]}"#, 1, "openai shape"),
+            (r#"{"data":[{"embedding":"abc"}]}"#, 1, "openai shape"),
+            (r#"{"data":[{"embedding":"YWJj"}]}"#, 1, "openai shape"),
+            (&format!(r#"{{"data":[{{"embedding":"{nan}"}}]}}"#), 1, "nowhere"),
+        ] {
+            let wrong = texts(body, count).unwrap_err();
+            assert!(wrong.contains(what), "{body}: {wrong}");
+        }
+        let other = read(br#"{"data":[{"embedding":[1,0]}]}"#, 1, Some(3)).unwrap_err();
+        assert!(other.contains("of 2 numbers where 3"), "{other}");
+    }
+}

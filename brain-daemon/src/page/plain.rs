@@ -1,0 +1,161 @@
+//! What a piece of markdown says, without its marks, on one line: for models that read text. Works on any part of a text, also one that begins
+//! within a link or a fence; what it does not know stays as it is.
+
+/// How far a link's end is looked for, in bytes. Keeps the work linear.
+const FAR: usize = 300;
+
+/// `text` without markdown's marks, its words apart by single spaces.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let line = without_head(line.trim());
+        if line
+            .chars()
+            .all(|c| matches!(c, '-' | '=' | '*' | '_' | '|' | ':' | '~' | '`') || c.is_whitespace())
+        {
+            continue;
+        }
+        out.push(' ');
+        inline(line, &mut out);
+    }
+    let mut words = out.split_whitespace();
+    let mut plain = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        plain.push(' ');
+        plain.push_str(word);
+    }
+    plain
+}
+
+/// A line without what makes it a quotation, a heading, an entry of a list or a fence.
+fn without_head(mut line: &str) -> &str {
+    loop {
+        let bare = line.trim_start_matches(['>', '`']).trim_start();
+        let bare = bare.strip_prefix("~~~").unwrap_or(bare);
+        let marks = bare.trim_start_matches('#');
+        let bare = if bare.len() - marks.len() <= 6 && marks.starts_with([' ', '\t']) { marks } else { bare };
+        let entry =
+            ["- ", "* ", "+ ", "[ ] ", "[x] ", "[X] "].iter().find_map(|mark| bare.strip_prefix(mark));
+        let bare = entry.unwrap_or(bare).trim_start();
+        if bare.len() == line.len() {
+            return bare;
+        }
+        line = bare;
+    }
+}
+
+/// A line's text without the marks within it.
+fn inline(line: &str, out: &mut String) {
+    let mut at = 0;
+    let mut prev = ' ';
+    while let Some(c) = line.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = &line[at..];
+        let behind = &rest[c.len_utf8()..];
+        let next = behind.chars().next().unwrap_or(' ');
+        let mut step = c.len_utf8();
+        match c {
+            '`' => {}
+            '|' => out.push(' '),
+            '*' if !(prev.is_whitespace() && next.is_whitespace()) => {}
+            '_' if !(prev.is_alphanumeric() && next.is_alphanumeric()) => {}
+            '~' if prev == '~' || next == '~' => {}
+            '\\' if next.is_ascii_punctuation() => {
+                out.push(next);
+                step += next.len_utf8();
+            }
+            '!' if next == '[' => {}
+            '[' | ']' | '<' => match link(rest) {
+                Some((says, length)) => {
+                    out.push_str(says);
+                    step = length;
+                }
+                None => out.push(c),
+            },
+            c => out.push(c),
+        }
+        prev = c;
+        at += step;
+    }
+}
+
+/// What a link, the end of one, or a tag of HTML at the beginning of `rest` says, and how long it is.
+fn link(rest: &str) -> Option<(&str, usize)> {
+    if let Some(inner) = rest.strip_prefix("[[") {
+        let says = &inner[..near(inner, ']').filter(|end| inner[*end..].starts_with("]]"))?];
+        let label = says.rsplit('|').next().unwrap_or(says);
+        return Some((label, says.len() + 4));
+    }
+    if let Some(inner) = rest.strip_prefix('[') {
+        let label = &inner[..near(inner, ']')?];
+        let (_, more) = target(&inner[label.len()..])?;
+        return (!label.contains('[')).then_some((label, 1 + label.len() + more));
+    }
+    if rest.starts_with(']') {
+        return target(rest);
+    }
+    let inner = rest.strip_prefix('<')?;
+    let tag = &inner[..near(inner, '>')?];
+    let is_address = tag.starts_with("http://") || tag.starts_with("https://");
+    let is_tag =
+        tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!') && !tag.contains('<');
+    (is_address || is_tag).then_some((if is_address { tag } else { " " }, tag.len() + 2))
+}
+
+/// The `](address)` at the beginning of `rest`: it says nothing.
+fn target(rest: &str) -> Option<(&str, usize)> {
+    let inner = rest.strip_prefix("](")?;
+    let end = near(inner, ')')?;
+    Some(("", end + 3))
+}
+
+/// Where `what` is, if it is not far.
+fn near(text: &str, what: char) -> Option<usize> {
+    let mut end = text.len().min(FAR);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].find(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn marks_go_and_words_stay() {
+        assert_eq!(
+            plain("# Head\n\n> - **bold** and _italic_, `code` ~~gone~~\n"),
+            "Head bold and italic, code gone"
+        );
+        assert_eq!(
+            plain("see [the docs](https://x.test/a_b) and [[people/ann|Ann]] and [[acme]]"),
+            "see the docs and Ann and acme"
+        );
+        assert_eq!(plain("![a picture](p.png) <b>fat</b> <https://x.test>"), "a picture fat https://x.test");
+        assert_eq!(plain("- [ ] buy milk\n- [x] done\n1. one"), "buy milk done 1. one");
+        assert_eq!(plain("| a | b |\n|---|:--|\n| 1 | 2 |"), "a b 1 2");
+        assert_eq!(plain("```rust\nlet some_name = 2 * 3;\n```\n"), "rust let some_name = 2 * 3;");
+        assert_eq!(plain("a \\* b, 1 < 2 and 3 > 2, a[0]"), "a * b, 1 < 2 and 3 > 2, a[0]");
+        assert_eq!(plain("---\n***\n"), "");
+    }
+
+    #[test]
+    fn a_link_that_was_cut_leaves_no_address() {
+        assert_eq!(plain("rest of the label](https://x.test/long) and on"), "rest of the label and on");
+        assert_eq!(plain("it begins [here and"), "it begins [here and");
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_total_and_on_one_line(text in "([a-z\\[\\]()<>*_`#|~!\\\\ é字\u{200B}\n-]{0,60}|\\PC{0,40})") {
+            let plain = plain(&text);
+            prop_assert!(!plain.contains('\n') && !plain.contains("  ") && plain.trim() == plain);
+        }
+
+        #[test]
+        fn plain_words_are_left_alone(words in proptest::collection::vec("[a-zA-Zäöü字]{1,8}", 0..30)) {
+            prop_assert_eq!(plain(&words.join("\n")), words.join(" "));
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Windows of a page: the pieces of text that get a vector each. About 75 words (scripts without spaces: 100 characters), 15 of them shared with the one before, inside one chunk, with
+//! the title and the trail of headings before them. Pure.
+//!
+//! Measured: such windows find better than longer ones, and much better than whole pages (of which a model reads the beginning only).
+
+use std::ops::Range;
+
+use unicode_normalization::char::is_combining_mark;
+
+use super::chunk::chunks;
+use super::cluster::cut;
+use super::plain::plain;
+use super::section::{Heading, headings};
+
+/// A window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Where it is in the body, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// What is made a vector of: `title > heading. text`, without markdown's marks, on one line.
+    pub text: String,
+}
+
+/// The version of the rule. It is part of what vectors were made of.
+pub const WINDOWS: u32 = 1;
+
+/// The most windows of a page. What is behind them is found by its words only.
+const MOST: usize = 2000;
+/// What a word costs, and a character of a script without spaces.
+const WORD: usize = 4;
+const CHARACTER: usize = 3;
+/// What a window may cost: 75 words, 100 characters.
+const FULL: usize = 75 * WORD;
+/// What two windows share: 15 words. As much may be added to a window, sooner than beginning another one for it.
+const SHARED: usize = 15 * WORD;
+/// From here on a heading begins a window of its own.
+const ENOUGH: usize = FULL / 3;
+/// A word of more characters than this costs as two; longer than twice this it is taken apart.
+const LONG: usize = 16;
+/// The most characters of the title, and of a heading, before a window.
+const TITLE: usize = 120;
+const TRAIL: usize = 80;
+
+/// The windows of a page, in order; none when there is nothing to read. At most 2,000. Linear in the body's length.
+#[must_use]
+pub fn windows(title: &str, body: &str) -> Vec<Window> {
+    let headings = headings(body);
+    let mut trail = Trail { title: cut(title.trim(), TITLE), open: Vec::new(), next: headings.iter() };
+    let mut marks = headings.iter().peekable();
+    let mut found = Vec::new();
+    for chunk in chunks(body) {
+        let mut units = units(body, chunk);
+        for unit in &mut units {
+            while marks.peek().is_some_and(|heading| heading.range.end <= unit.start) {
+                marks.next();
+            }
+            unit.heading = marks.next_if(|heading| heading.range.start <= unit.start).is_some();
+        }
+        let mut from = 0;
+        while let (Some(first), true) = (units.get(from), found.len() < MOST) {
+            let to = end(&units, from);
+            let Some(last) = units.get(to - 1) else { break };
+            let text = plain(&body[first.start..last.end]);
+            if text.contains(char::is_alphanumeric) {
+                let text = format!("{}{text}", trail.before(first.start));
+                found.push(Window { start: first.start, end: last.end, text });
+            }
+            from = next(&units, to);
+        }
+        if found.len() == MOST {
+            break;
+        }
+    }
+    found
+}
+
+/// A word, a part of a long one, or a character of a script without spaces.
+#[derive(Debug)]
+struct Unit {
+    start: usize,
+    end: usize,
+    cost: usize,
+    /// A heading begins with it.
+    heading: bool,
+}
+
+/// The units of a part of the body.
+fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    // Characters of the word that goes on.
+    let mut open = 0;
+    for (at, c) in body[part.clone()].char_indices() {
+        let (start, end) = (part.start + at, part.start + at + c.len_utf8());
+        let adjoins = units.last().is_some_and(|unit| unit.end == start);
+        match units.last_mut() {
+            _ if c.is_whitespace() => open = 0,
+            Some(unit) if adjoins && is_combining_mark(c) => unit.end = end,
+            Some(unit) if adjoins && !is_alone(c) && (1..2 * LONG).contains(&open) => {
+                unit.end = end;
+                open += 1;
+                unit.cost = if open > LONG { 2 * WORD } else { WORD };
+            }
+            _ => {
+                open = usize::from(!is_alone(c));
+                let cost = if open == 0 { CHARACTER } else { WORD };
+                units.push(Unit { start, end, cost, heading: false });
+            }
+        }
+    }
+    units
+}
+
+/// Whether `c` is of a script that is written without spaces between words.
+fn is_alone(c: char) -> bool {
+    matches!(c,
+        '\u{0E00}'..='\u{0FFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{2E80}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}'
+        | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FF9F}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+/// Behind which unit the window ends that begins with `from`.
+fn end(units: &[Unit], from: usize) -> usize {
+    let mut cost = 0;
+    let mut to = from;
+    while let Some(unit) = units.get(to) {
+        if (cost + unit.cost > FULL || (unit.heading && cost >= ENOUGH)) && to > from {
+            break;
+        }
+        cost += unit.cost;
+        to += 1;
+    }
+    // A rest that is short is no window.
+    let mut rest = 0;
+    for (at, unit) in units.iter().enumerate().skip(to) {
+        rest += unit.cost;
+        if rest > SHARED || unit.heading {
+            return to;
+        }
+        if at + 1 == units.len() {
+            return units.len();
+        }
+    }
+    to
+}
+
+/// Which unit the window begins with that follows one that ended behind `to`.
+fn next(units: &[Unit], to: usize) -> usize {
+    if units.get(to).is_none_or(|unit| unit.heading) {
+        return to;
+    }
+    let mut cost = 0;
+    let mut from = to;
+    for unit in units[..to].iter().rev() {
+        cost += unit.cost;
+        if cost > SHARED {
+            break;
+        }
+        from -= 1;
+        if unit.heading {
+            break;
+        }
+    }
+    from
+}
+
+/// The headings that a place is below.
+struct Trail<'a> {
+    title: &'a str,
+    open: Vec<&'a Heading>,
+    next: std::slice::Iter<'a, Heading>,
+}
+
+impl Trail<'_> {
+    /// What is written before a window that begins at `at`. Places come in order.
+    fn before(&mut self, at: usize) -> String {
+        while let Some(heading) = self.next.as_slice().first().filter(|heading| heading.range.end <= at) {
+            self.open.retain(|above| above.level < heading.level);
+            self.open.push(heading);
+            self.next.next();
+        }
+        // A heading that the window begins with says itself what it is; but it is not below those of its level.
+        let first = self.next.as_slice().first().filter(|heading| heading.range.start <= at);
+        let below = first.map_or(u8::MAX, |heading| heading.level);
+        let mut text = plain(self.title);
+        for heading in self.open.iter().filter(|heading| heading.level < below) {
+            let says = plain(cut(&heading.text, TRAIL));
+            if says.is_empty() || says.to_lowercase() == self.title.to_lowercase() {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str(" > ");
+            }
+            text.push_str(&says);
+        }
+        if !text.is_empty() {
+            text.push_str(". ");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(from: usize, to: usize) -> String {
+        (from..to).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn seventy_five_words_fifteen_shared() {
+        let body = words(0, 200);
+        let found = windows("T", &body);
+        let parts: Vec<&str> = found.iter().map(|w| &body[w.start..w.end]).collect();
+        assert_eq!(parts, [words(0, 75), words(60, 135), words(120, 200)], "a rest of 5 is no window");
+        assert_eq!(found[0].text, format!("T. {}", words(0, 75)));
+        assert_eq!(windows("T", &words(0, 90)).len(), 1);
+        assert_eq!(windows("T", &words(0, 91)).len(), 2);
+    }
+
+    #[test]
+    fn scripts_without_spaces_go_by_characters() {
+        for text in ["字".repeat(250), "คน".repeat(125)] {
+            let sizes: Vec<usize> =
+                windows("", &text).iter().map(|w| text[w.start..w.end].chars().count()).collect();
+            assert_eq!(sizes, [100, 100, 90]);
+        }
+        let mixed = format!("{} {}", "字".repeat(50), words(0, 37));
+        assert_eq!(windows("", &mixed).len(), 1, "half of each is one");
+        let hangul = vec!["데이터베이스"; 75].join(" ");
+        assert_eq!(windows("", &hangul).len(), 1, "Korean has spaces");
+    }
+
+    #[test]
+    fn title_and_headings_go_before() {
+        let long = words(0, 70);
+        let body = format!("intro\n\n# **Plan**\n\n{long}\n\n## Costs\n\n{long}\n\n# Plan B\n\nend");
+        let texts: Vec<String> = windows(" My *page* ", &body).into_iter().map(|w| w.text).collect();
+        assert!(texts[0].starts_with("My page. intro Plan w0 w1"), "{}", texts[0]);
+        let costs = texts.iter().find(|text| text.contains(". Costs w0")).unwrap();
+        assert!(costs.starts_with("My page > Plan. Costs w0"), "{costs}");
+        assert_eq!(texts.last().unwrap(), "My page. Plan B end");
+        assert!(texts.iter().all(|text| !text.contains(['#', '*', '\n'])), "{texts:?}");
+        let own = windows("Same", &format!("# same\n\n{}", words(0, 120)));
+        assert!(own[1].text.starts_with("Same. w"), "the title is not said twice: {}", own[1].text);
+    }
+
+    #[test]
+    fn fences_are_text_and_no_structure() {
+        let body = format!("# A\n\n```sh\n# no heading\nrun --fast\n```\n\n{}", words(0, 90));
+        let found = windows("T", &body);
+        assert!(found[0].text.starts_with("T. A sh no heading run --fast w0"), "{}", found[0].text);
+        assert!(found[1].text.starts_with("T > A. "), "{}", found[1].text);
+    }
+
+    #[test]
+    fn what_says_nothing_has_no_window() {
+        for body in ["", " \n\t", "---\n\n***\n", "…!?", "```\n```"] {
+            assert_eq!(windows("Title", body), [], "{body:?}");
+        }
+    }
+
+    #[test]
+    fn five_megabytes_of_anything_are_bounded() {
+        for unit in
+            ["a", "a ", "\n", "[", "[[", "<", "`", "# a\n", "字", "e\u{301}", "\u{301}", "](", "word. "]
+        {
+            let body = unit.repeat(5_000_000 / unit.len());
+            let start = std::time::Instant::now();
+            let found = windows("t", &body);
+            assert!(found.len() <= MOST);
+            // Generous: a debug build on a slow machine. Quadratic would be minutes.
+            assert!(start.elapsed().as_secs() < 60, "{unit:?} {:?}", start.elapsed());
+            assert!(found.iter().all(|window| window.text.len() < 20_000), "{unit:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_word_is_in_a_window(
+            parts in proptest::collection::vec(("([a-zA-Z字คé \n#.。`*\\[\\]()\u{301}👍\r-]{0,20}|\\PC{0,10}|[a-z ]{0,30})", 1usize..60), 0..12),
+            title in "\\PC{0,30}",
+        ) {
+            let body: String = parts.iter().map(|(part, times)| part.repeat(*times)).collect();
+            let found = windows(&title, &body);
+            let mut at = (0, 0);
+            for window in &found {
+                prop_assert!(window.start < window.end && window.end <= body.len());
+                prop_assert!(body.is_char_boundary(window.start) && body.is_char_boundary(window.end));
+                prop_assert!(window.start > at.0 || at == (0, 0));
+                prop_assert!(window.end > at.1, "each says something new");
+                prop_assert!(!window.text.contains('\n'));
+                at = (window.start, window.end);
+            }
+            for chunk in chunks(&body) {
+                for unit in units(&body, chunk) {
+                    let says = plain(&body[unit.start..unit.end]);
+                    let covered = found.iter().any(|w| w.start <= unit.start && unit.end <= w.end);
+                    // Windows of marks alone are left out: a word that says something where its window is read as a whole is in one.
+                    let lonely = !says.contains(char::is_alphanumeric) || body[unit.start..unit.end].contains(['[', '(', '<', '`']);
+                    prop_assert!(covered || lonely || body.contains(['(', '<']), "{says:?} of {body:?}");
+                }
+            }
+        }
+
+        #[test]
+        fn plain_words_are_all_covered(count in 0usize..600, width in 1usize..40) {
+            let body = vec!["x".repeat(width); count].join(" ");
+            let found = windows("", &body);
+            for (at, word) in body.split(' ').scan(0, |at, word| { let here = *at; *at += word.len() + 1; Some((here, word)) }) {
+                for byte in [at, at + word.len().saturating_sub(1)] {
+                    prop_assert!(word.is_empty() || found.iter().any(|w| w.start <= byte && byte < w.end));
+                }
+            }
+            let chunked = chunks(&body).len();
+            let cost = width.div_ceil(LONG) * WORD;
+            prop_assert!(found.len() <= chunked + count * cost / (FULL - SHARED - 2 * WORD) + 1, "{}", found.len());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The loops that everything waits for, compiled for what the processor can do and chosen when they run. Plain loops, of which the compiler makes vector instructions; where it makes
+//! narrow ones of the products, those are written out.
+
+use pulp::{Arch, Simd, WithSimd};
+
+/// The products of `query` with each of `rows`, which follow each other. As many as there is room for in `out`.
+pub(super) fn products(query: &[i16], rows: &[i8], out: &mut [i32]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.vectorize(Wide { simd, query, rows, out });
+    }
+    Arch::new().dispatch(Products { query, rows, out });
+}
+
+struct Products<'a> {
+    query: &'a [i16],
+    rows: &'a [i8],
+    out: &'a mut [i32],
+}
+
+impl WithSimd for Products<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (row, out) in self.rows.chunks_exact(self.query.len().max(1)).zip(self.out) {
+            *out = product(self.query, row);
+        }
+    }
+}
+
+#[inline(always)]
+fn product(query: &[i16], row: &[i8]) -> i32 {
+    query.iter().zip(row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+}
+
+/// The same with AVX2: nearly twice as fast as what the compiler makes of the plain loop.
+#[cfg(target_arch = "x86_64")]
+struct Wide<'a> {
+    simd: pulp::x86::V3,
+    query: &'a [i16],
+    rows: &'a [i8],
+    out: &'a mut [i32],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl pulp::NullaryFnOnce for Wide<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let (avx, avx2) = (self.simd.avx, self.simd.avx2);
+        let add = |sum, a: [i16; 16], b: [i8; 16]| {
+            let wide = avx2._mm256_cvtepi8_epi16(pulp::cast(b));
+            avx2._mm256_add_epi32(sum, avx2._mm256_madd_epi16(wide, pulp::cast(a)))
+        };
+        let (query, query_rest) = self.query.as_chunks::<32>();
+        for (row, out) in self.rows.chunks_exact(self.query.len().max(1)).zip(self.out) {
+            let (row, row_rest) = row.as_chunks::<32>();
+            // Two sums, so that one addition need not wait for the other.
+            let (mut one, mut other) = (avx._mm256_setzero_si256(), avx._mm256_setzero_si256());
+            for (a, b) in query.iter().zip(row) {
+                if let ([a, c], [b, d]) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0) {
+                    (one, other) = (add(one, *a, *b), add(other, *c, *d));
+                }
+            }
+            let lanes: [i32; 8] = pulp::cast(avx2._mm256_add_epi32(one, other));
+            *out = lanes.iter().sum::<i32>() + product(query_rest, row_rest);
+        }
+    }
+}
+
+/// In how many bits `query` differs from each of `rows`, which follow each other. As many as there is room for in `out`.
+pub(super) fn differences(query: &[u64], rows: &[u64], out: &mut [u16]) {
+    Arch::new().dispatch(Differences { query, rows, out });
+}
+
+struct Differences<'a> {
+    query: &'a [u64],
+    rows: &'a [u64],
+    out: &'a mut [u16],
+}
+
+impl WithSimd for Differences<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (row, out) in self.rows.chunks_exact(self.query.len().max(1)).zip(self.out) {
+            *out = self.query.iter().zip(row).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loops_say_what_the_definition_says() {
+        for length in [1_usize, 7, 16, 31, 48, 384, 1000] {
+            let query: Vec<i16> = (0..length).map(|n| (n * 37 % 255) as i16 - 127).collect();
+            let rows: Vec<i8> = (0..3 * length).map(|n| ((n * 91 % 255) as i32 - 127) as i8).collect();
+            let mut out = [0; 3];
+            products(&query, &rows, &mut out);
+            let mut plain = [0; 3];
+            Arch::new().dispatch(Products { query: &query, rows: &rows, out: &mut plain });
+            assert_eq!(out, plain, "{length}");
+            for (row, out) in rows.chunks(length).zip(out) {
+                let wanted: i64 = query.iter().zip(row).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
+                assert_eq!(i64::from(out), wanted, "{length}");
+            }
+        }
+        let mut out = [0; 2];
+        differences(&[0b1011, u64::MAX], &[0b1011, u64::MAX, 0, 0], &mut out);
+        assert_eq!(out, [0, 67]);
+    }
+}

@@ -1,0 +1,274 @@
+//! Header and records of a vector file as bytes. Whatever is read may be damaged: it gives a value or nothing.
+//!
+//! A record is its length (4 bytes, of what follows before the checksum), kind (1 byte), fields, and the first 8 bytes of the SHA-256 of all that. Numbers are little-endian.
+
+use std::io::{self, ErrorKind, Read};
+
+use sha2::{Digest, Sha256};
+
+use super::Key;
+use super::rows::Row;
+
+/// What a vector file begins with.
+const MAGIC: &[u8; 8] = b"brainvec";
+/// The format's number.
+pub(super) const FORMAT: u32 = 1;
+/// Length of a checksum.
+const CHECK: usize = 8;
+/// The longest record: more windows than a page can have, of the longest vectors.
+const MOST: usize = 64 * 1024 * 1024;
+/// Bytes of a window besides its numbers.
+const WINDOW: usize = 12;
+const PUT: u8 = 1;
+const REMOVE: u8 = 2;
+const SEEN: u8 = 3;
+
+/// A record.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Record {
+    /// A page's vectors, instead of those before.
+    Put(u64, Key, Vec<Row>),
+    /// The page has none any more.
+    Remove(u64),
+    /// Everything up to this change of the store is in the records before.
+    Seen(u64),
+}
+
+/// What keeps a file from being gone on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// It is no vector file, or its head is damaged.
+    Head,
+    /// Another format.
+    Format(u32),
+    /// Of another store.
+    Store,
+    /// Of another model.
+    Space,
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Head => f.write_str("its beginning is damaged"),
+            Self::Format(found) => write!(f, "it has format {found}, this program writes {FORMAT}"),
+            Self::Store => f.write_str("it belongs to another store"),
+            Self::Space => f.write_str("it is of another model"),
+        }
+    }
+}
+
+/// The head of a file.
+pub(super) fn header(store: &str, identity: &str, dimensions: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&FORMAT.to_le_bytes());
+    out.extend_from_slice(&(dimensions as u32).to_le_bytes());
+    for text in [store, identity] {
+        // Of any length, so their hashes.
+        out.extend_from_slice(&Sha256::digest(text.as_bytes()));
+    }
+    let check = check(&out);
+    out.extend_from_slice(&check);
+    out
+}
+
+/// Whether `found`, as long as `wanted`, is the head that is `wanted`.
+pub(super) fn compare(found: &[u8], wanted: &[u8]) -> Result<(), Misfit> {
+    let number = |bytes: &[u8]| bytes.get(8..12)?.try_into().ok().map(u32::from_le_bytes);
+    if found.len() < MAGIC.len() + 4 || !found.starts_with(MAGIC) {
+        return Err(Misfit::Head);
+    }
+    match number(found) {
+        Some(FORMAT) => {}
+        other => return Err(Misfit::Format(other.unwrap_or_default())),
+    }
+    let sound = found.len() == wanted.len()
+        && found.split_last_chunk::<CHECK>().is_some_and(|(head, sum)| check(head) == *sum);
+    match () {
+        () if found == wanted => Ok(()),
+        () if !sound => Err(Misfit::Head),
+        () if found.get(16..48) != wanted.get(16..48) => Err(Misfit::Store),
+        () => Err(Misfit::Space),
+    }
+}
+
+fn check(bytes: &[u8]) -> [u8; CHECK] {
+    Sha256::digest(bytes).first_chunk().copied().unwrap_or_default()
+}
+
+impl Record {
+    /// Writes it behind `out`.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Put(page, key, rows) => put(*page, *key, rows, out),
+            Self::Remove(page) => remove(*page, out),
+            Self::Seen(seq) => framed(out, |out| {
+                out.push(SEEN);
+                out.extend_from_slice(&seq.to_le_bytes());
+            }),
+        }
+    }
+
+    /// The record of these bytes: kind and fields.
+    fn read(bytes: &[u8], dimensions: usize) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let (number, rest) = rest.split_first_chunk::<8>()?;
+        let number = u64::from_le_bytes(*number);
+        match *kind {
+            PUT => {
+                let (key, rest) = rest.split_first_chunk::<16>()?;
+                let width = WINDOW + dimensions;
+                if !rest.len().is_multiple_of(width) {
+                    return None;
+                }
+                let rows: Option<Vec<Row>> = rest.chunks_exact(width).map(row).collect();
+                Some(Self::Put(number, Key(*key), rows?))
+            }
+            REMOVE if rest.is_empty() => Some(Self::Remove(number)),
+            SEEN if rest.is_empty() => Some(Self::Seen(number)),
+            _ => None,
+        }
+    }
+}
+
+/// Writes a page's vectors behind `out`.
+pub(super) fn put(page: u64, key: Key, rows: &[Row], out: &mut Vec<u8>) {
+    framed(out, |out| {
+        out.push(PUT);
+        out.extend_from_slice(&page.to_le_bytes());
+        out.extend_from_slice(&key.0);
+        for row in rows {
+            out.extend_from_slice(&row.start.to_le_bytes());
+            out.extend_from_slice(&row.end.to_le_bytes());
+            out.extend_from_slice(&row.scale.to_le_bytes());
+            out.extend(row.numbers.iter().map(|number| number.cast_unsigned()));
+        }
+    });
+}
+
+/// Writes behind `out` that a page has no vectors any more.
+pub(super) fn remove(page: u64, out: &mut Vec<u8>) {
+    framed(out, |out| {
+        out.push(REMOVE);
+        out.extend_from_slice(&page.to_le_bytes());
+    });
+}
+
+/// How many bytes a page's record takes.
+pub(super) fn size(rows: usize, dimensions: usize) -> u64 {
+    (4 + 1 + 8 + 16 + CHECK + rows * (WINDOW + dimensions)) as u64
+}
+
+fn row(bytes: &[u8]) -> Option<Row> {
+    let (start, rest) = bytes.split_first_chunk()?;
+    let (end, rest) = rest.split_first_chunk()?;
+    let (scale, numbers) = rest.split_first_chunk()?;
+    Some(Row {
+        start: u32::from_le_bytes(*start),
+        end: u32::from_le_bytes(*end),
+        scale: f32::from_le_bytes(*scale),
+        numbers: numbers.iter().map(|byte| byte.cast_signed()).collect(),
+    })
+}
+
+fn framed(out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    fields(out);
+    let length = (out.len() - start - 4) as u32;
+    if let Some(place) = out.get_mut(start..start + 4) {
+        place.copy_from_slice(&length.to_le_bytes());
+    }
+    let check = check(out.get(start..).unwrap_or_default());
+    out.extend_from_slice(&check);
+}
+
+/// Reads the next record; `None` at the end, and where something else than a sound record is. `buffer` is taken for it. The second value is its length in the file.
+///
+/// # Errors
+/// What the disk says, besides that there is no more.
+pub(super) fn next(
+    from: &mut impl Read,
+    dimensions: usize,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<(Record, u64)>> {
+    let mut head = [0; 4];
+    if !fill(from, &mut head)? {
+        return Ok(None);
+    }
+    let length = u32::from_le_bytes(head) as usize;
+    if length == 0 || length > MOST {
+        return Ok(None);
+    }
+    buffer.clear();
+    buffer.extend_from_slice(&head);
+    // A length that was damaged takes no more memory than the file is long.
+    let wanted = (length + CHECK) as u64;
+    let got = Read::take(&mut *from, wanted).read_to_end(buffer)? as u64;
+    let sound = got == wanted
+        && buffer.split_last_chunk::<CHECK>().is_some_and(|(record, sum)| check(record) == *sum);
+    if !sound {
+        return Ok(None);
+    }
+    let record = buffer.get(4..4 + length).and_then(|fields| Record::read(fields, dimensions));
+    Ok(record.map(|record| (record, 4 + wanted)))
+}
+
+/// Reads exactly as much; false when there is less.
+fn fill(from: &mut impl Read, out: &mut [u8]) -> std::io::Result<bool> {
+    match from.read_exact(out) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_head_says_what_does_not_fit() {
+        let ours = header("store", "model", 384);
+        assert_eq!(compare(&ours, &ours), Ok(()));
+        assert_eq!(compare(&header("other", "model", 384), &ours), Err(Misfit::Store));
+        assert_eq!(compare(&header("store", "other", 384), &ours), Err(Misfit::Space));
+        assert_eq!(compare(&header("store", "model", 383), &ours), Err(Misfit::Space));
+        let mut newer = ours.clone();
+        newer[8] = 2;
+        assert_eq!(compare(&newer, &ours), Err(Misfit::Format(2)));
+        for at in 0..ours.len() {
+            let mut damaged = ours.clone();
+            damaged[at] ^= 0x40;
+            assert!(compare(&damaged, &ours).is_err(), "{at}");
+            assert!(compare(&ours[..at], &ours).is_err(), "{at}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn anything_may_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..200), dimensions in 1usize..9) {
+            let _ = next(&mut bytes.as_slice(), dimensions, &mut Vec::new()).unwrap();
+            let _ = Record::read(&bytes, dimensions);
+        }
+
+        #[test]
+        fn what_is_written_is_read(page in any::<u64>(), key in any::<[u8; 16]>(), numbers in proptest::collection::vec(any::<[i8; 3]>(), 0..5)) {
+            let rows: Vec<Row> = numbers.iter().map(|n| Row { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() }).collect();
+            let records = [Record::Put(page, Key(key), rows), Record::Remove(page), Record::Seen(page)];
+            let mut bytes = Vec::new();
+            records.iter().for_each(|record| record.write(&mut bytes));
+            let mut from = bytes.as_slice();
+            for record in &records {
+                prop_assert_eq!(&next(&mut from, 3, &mut Vec::new()).unwrap().unwrap().0, record);
+            }
+            prop_assert!(from.is_empty());
+            let mut first = Vec::new();
+            records[0].write(&mut first);
+            prop_assert_eq!(first.len() as u64, size(numbers.len(), 3));
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Vectors in memory: one row a window, all rows in one block, and which page has which. Knows no file.
+//!
+//! A row is int8: its numbers times the row's scale are the vector. A page is named by its slot within, so that a search keeps what it learns about pages in a plain array.
+
+use std::collections::HashMap;
+
+use super::sketch::Sketch;
+use super::{Key, Windowed};
+
+/// How much room is made at once: this part of what is there. Doubling would leave up to half of the memory empty.
+const GROWTH: usize = 8;
+/// The least room, in rows.
+const LEAST: usize = 64;
+
+/// A vector as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    /// Where the window is in the body, in bytes.
+    pub(super) start: u32,
+    /// Where it ends.
+    pub(super) end: u32,
+    /// What its numbers are to be multiplied with.
+    pub(super) scale: f32,
+    /// Its numbers.
+    pub(super) numbers: Vec<i8>,
+}
+
+impl Row {
+    /// The nearest row to a window's vector. What is no number counts as 0.
+    pub(super) fn of(window: &Windowed) -> Self {
+        let (numbers, scale) = quantised(&window.vector);
+        Self { start: window.start, end: window.end, scale, numbers }
+    }
+}
+
+/// `vector` as int8, and what those are to be multiplied with.
+pub(super) fn quantised(vector: &[f32]) -> (Vec<i8>, f32) {
+    let most = vector.iter().filter(|x| x.is_finite()).fold(0.0_f32, |most, x| most.max(x.abs()));
+    if most == 0.0 {
+        return (vec![0; vector.len()], 0.0);
+    }
+    let scale = most / 127.0;
+    // `as` keeps within the type's bounds, and makes 0 of what is no number.
+    (vector.iter().map(|x| (x / scale).round() as i8).collect(), scale)
+}
+
+/// Whose a row is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owner {
+    /// The page's slot.
+    pub(super) slot: u32,
+    /// Which of the page's windows it is.
+    nth: u32,
+    /// Where the window is in the body, in bytes.
+    pub(super) start: u32,
+    /// Where it ends.
+    pub(super) end: u32,
+}
+
+/// A page.
+#[derive(Debug, Default)]
+struct Slot {
+    page: u64,
+    key: Option<Key>,
+    rows: Vec<u32>,
+}
+
+/// Everything that is in memory.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// Length of a vector, at least 1.
+    pub(super) dimensions: usize,
+    /// All numbers, row after row.
+    pub(super) numbers: Vec<i8>,
+    /// Each row's scale.
+    pub(super) scales: Vec<f32>,
+    /// Each row's page and place.
+    pub(super) owners: Vec<Owner>,
+    /// What tells quickly which rows may be near, once there are many.
+    pub(super) sketch: Option<Sketch>,
+    /// From how many rows on there is one.
+    pub(super) sketch_from: usize,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_page: HashMap<u64, u32>,
+}
+
+impl Rows {
+    pub(super) fn new(dimensions: usize, sketch_from: usize) -> Self {
+        Self {
+            dimensions,
+            numbers: Vec::new(),
+            scales: Vec::new(),
+            owners: Vec::new(),
+            sketch: None,
+            sketch_from,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_page: HashMap::new(),
+        }
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// How many slots there are, taken or not.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The page in a slot.
+    pub(super) fn page(&self, slot: u32) -> u64 {
+        self.slots.get(slot as usize).map_or(0, |slot| slot.page)
+    }
+
+    /// How many pages there are.
+    pub(super) fn pages(&self) -> usize {
+        self.by_page.len()
+    }
+
+    /// The pages' numbers, in no order.
+    pub(super) fn page_numbers(&self) -> Vec<u64> {
+        self.by_page.keys().copied().collect()
+    }
+
+    /// What a page's vectors were made of.
+    pub(super) fn key(&self, page: u64) -> Option<Key> {
+        self.slots.get(*self.by_page.get(&page)? as usize)?.key
+    }
+
+    /// Where a page's rows are.
+    pub(super) fn rows_of(&self, page: u64) -> &[u32] {
+        let slot = self.by_page.get(&page).and_then(|slot| self.slots.get(*slot as usize));
+        slot.map_or(&[], |slot| &slot.rows)
+    }
+
+    /// The numbers of a row.
+    pub(super) fn numbers(&self, row: usize) -> &[i8] {
+        self.numbers.get(row * self.dimensions..(row + 1) * self.dimensions).unwrap_or_default()
+    }
+
+    /// A copy of a page's rows, in their order.
+    pub(super) fn copy(&self, page: u64) -> Option<(Key, Vec<Row>)> {
+        let key = self.key(page)?;
+        let row = |row: &u32| {
+            let row = *row as usize;
+            let (owner, scale) = (self.owners.get(row)?, *self.scales.get(row)?);
+            Some(Row { start: owner.start, end: owner.end, scale, numbers: self.numbers(row).to_vec() })
+        };
+        Some((key, self.rows_of(page).iter().filter_map(row).collect()))
+    }
+
+    /// Replaces a page's rows. Each must be of this length.
+    pub(super) fn put(&mut self, page: u64, key: Key, rows: &[Row]) {
+        self.remove(page);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        self.make_room(rows.len());
+        let first = self.len() as u32;
+        for (nth, row) in (0_u32..).zip(rows) {
+            self.numbers.extend_from_slice(&row.numbers);
+            self.scales.push(row.scale);
+            self.owners.push(Owner { slot, nth, start: row.start, end: row.end });
+            if let Some(sketch) = &mut self.sketch {
+                sketch.push(&row.numbers, row.scale);
+            }
+        }
+        let rows = (first..first + rows.len() as u32).collect();
+        if let Some(place) = self.slots.get_mut(slot as usize) {
+            *place = Slot { page, key: Some(key), rows };
+        }
+        self.by_page.insert(page, slot);
+        self.keep_sketch();
+    }
+
+    /// Forgets a page, in time of its own rows: the last rows of all move into their places. Whether it was there.
+    pub(super) fn remove(&mut self, page: u64) -> bool {
+        let Some(slot) = self.by_page.remove(&page) else { return false };
+        let gone = self.slots.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
+        self.free.push(slot);
+        // From the last to the first: a row that moves is none that still has to go.
+        let mut rows = gone.rows;
+        rows.sort_unstable_by(|a, b| b.cmp(a));
+        for row in rows {
+            self.swap_remove(row as usize);
+        }
+        self.give_room_back();
+        self.keep_sketch();
+        true
+    }
+
+    fn swap_remove(&mut self, row: usize) {
+        let Some(last) = self.len().checked_sub(1).filter(|last| row <= *last) else { return };
+        let dimensions = self.dimensions;
+        self.numbers.copy_within(last * dimensions.., row * dimensions);
+        self.numbers.truncate(last * dimensions);
+        self.scales.swap_remove(row);
+        self.owners.swap_remove(row);
+        if let Some(sketch) = &mut self.sketch {
+            sketch.swap_remove(row);
+        }
+        if let Some(owner) = self.owners.get(row).copied()
+            && let Some(place) =
+                self.slots.get_mut(owner.slot as usize).and_then(|slot| slot.rows.get_mut(owner.nth as usize))
+        {
+            *place = row as u32;
+        }
+    }
+
+    fn make_room(&mut self, more: usize) {
+        if self.owners.capacity() - self.len() >= more {
+            return;
+        }
+        let rows = more.max(self.len() / GROWTH).max(LEAST);
+        self.numbers.reserve_exact(rows * self.dimensions);
+        self.scales.reserve_exact(rows);
+        self.owners.reserve_exact(rows);
+    }
+
+    fn give_room_back(&mut self) {
+        if self.owners.capacity() > 2 * self.len() + 2 * LEAST {
+            let rows = self.len() + self.len() / GROWTH + LEAST;
+            self.numbers.shrink_to(rows * self.dimensions);
+            self.scales.shrink_to(rows);
+            self.owners.shrink_to(rows);
+        }
+        // Slots at the end that nobody has.
+        if self.by_page.is_empty() {
+            (self.slots, self.free, self.by_page) = Default::default();
+        }
+    }
+
+    /// Makes the sketch, makes it anew, or lets go of it, by how many rows there are.
+    fn keep_sketch(&mut self) {
+        let rows = self.len();
+        match &self.sketch {
+            None if rows >= self.sketch_from => {}
+            // What is near was judged by an average of half as many.
+            Some(sketch) if rows >= sketch.made_of().saturating_mul(2) => {}
+            Some(_) if rows < self.sketch_from / 2 => return self.sketch = None,
+            _ => return,
+        }
+        self.sketch = None;
+        self.sketch = Some(Sketch::of(&self.numbers, &self.scales, self.dimensions));
+    }
+
+    /// About how many bytes all this takes.
+    pub(super) fn bytes(&self) -> usize {
+        let rows = self.numbers.capacity() + 4 * self.scales.capacity();
+        let owners = std::mem::size_of::<Owner>() * self.owners.capacity();
+        let slots = (std::mem::size_of::<Slot>() + 16) * self.slots.capacity()
+            + 4 * self.len()
+            + 16 * self.by_page.capacity();
+        rows + owners + slots + self.sketch.as_ref().map_or(0, Sketch::bytes)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row(n: i8) -> Row {
+        Row { start: n as u32, end: n as u32 + 1, scale: 1.0, numbers: vec![n, -n] }
+    }
+
+    #[test]
+    fn a_vector_is_kept_to_half_a_step() {
+        let vector = [0.3_f32, -0.9, 0.001, 0.0];
+        let (numbers, scale) = quantised(&vector);
+        for (x, n) in vector.iter().zip(&numbers) {
+            assert!((x - f32::from(*n) * scale).abs() <= scale / 2.0 + 1e-6);
+        }
+        assert_eq!(quantised(&[0.0, 0.0]), (vec![0, 0], 0.0));
+        assert_eq!(quantised(&[f32::NAN, 1.0]).0, [0, 127]);
+    }
+
+    #[test]
+    fn churn_takes_no_more_memory() {
+        let mut rows = Rows::new(2, usize::MAX);
+        let fill = |rows: &mut Rows, from: u64| {
+            for page in from..from + 500 {
+                rows.put(page, Key([1; 16]), &[row(1), row(2), row(3)]);
+            }
+        };
+        fill(&mut rows, 0);
+        let at_first = rows.bytes();
+        for turn in 1..40_u64 {
+            fill(&mut rows, turn * 500);
+            for page in (turn - 1) * 500..turn * 500 {
+                assert!(rows.remove(page));
+            }
+        }
+        assert_eq!((rows.pages(), rows.len()), (500, 1500));
+        assert!(rows.bytes() < 3 * at_first, "{} of {at_first}", rows.bytes());
+        for page in 39 * 500..40 * 500 {
+            rows.remove(page);
+        }
+        assert!(rows.bytes() < 4000, "{}", rows.bytes());
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(steps in proptest::collection::vec((0u64..8, proptest::option::of(0usize..5)), 0..80)) {
+            let mut rows = Rows::new(2, 6);
+            let mut model: HashMap<u64, (Key, Vec<Row>)> = HashMap::new();
+            for (at, (page, put)) in steps.into_iter().enumerate() {
+                let key = Key([at as u8; 16]);
+                match put {
+                    Some(count) => {
+                        let new: Vec<Row> = (0..count).map(|n| row((at % 20 + n) as i8)).collect();
+                        rows.put(page, key, &new);
+                        model.insert(page, (key, new));
+                    }
+                    None => prop_assert_eq!(rows.remove(page), model.remove(&page).is_some()),
+                }
+                prop_assert_eq!(rows.pages(), model.len());
+                prop_assert_eq!(rows.len(), model.values().map(|(_, rows)| rows.len()).sum::<usize>());
+                prop_assert_eq!(rows.numbers.len(), rows.len() * 2);
+                for page in 0..8 {
+                    prop_assert_eq!(rows.copy(page), model.get(&page).cloned());
+                }
+                if let Some(sketch) = &rows.sketch {
+                    prop_assert_eq!(sketch.len(), rows.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Searching the rows: each page by its nearest window, only pages that may be seen.
+
+use std::cmp::Ordering;
+
+use super::Near;
+use super::kernel::products;
+use super::rows::{Rows, quantised};
+
+/// Rows that are looked at between two looks at their products: both stay in the processor's nearest memory.
+const BLOCK: usize = 1024;
+/// How many rows a sketch hands over, for each page that is asked for, and at least.
+const EACH: usize = 5;
+const CANDIDATES: usize = 1000;
+/// How many times more pages than asked for are held before the best of them are picked.
+const MORE: usize = 3;
+/// How many windows of a page are compared with another page's, at the most.
+const COMPARED: usize = 128;
+
+/// The `limit` pages nearest to `query`, nearest first.
+pub(super) fn search(rows: &Rows, query: &[f32], limit: usize, admits: &dyn Fn(u64) -> bool) -> Vec<Near> {
+    if limit == 0 || query.len() != rows.dimensions {
+        return Vec::new();
+    }
+    let (numbers, scale) = quantised(query);
+    let wide: Vec<i16> = numbers.into_iter().map(i16::from).collect();
+    let mut best = Best::new(rows, limit, admits);
+    match &rows.sketch {
+        None => {
+            let mut found = [0; BLOCK];
+            for (at, block) in rows.numbers.chunks(BLOCK * rows.dimensions).enumerate() {
+                products(&wide, block, &mut found);
+                let first = at * BLOCK;
+                let scales = rows.scales.get(first..).unwrap_or_default();
+                for (nth, (product, row_scale)) in found.iter().zip(scales).enumerate() {
+                    best.offer(first + nth, *product as f32 * (scale * row_scale));
+                }
+            }
+        }
+        Some(sketch) => {
+            let wanted = CANDIDATES.max(EACH * limit);
+            for row in candidates(&sketch.differences(query), wanted, &mut best) {
+                let mut found = [0];
+                products(&wide, rows.numbers(row), &mut found);
+                let row_scale = rows.scales.get(row).copied().unwrap_or_default();
+                best.offer(row, found[0] as f32 * (scale * row_scale));
+            }
+        }
+    }
+    best.into_pages()
+}
+
+/// About `wanted` rows with the fewest differences, of pages that may be seen.
+fn candidates(differences: &[u16], wanted: usize, best: &mut Best<'_>) -> Vec<usize> {
+    let most = differences.iter().copied().max().unwrap_or_default();
+    let mut counts = vec![0_usize; usize::from(most) + 1];
+    for difference in differences {
+        if let Some(count) = counts.get_mut(usize::from(*difference)) {
+            *count += 1;
+        }
+    }
+    let mut out = Vec::with_capacity(2 * wanted);
+    let mut from = 0_u16;
+    // As a rule once; again when many of the nearest may not be seen.
+    while out.len() < wanted && from <= most {
+        let (mut to, mut sum) = (from, 0);
+        for count in counts.iter().skip(usize::from(from)) {
+            sum += count;
+            to += 1;
+            if sum >= wanted - out.len() {
+                break;
+            }
+        }
+        let nearer =
+            differences.iter().enumerate().filter(|(_, difference)| (from..to).contains(*difference));
+        out.extend(nearer.map(|(row, _)| row).filter(|row| best.may(*row)));
+        from = to;
+    }
+    out
+}
+
+/// The cosine between the nearest windows of two pages.
+pub(super) fn between(rows: &Rows, one: u64, other: u64) -> Option<f32> {
+    let some = |page| {
+        let all = rows.rows_of(page);
+        all.iter().step_by(all.len().div_ceil(COMPARED).max(1)).map(|row| *row as usize)
+    };
+    let mut nearest: Option<f32> = None;
+    for a in some(one) {
+        let wide: Vec<i16> = rows.numbers(a).iter().copied().map(i16::from).collect();
+        let scale = rows.scales.get(a).copied().unwrap_or_default();
+        for b in some(other) {
+            let mut found = [0];
+            products(&wide, rows.numbers(b), &mut found);
+            let cosine = found[0] as f32 * scale * rows.scales.get(b).copied().unwrap_or_default();
+            nearest = Some(nearest.map_or(cosine, |nearest| nearest.max(cosine)));
+        }
+    }
+    nearest.map(|cosine| cosine.clamp(-1.0, 1.0))
+}
+
+/// The best pages so far, and some more: what is not among the best is thrown out when there are many.
+struct Best<'a> {
+    rows: &'a Rows,
+    limit: usize,
+    admits: &'a dyn Fn(u64) -> bool,
+    /// What is known of each slot.
+    known: Vec<Known>,
+    /// Slots with what is found of them.
+    found: Vec<(u32, Near)>,
+    /// What is less than this cannot come in.
+    bar: f32,
+}
+
+/// What is known of a page.
+#[derive(Clone, Copy)]
+enum Known {
+    Nothing,
+    /// It may not be seen.
+    Barred,
+    /// It may be seen, and is not in `found`.
+    Open,
+    /// It is in `found`, here.
+    Found(u32),
+}
+
+impl<'a> Best<'a> {
+    fn new(rows: &'a Rows, limit: usize, admits: &'a dyn Fn(u64) -> bool) -> Self {
+        let limit = limit.min(rows.pages());
+        Self {
+            rows,
+            limit,
+            admits,
+            known: vec![Known::Nothing; rows.slots()],
+            found: Vec::with_capacity(MORE * limit),
+            bar: f32::NEG_INFINITY,
+        }
+    }
+
+    /// Whether the page of a row may be seen. Asked once a page.
+    fn may(&mut self, row: usize) -> bool {
+        let Some(owner) = self.rows.owners.get(row) else { return false };
+        let Some(known) = self.known.get_mut(owner.slot as usize) else { return false };
+        if matches!(known, Known::Nothing) {
+            let admitted = (self.admits)(self.rows.page(owner.slot));
+            *known = if admitted { Known::Open } else { Known::Barred };
+        }
+        !matches!(known, Known::Barred)
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, row: usize, cosine: f32) {
+        if cosine >= self.bar {
+            self.take(row, cosine);
+        }
+    }
+
+    #[inline(never)]
+    fn take(&mut self, row: usize, cosine: f32) {
+        if !self.may(row) {
+            return;
+        }
+        let Some(owner) = self.rows.owners.get(row).copied() else { return };
+        let Some(known) = self.known.get_mut(owner.slot as usize) else { return };
+        let near = Near { page: self.rows.page(owner.slot), cosine, start: owner.start, end: owner.end };
+        if let Known::Found(at) = *known
+            && let Some((_, old)) = self.found.get_mut(at as usize)
+        {
+            // Of windows that are as near, the first.
+            if cosine > old.cosine || (cosine == old.cosine && near.start < old.start) {
+                *old = near;
+            }
+            return;
+        }
+        *known = Known::Found(self.found.len() as u32);
+        self.found.push((owner.slot, near));
+        if self.found.len() >= MORE * self.limit {
+            self.throw_out();
+        }
+    }
+
+    /// Keeps the best only.
+    fn throw_out(&mut self) {
+        if self.found.len() <= self.limit || self.limit == 0 {
+            return;
+        }
+        let (_, least, _) = self.found.select_nth_unstable_by(self.limit - 1, |a, b| order(&a.1, &b.1));
+        self.bar = least.1.cosine;
+        for (slot, _) in self.found.drain(self.limit..) {
+            if let Some(known) = self.known.get_mut(slot as usize) {
+                *known = Known::Open;
+            }
+        }
+        for (at, (slot, _)) in (0_u32..).zip(&self.found) {
+            if let Some(known) = self.known.get_mut(*slot as usize) {
+                *known = Known::Found(at);
+            }
+        }
+    }
+
+    fn into_pages(mut self) -> Vec<Near> {
+        self.throw_out();
+        let mut pages: Vec<Near> = self.found.into_iter().map(|(_, near)| near).collect();
+        pages.sort_by(order);
+        // Rounding may lead a little beyond.
+        pages.iter_mut().for_each(|near| near.cosine = near.cosine.clamp(-1.0, 1.0));
+        pages
+    }
+}
+
+/// Nearest first, then by number.
+fn order(a: &Near, b: &Near) -> Ordering {
+    b.cosine.total_cmp(&a.cosine).then(a.page.cmp(&b.page))
+}

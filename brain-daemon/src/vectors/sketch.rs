@@ -1,0 +1,97 @@
+//! A bit for each number of a vector: whether it is above the average of all vectors. Rows that are near differ in few bits, and a sketch is an eighth of a row, so that
+//! among very many rows a thousand that may be near are found quickly; those are looked at in full.
+
+use super::kernel::differences;
+
+/// How many rows the average is made of, at the most.
+const SAMPLE: usize = 20_000;
+
+/// Sketches of all rows, in their order.
+#[derive(Debug)]
+pub(super) struct Sketch {
+    average: Vec<f32>,
+    /// Words of 64 bits a row.
+    width: usize,
+    bits: Vec<u64>,
+    made_of: usize,
+}
+
+impl Sketch {
+    /// Sketches of these rows.
+    pub(super) fn of(numbers: &[i8], scales: &[f32], dimensions: usize) -> Self {
+        let step = (scales.len() / SAMPLE).max(1);
+        let mut average = vec![0.0_f32; dimensions];
+        let rows = || numbers.chunks_exact(dimensions.max(1)).zip(scales);
+        for (row, scale) in rows().step_by(step) {
+            for (sum, number) in average.iter_mut().zip(row) {
+                *sum += f32::from(*number) * scale;
+            }
+        }
+        let count = scales.len().div_ceil(step).max(1) as f32;
+        average.iter_mut().for_each(|sum| *sum /= count);
+        let width = dimensions.div_ceil(64);
+        let mut sketch =
+            Self { average, width, bits: Vec::with_capacity(scales.len() * width), made_of: scales.len() };
+        for (row, scale) in rows() {
+            sketch.push(row, *scale);
+        }
+        sketch
+    }
+
+    /// How many rows there were when the average was taken.
+    pub(super) fn made_of(&self) -> usize {
+        self.made_of
+    }
+
+    /// How many rows there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.bits.len() / self.width.max(1)
+    }
+
+    /// The next row.
+    pub(super) fn push(&mut self, numbers: &[i8], scale: f32) {
+        if self.bits.capacity() - self.bits.len() < self.width {
+            self.bits.reserve_exact((self.bits.len() / 8).max(self.width));
+        }
+        let pairs = numbers.iter().map(|number| f32::from(*number) * scale).zip(&self.average);
+        push_bits(pairs.map(|(number, average)| number > *average), &mut self.bits);
+    }
+
+    /// Forgets a row; the last one takes its place.
+    pub(super) fn swap_remove(&mut self, row: usize) {
+        let Some(last) = self.bits.len().checked_sub(self.width) else { return };
+        self.bits.copy_within(last.., row * self.width);
+        self.bits.truncate(last);
+    }
+
+    /// In how many bits each row differs from `query`.
+    pub(super) fn differences(&self, query: &[f32]) -> Vec<u16> {
+        let mut bits = Vec::with_capacity(self.width);
+        push_bits(query.iter().zip(&self.average).map(|(number, average)| number > average), &mut bits);
+        let mut out = vec![0; self.bits.len() / self.width.max(1)];
+        differences(&bits, &self.bits, &mut out);
+        out
+    }
+
+    /// How many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        8 * self.bits.capacity() + 4 * self.average.capacity()
+    }
+}
+
+/// Packs bits into words.
+fn push_bits(bits: impl Iterator<Item = bool>, out: &mut Vec<u64>) {
+    let (mut word, mut count) = (0_u64, 0);
+    for bit in bits {
+        word |= u64::from(bit) << count;
+        count += 1;
+        if count == 64 {
+            out.push(word);
+            (word, count) = (0, 0);
+        }
+    }
+    if count > 0 {
+        out.push(word);
+    }
+}

@@ -1,0 +1,410 @@
+//! The index as a whole: what is found, and what is left after faults.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Numbers that look random and are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// Between -1 and 1, most near 0.
+    fn number(&mut self) -> f32 {
+        let sum: u64 = (0..4).map(|_| self.next() % 10_000).sum();
+        sum as f32 / 20_000.0 - 1.0
+    }
+
+    fn vector(&mut self, dimensions: usize) -> Vec<f32> {
+        unit((0..dimensions).map(|_| self.number()).collect())
+    }
+}
+
+fn unit(vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-9);
+    vector.into_iter().map(|x| x / length).collect()
+}
+
+fn window(start: u32, vector: &[f32]) -> Windowed {
+    Windowed { start, end: start + 10, vector: vector.to_vec() }
+}
+
+fn key(n: u64) -> Key {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&n.to_le_bytes());
+    Key(key)
+}
+
+fn open(dir: &Path) -> Vectors {
+    Vectors::open(dir, "store", "model", 8).unwrap().0
+}
+
+fn only_file(dir: &Path) -> PathBuf {
+    let files: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+/// Three pages of different sizes, on the disk.
+fn three(dir: &Path) -> Vectors {
+    let vectors = open(dir);
+    let mut dice = Dice(7);
+    for page in 1..=3 {
+        let windows: Vec<Windowed> = (0..page as u32).map(|n| window(n, &dice.vector(8))).collect();
+        vectors.put(page, key(page), &windows).unwrap();
+        vectors.flush(10 * page).unwrap();
+    }
+    vectors
+}
+
+fn contents(vectors: &Vectors) -> Vec<(u64, Key, usize)> {
+    let mut pages = vectors.pages();
+    pages.sort_unstable();
+    let rows = |page| vectors.read().rows.rows_of(page).len();
+    pages.into_iter().map(|page| (page, vectors.key(page).unwrap(), rows(page))).collect()
+}
+
+#[test]
+fn pages_are_found_by_their_nearest_window_and_only_those_that_may_be_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = Vectors::open(dir.path(), "s", "m", 3).unwrap().0;
+    let (x, y, z) = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], unit(vec![1.0, 1.0, 0.0]));
+    vectors.put(5, key(5), &[window(0, &y), window(40, &x)]).unwrap();
+    vectors.put(3, key(3), &[window(0, &z)]).unwrap();
+    vectors.put(9, key(9), &[]).unwrap();
+    vectors.put(1, key(1), &[window(0, &z)]).unwrap();
+    let all = |_| true;
+    let found = vectors.search(&x, 10, &all);
+    assert_eq!(found.iter().map(|near| near.page).collect::<Vec<_>>(), [5, 1, 3], "ties by number");
+    assert_eq!((found[0].start, found[0].end), (40, 50));
+    assert!((found[0].cosine - 1.0).abs() < 0.01 && (found[1].cosine - 0.707).abs() < 0.01);
+    assert_eq!(vectors.search(&x, 2, &all).len(), 2);
+    assert_eq!(
+        vectors.search(&x, 2, &|page| page == 3).iter().map(|near| near.page).collect::<Vec<_>>(),
+        [3]
+    );
+    assert_eq!(vectors.search(&x, 0, &all), []);
+    assert_eq!(vectors.search(&[1.0], 5, &all), [], "of another length");
+    assert!((vectors.between(5, 1).unwrap() - 0.707).abs() < 0.01);
+    assert_eq!((vectors.between(5, 9), vectors.between(5, 77)), (None, None));
+    assert_eq!(vectors.size().pages, 4);
+    let wrong = vectors.put(5, key(5), &[window(0, &[1.0])]).unwrap_err();
+    assert_eq!(wrong.to_string(), "a vector of 1 numbers came, where 3 were expected");
+    vectors.remove(5);
+    assert_eq!(vectors.search(&x, 1, &all)[0].page, 1);
+}
+
+#[test]
+fn the_exact_search_finds_what_the_definition_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = Vectors::open(dir.path(), "s", "m", 48).unwrap().0;
+    let mut dice = Dice(1);
+    let mut all = Vec::new();
+    for page in 0..1500_u64 {
+        let windows: Vec<Windowed> = (0..page % 4).map(|n| window(n as u32, &dice.vector(48))).collect();
+        vectors.put(page, key(page), &windows).unwrap();
+        all.extend(windows.into_iter().map(|window| (page, window.vector)));
+    }
+    let mut agree = 0;
+    for _ in 0..20 {
+        let query = dice.vector(48);
+        let mut wanted: Vec<(f32, u64)> = all
+            .iter()
+            .map(|(page, vector)| (vector.iter().zip(&query).map(|(a, b)| a * b).sum(), *page))
+            .collect();
+        wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut pages: Vec<u64> = Vec::new();
+        for (_, page) in wanted {
+            if !pages.contains(&page) && page % 5 != 0 {
+                pages.push(page);
+            }
+        }
+        let found = vectors.search(&query, 10, &|page| page % 5 != 0);
+        assert!(found.windows(2).all(|two| two[0].cosine >= two[1].cosine));
+        agree += found.iter().filter(|near| pages[..10].contains(&near.page)).count();
+    }
+    assert!(agree >= 195, "{agree} of 200: int8 may change places of what is equally near");
+}
+
+#[test]
+fn sketches_find_what_looking_at_everything_finds() {
+    const PAGES: u64 = 6000;
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // So few windows that a thousand candidates are a part, and not all.
+    let sketched = Vectors::open_with(dir.path(), "s", "m", 96, 3000).unwrap().0;
+    let exact = Vectors::open(other.path(), "s", "m", 96).unwrap().0;
+    let mut dice = Dice(3);
+    let middle = dice.vector(96);
+    let topics: Vec<Vec<f32>> = (0..60).map(|_| dice.vector(96)).collect();
+    let text = |dice: &mut Dice| {
+        let (a, b) = (dice.next() as usize % 60, dice.next() as usize % 60);
+        unit(
+            (0..96)
+                .map(|n| middle[n] + topics[a][n] + 0.6 * topics[b][n] + 0.8 * dice.number() / 5.0)
+                .collect(),
+        )
+    };
+    for page in 0..PAGES {
+        let windows = [window(0, &text(&mut dice)), window(50, &text(&mut dice))];
+        for vectors in [&sketched, &exact] {
+            vectors.put(page, key(page), &windows).unwrap();
+        }
+    }
+    // Rows move, and so do their sketches.
+    for page in (0..PAGES).step_by(7) {
+        sketched.remove(page);
+        exact.remove(page);
+    }
+    assert!(sketched.read().rows.sketch.is_some() && exact.read().rows.sketch.is_none());
+    let mut kept = 0;
+    for turn in 0..50_u64 {
+        let query = text(&mut dice);
+        // At times only few may be seen, as of a foreign source.
+        let admits = |page: u64| turn % 2 == 0 || page % 50 == 1;
+        let wanted = exact.search(&query, 10, &admits);
+        assert_eq!(wanted.len(), 10);
+        let found = sketched.search(&query, 10, &admits);
+        assert!(found.iter().all(|near| admits(near.page)));
+        kept += wanted.iter().filter(|near| found.contains(near)).count();
+    }
+    assert!(kept >= 485, "recall@10 is {}", f64::from(u32::try_from(kept).unwrap()) / 500.0);
+    for page in 0..PAGES {
+        sketched.remove(page);
+    }
+    assert!(sketched.read().rows.sketch.is_none());
+}
+
+#[test]
+fn what_was_flushed_is_there_after_a_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = three(dir.path());
+    vectors.remove(2);
+    vectors.put(3, key(33), &[]).unwrap();
+    vectors.flush(40).unwrap();
+    vectors.put(4, key(4), &[window(0, &[1.0; 8])]).unwrap();
+    let there = contents(&vectors);
+    drop(vectors);
+    let again = open(dir.path());
+    assert_eq!(contents(&again), there[..2], "page 4 was not flushed");
+    assert_eq!(again.seen(), 40);
+}
+
+#[test]
+fn a_file_may_be_cut_anywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole_of_it = contents(&three(dir.path()));
+    let file = only_file(dir.path());
+    let bytes = fs::read(&file).unwrap();
+    // Where a record ends nothing is missing that can be known.
+    let mut ends = vec![record::header("", "", 0).len()];
+    let mut rest = &bytes[ends[0]..];
+    while let Some((_, size)) = record::next(&mut rest, 8, &mut Vec::new()).unwrap() {
+        ends.push(ends[ends.len() - 1] + size as usize);
+    }
+    assert_eq!(ends.len(), 7, "three pages, and after each what was seen");
+    for length in 0..=bytes.len() {
+        fs::write(&file, &bytes[..length]).unwrap();
+        let (vectors, lost) = Vectors::open(dir.path(), "store", "model", 8).unwrap();
+        let there = contents(&vectors);
+        assert_eq!(there, whole_of_it[..there.len()], "at {length}");
+        assert!(vectors.seen() <= 10 * there.len() as u64, "nothing is promised that is not there");
+        assert!(lost.is_some() || ends.contains(&length), "at {length}: what is cut off is told");
+        // It is gone on with.
+        vectors.put(9, key(9), &[window(1, &[0.5; 8])]).unwrap();
+        vectors.flush(99).unwrap();
+        let again = open(dir.path());
+        assert_eq!((contents(&again), again.seen()), (contents(&vectors), 99), "at {length}");
+    }
+}
+
+#[test]
+fn a_byte_that_is_wrong_makes_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole_of_it = contents(&three(dir.path()));
+    let file = only_file(dir.path());
+    let bytes = fs::read(&file).unwrap();
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        fs::write(&file, &damaged).unwrap();
+        let (vectors, lost) = Vectors::open(dir.path(), "store", "model", 8).unwrap();
+        let there = contents(&vectors);
+        assert_eq!(there, whole_of_it[..there.len()], "at {at}");
+        assert!(lost.is_some() && there.len() < 4 && vectors.seen() < 30, "at {at}");
+    }
+}
+
+#[test]
+fn what_is_of_another_store_or_format_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(three(dir.path()));
+    let (other, lost) = Vectors::open(dir.path(), "another store", "model", 8).unwrap();
+    assert!(lost.unwrap().contains("another store"));
+    assert_eq!((other.size().pages, other.seen()), (0, 0));
+    other.flush(5).unwrap();
+    let file = only_file(dir.path());
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[8] = 7;
+    fs::write(&file, bytes).unwrap();
+    let (_, lost) = Vectors::open(dir.path(), "another store", "model", 8).unwrap();
+    assert!(lost.unwrap().contains("format 7"));
+    // A model of its own has a file of its own, until that is all there is.
+    let (next, lost) = Vectors::open(dir.path(), "another store", "next model", 4).unwrap();
+    assert_eq!(lost, None);
+    next.flush(1).unwrap();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    assert_eq!(next.remove_others().unwrap(), 1);
+    only_file(dir.path());
+}
+
+#[test]
+fn a_full_disk_takes_nothing_and_is_made_good_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = three(dir.path());
+    let file = only_file(dir.path());
+    let before = fs::read(&file).unwrap();
+    vectors.log.lock().unwrap().file = Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
+    vectors.put(4, key(4), &[window(0, &[1.0; 8])]).unwrap();
+    vectors.remove(1);
+    let error = vectors.flush(50).unwrap_err().to_string();
+    assert!(error.contains("No space left") && error.contains(".vec"), "{error}");
+    assert_eq!(vectors.key(4), Some(key(4)), "it is found all the same");
+    // Written anew, and there is still no room.
+    let unfinished = file.with_extension("unfinished");
+    symlink("/dev/full", &unfinished).unwrap();
+    assert!(vectors.flush(51).is_err());
+    assert_eq!(fs::read(&file).unwrap(), before, "the file is as it was");
+    assert!(!unfinished.exists());
+    let after_a_crash = open(dir.path());
+    assert_eq!((after_a_crash.seen(), after_a_crash.size().pages), (30, 3));
+    drop(after_a_crash);
+    vectors.flush(52).unwrap();
+    let again = open(dir.path());
+    assert_eq!((contents(&again), again.seen()), (contents(&vectors), 52));
+}
+
+#[test]
+fn churn_does_not_let_the_file_grow() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
+    let mut dice = Dice(5);
+    let vector = dice.vector(1024);
+    let mut largest = 0;
+    for turn in 0..60_u64 {
+        for page in 0..100 {
+            vectors.put(page, key(turn), &[window(0, &vector)]).unwrap();
+        }
+        vectors.flush(turn).unwrap();
+        largest = largest.max(fs::metadata(only_file(dir.path())).unwrap().len());
+    }
+    assert!(largest < 1_600_000, "{largest}: 100 pages of 1 KB, and a megabyte that is out of date");
+    assert!(vectors.size().bytes < 1_000_000, "{:?}", vectors.size());
+    let again = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
+    assert_eq!(contents(&again), contents(&vectors));
+}
+
+#[test]
+fn what_was_left_unfinished_is_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = contents(&three(dir.path()));
+    let file = only_file(dir.path());
+    let bytes = fs::read(&file).unwrap();
+    for length in (0..=bytes.len()).step_by(7) {
+        fs::write(file.with_extension("unfinished"), &bytes[..length]).unwrap();
+        assert_eq!(contents(&open(dir.path())), there);
+        assert_eq!(only_file(dir.path()), file);
+    }
+}
+
+#[test]
+fn what_changes_while_the_file_is_written_anew_is_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = open(dir.path());
+    let vector = [1.0; 8];
+    for page in 0..2000 {
+        vectors.put(page, key(page), &[window(0, &vector)]).unwrap();
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for page in (0..2000).rev() {
+                match page % 3 {
+                    0 => vectors.remove(page),
+                    1 => vectors.put(page, key(page + 1), &[]).unwrap(),
+                    _ => {}
+                }
+            }
+        });
+        for seen in 0..20 {
+            vectors.log.lock().unwrap().file = None;
+            vectors.flush(seen).unwrap();
+        }
+    });
+    vectors.flush(100).unwrap();
+    assert_eq!(contents(&open(dir.path())), contents(&vectors));
+}
+
+const CHURNED: &str = "BRAIN_TEST_VECTORS_TO_CHURN";
+
+/// Not a test by itself: what [`killed_at_any_moment`] kills.
+#[test]
+#[ignore = "runs until it is killed"]
+fn churns_until_killed() {
+    let Some(dir) = std::env::var_os(CHURNED) else { return };
+    let vectors = open(Path::new(&dir));
+    let mut dice = Dice(11);
+    for turn in vectors.seen() + 1.. {
+        // All pages of a turn have that turn's key, so a file of any moment can be judged.
+        for page in 0..40 {
+            vectors.put(page, key(turn), &[window(turn as u32, &dice.vector(8))]).unwrap();
+        }
+        if turn % 2 == 0 {
+            vectors.log.lock().unwrap().file = None;
+        }
+        vectors.flush(turn).unwrap();
+    }
+}
+
+#[test]
+fn killed_at_any_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut seen = 0;
+    for round in 0..12 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "vectors::tests::churns_until_killed", "--ignored"])
+            .env(CHURNED, dir.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Until it is at work: the file changes.
+        let began = Instant::now();
+        let changed = || {
+            let files = fs::read_dir(dir.path()).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+            let whole = files.filter(|path| path.extension().is_some_and(|end| end == "vec"));
+            whole.filter_map(|path| fs::metadata(path).ok()?.modified().ok()).max()
+        };
+        let first = changed();
+        while changed() == first && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(7 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let vectors = open(dir.path());
+        assert!(vectors.seen() >= seen.max(1), "round {round}: nothing that was flushed is lost");
+        seen = vectors.seen();
+        for (page, found, windows) in contents(&vectors) {
+            assert!((found == key(seen) || found == key(seen + 1)) && windows == 1, "page {page}");
+        }
+        assert_eq!(vectors.size().pages, 40);
+    }
+    assert!(seen > 12, "it was killed at work: {seen}");
+}
