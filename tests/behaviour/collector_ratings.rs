@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use brain_daemon::brain::Silent;
+use brain_daemon::caller::Caller;
 use brain_daemon::clock::rfc3339;
 use brain_daemon::collector::Stream;
-use brain_protocol::Rating;
+use brain_protocol::{Costs, Rating, Reply, Request};
 use brain_tests::model::{Asked, FakeModel, Manner, Said};
 use serde_json::{Value, json};
 
@@ -97,6 +99,10 @@ fn a_model_says_what_numbers_cannot_ten_posts_a_question() {
     );
     assert_eq!(rating(&lab, "12").sentiment, Some(-8.0));
     assert_eq!(lab.beside("ratings", "3").unwrap()["model"], "small");
+    let costs = lab.brain().answer(&Caller::local(0), Request::Costs(Costs::default()), &Silent);
+    let Ok(Reply::Costs(costs)) = costs else { panic!("{costs:?}") };
+    let sum = &costs.sums[0];
+    assert_eq!((sum.purpose.as_str(), sum.model.as_str(), sum.spent.calls), ("ratings", "small", 2));
 
     // Rated again by numbers, it keeps what the model said, and the model is not asked twice.
     lab.pass(HOUR);

@@ -4,11 +4,13 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 36] = [
     "capture",
     "put",
     "get",
     "search",
+    "brainstorm",
+    "lsd",
     "list",
     "delete",
     "restore",
@@ -32,6 +34,8 @@ const COMMANDS: [&str; 32] = [
     "service",
     "config",
     "doctor",
+    "model",
+    "embed",
     "status",
     "stop",
     "serve",
@@ -159,6 +163,7 @@ fn a_healthy_brain_has_no_false_alarm() {
             "watcher",
             "disk space",
             "backup",
+            "embedding",
             "collector",
             "clock",
         ] {

@@ -199,6 +199,7 @@ fn requests() -> Vec<Request> {
     ]
     .into_iter()
     .chain(crate::wire_tunnel::requests())
+    .chain(crate::wire_meaning::requests())
     .collect()
 }
 
@@ -241,7 +242,15 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
     hold("faults.hex", &faults);
     let event = Answer::Event(Event::Progress { done: 1, total: 70_000 });
     let line = Answer::Event(Event::Line("RUN_START:x".into()));
-    hold("answers.hex", &[("event", event), ("line", line), ("reply", Answer::Reply(Reply::Stopping))]);
+    hold(
+        "answers.hex",
+        &[
+            ("event", event),
+            ("line", line),
+            crate::wire_meaning::text(),
+            ("reply", Answer::Reply(Reply::Stopping)),
+        ],
+    );
     use WriteStatus::*;
     hold(
         "write_status.hex",
@@ -308,7 +317,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..60) {
+    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..80) {
         let mut bytes = bytes;
         bytes.insert(0, variant);
         if let Ok(request) = decode::<Request>(&bytes) {

@@ -429,6 +429,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .into_iter()
     .chain(crate::wire_collector::replies())
     .chain(crate::wire_tunnel::replies())
+    .chain(crate::wire_meaning::replies())
     .collect()
 }
 

@@ -4,12 +4,15 @@
 //! Failures here are failures of a test, so this crate panics where the others return errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
+pub mod embedding;
 pub mod http;
+pub mod ideas_model;
 pub mod lines;
 pub mod mcp;
 pub mod model;
 pub mod platform;
 pub mod telephony;
+pub mod tiny_model;
 pub mod tunnel;
 
 use std::ffi::OsStr;

@@ -1,12 +1,14 @@
 //! A language model that is none, over loopback: both shapes of API, as strict as the real ones are about what they take. What it says is
 //! up to the test.
 
-use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+mod speech;
+
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use self::speech::{answer, write};
 use crate::http::Heard;
 
 /// What it was asked, as a model sees it.
@@ -20,6 +22,10 @@ pub struct Asked {
     pub text: String,
     /// Addresses of pictures, or `data:` addresses of those that came along.
     pub images: Vec<String>,
+    /// Whether it is to answer piece by piece.
+    pub stream: bool,
+    /// The most tokens that it may answer with.
+    pub max_tokens: u64,
 }
 
 /// How it answers.
@@ -33,6 +39,14 @@ pub enum Said {
     Refused,
     /// With this status and body instead, and perhaps `Retry-After`.
     Fault(u16, String, Option<u64>),
+    /// With this text, and then nothing for as long as somebody waits.
+    Stalls(String),
+    /// With this text, and then the connection is gone.
+    Breaks(String),
+    /// With this text, and then an error in the middle of the stream; without a stream, with status 500.
+    GivesUp(String),
+    /// With status 200 and something that is no answer.
+    Nonsense,
 }
 
 /// What the service is like.
@@ -94,14 +108,17 @@ impl FakeModel {
                     let Some(request) = Heard::read(&stream) else { return };
                     *counted.lock().unwrap() += 1;
                     let openai = request.path.ends_with("/chat/completions");
-                    let (status, body, wait) = match understand(&manner, &request, openai) {
+                    match understand(&manner, &request, openai) {
                         Ok(asked) => {
                             noted.lock().unwrap().push(asked.clone());
-                            spoken(openai, &asked, mind(&asked))
+                            let said = mind(&asked);
+                            answer(&stream, openai, &asked, said);
                         }
-                        Err(refusal) => refused(openai, &refusal),
-                    };
-                    write(&stream, status, &body, wait);
+                        Err(refusal) => {
+                            let (status, body, wait) = refused(openai, &refusal);
+                            write(&stream, status, &body, wait);
+                        }
+                    }
                 });
             }
         });
@@ -131,15 +148,6 @@ impl FakeModel {
     pub fn called(&self) -> usize {
         *self.calls.lock().unwrap()
     }
-}
-
-fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
-    let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
-    let head = format!(
-        "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: application/json\r\n{wait}Content-Length: {}\r\n\r\n",
-        body.len()
-    );
-    let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
 /// The question, or why it is none.
@@ -213,12 +221,36 @@ fn tokens(body: &Value, name: &'static str) -> Result<(), Refusal> {
     }
 }
 
+fn streams(body: &Value) -> Result<bool, Refusal> {
+    match body.get("stream").map(Value::as_bool) {
+        None => Ok(false),
+        Some(Some(stream)) => Ok(stream),
+        Some(None) => invalid("stream: must be true or false", "stream"),
+    }
+}
+
 /// A request of OpenAI's shape.
 fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
     known(
         body,
-        &["model", "messages", "max_tokens", "max_completion_tokens", "temperature", "response_format"],
+        &[
+            "model",
+            "messages",
+            "max_tokens",
+            "max_completion_tokens",
+            "temperature",
+            "response_format",
+            "stream",
+            "stream_options",
+        ],
     )?;
+    let stream = streams(body)?;
+    if body.get("stream_options").is_some() && !stream {
+        return invalid(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+            "stream_options",
+        );
+    }
     temperature(manner, body, 2.0)?;
     if manner.new_max_tokens && body.get("max_tokens").is_some() {
         let why = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
@@ -238,6 +270,8 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
         system: String::new(),
         text: String::new(),
         images: Vec::new(),
+        stream,
+        max_tokens: body["max_tokens"].as_u64().or(body["max_completion_tokens"].as_u64()).unwrap_or(0),
     };
     for message in messages {
         let place = match message["role"].as_str() {
@@ -274,11 +308,18 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
 
 /// A request of Anthropic's shape.
 fn message(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
-    known(body, &["model", "messages", "max_tokens", "system", "temperature"])?;
+    known(body, &["model", "messages", "max_tokens", "system", "temperature", "stream"])?;
     temperature(manner, body, 1.0)?;
     tokens(body, "max_tokens")?;
     let system = body["system"].as_str().unwrap_or_default().to_owned();
-    let mut asked = Asked { model: text_of(body, "model")?, system, text: String::new(), images: Vec::new() };
+    let mut asked = Asked {
+        model: text_of(body, "model")?,
+        system,
+        text: String::new(),
+        images: Vec::new(),
+        stream: streams(body)?,
+        max_tokens: body["max_tokens"].as_u64().unwrap_or(0),
+    };
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     if messages.last().is_none_or(|last| last["role"] != "user") {
         return invalid("messages: the last one must be the user's", "");
@@ -322,26 +363,6 @@ fn picture(manner: &Manner, url: &str) -> Result<String, Refusal> {
         }
     };
     if fits { Ok(url.to_owned()) } else { invalid("invalid image input", "") }
-}
-
-fn spoken(openai: bool, asked: &Asked, said: Said) -> (u16, String, Option<u64>) {
-    let (text, finish) = match said {
-        Said::Fault(status, body, wait) => return (status, body, wait),
-        Said::Text(text) => (Some(text), ["stop", "end_turn"]),
-        Said::Cut(text) => (Some(text), ["length", "max_tokens"]),
-        Said::Refused => (None, ["content_filter", "refusal"]),
-    };
-    let (words_in, words_out) = (asked.text.len() / 4, text.as_ref().map_or(0, |text| text.len() / 4));
-    let body = if openai {
-        json!({ "id": "chatcmpl-1", "object": "chat.completion", "model": asked.model,
-            "choices": [{ "index": 0, "finish_reason": finish[0], "message": { "role": "assistant", "content": text } }],
-            "usage": { "prompt_tokens": words_in, "completion_tokens": words_out, "total_tokens": words_in + words_out } })
-    } else {
-        let blocks: Vec<Value> = text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
-        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": asked.model, "content": blocks,
-            "stop_reason": finish[1], "usage": { "input_tokens": words_in, "output_tokens": words_out } })
-    };
-    (200, body.to_string(), None)
 }
 
 fn refused(openai: bool, Refusal(status, kind, message, param): &Refusal) -> (u16, String, Option<u64>) {

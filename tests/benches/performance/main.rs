@@ -9,6 +9,7 @@ mod collector;
 mod floors;
 mod http;
 mod mcp;
+mod meaning;
 mod notes;
 mod operations;
 mod report;
@@ -84,8 +85,8 @@ fn main() {
         return;
     }
     // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--writers` only lets many write,
-    // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the collector, `--soak` only posts a million
-    // items.
+    // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the collector, `--meaning` only search by
+    // meaning, `--soak` only posts a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
     if wanted("--writers") || wanted("--mcp") {
         let mut bench = Bench::new(FULL);
@@ -95,6 +96,10 @@ fn main() {
     }
     if wanted("--collector") {
         return Bench::new(FULL).collector();
+    }
+    if wanted("--meaning") {
+        let mut bench = Bench::new(if wanted("--quick") { QUICK } else { FULL });
+        return bench.meaning();
     }
     if wanted("--http") {
         return Bench::new(FULL).http();
@@ -214,6 +219,8 @@ impl Bench {
         self.http();
         self.step("the collector");
         self.collector();
+        self.step("search by meaning");
+        self.meaning();
         self.step("a million items");
         self.soak();
         drop(homes);

@@ -1,0 +1,68 @@
+//! Asks the questions of a set and counts how well they were answered.
+
+use std::time::Instant;
+
+use brain_protocol::{Reply, Request, Search};
+
+use crate::house::{House, Open};
+use crate::set::{Set, source};
+
+/// Means over the questions of a set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Figures {
+    pub(crate) questions: usize,
+    pub(crate) ndcg10: f64,
+    pub(crate) recall5: f64,
+    pub(crate) recall10: f64,
+    pub(crate) mrr10: f64,
+    /// The median of one search with its passages, in microseconds.
+    pub(crate) median_us: u128,
+}
+
+/// The figures of `set`, asked of `open`. Tells on standard error which answers were missed, when that is wanted.
+pub(crate) fn ask(set: &Set, house: &House, open: &Open, misses: bool) -> Figures {
+    let mut sum = Figures::default();
+    let mut times = Vec::new();
+    for query in &set.queries {
+        let Some(answers) = set.wanted.get(&query.id) else { continue };
+        let request = Request::Search(Search {
+            query: query.text.clone(),
+            limit: 20,
+            source: query.scope.as_deref().map(source),
+            ..Search::default()
+        });
+        let begin = Instant::now();
+        let Reply::Hits(found) = open.ask(request) else { panic!("no hits") };
+        times.push(begin.elapsed().as_micros());
+        assert_eq!(found.degraded, None, "nothing is missing");
+        let ids: Vec<&str> = found.hits.iter().take(10).map(|hit| house.id(hit)).collect();
+        let grades: Vec<f64> = ids.iter().map(|id| answers.get(*id).copied().unwrap_or(0.0)).collect();
+        let mut ideal: Vec<f64> = answers.values().copied().collect();
+        ideal.sort_by(|a, b| b.total_cmp(a));
+        let among =
+            |n: usize| grades.iter().take(n).filter(|g| **g > 0.0).count() as f64 / answers.len() as f64;
+        sum.ndcg10 += gain(&grades) / gain(&ideal);
+        sum.recall5 += among(5);
+        sum.recall10 += among(10);
+        sum.mrr10 += grades.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i as f64 + 1.0));
+        sum.questions += 1;
+        if misses && among(5) < 1.0 {
+            let wanted: Vec<&String> = answers.keys().collect();
+            eprintln!("  {} | wanted {wanted:?} | found {:?}", query.text, &ids[..ids.len().min(5)]);
+        }
+    }
+    times.sort_unstable();
+    let mean = |sum: f64, n: usize| sum / n.max(1) as f64;
+    Figures {
+        questions: sum.questions,
+        ndcg10: mean(sum.ndcg10, sum.questions),
+        recall5: mean(sum.recall5, sum.questions),
+        recall10: mean(sum.recall10, sum.questions),
+        mrr10: mean(sum.mrr10, sum.questions),
+        median_us: times.get(times.len() / 2).copied().unwrap_or(0),
+    }
+}
+
+fn gain(grades: &[f64]) -> f64 {
+    grades.iter().take(10).enumerate().map(|(i, g)| g / (i as f64 + 2.0).log2()).sum()
+}

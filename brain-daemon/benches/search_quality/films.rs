@@ -1,0 +1,343 @@
+//! A linked corpus of its own, always the same: films, artists, bands, albums, festivals, and cookery courses in German. Its sentences,
+//! kinds of pages and forms of questions have nothing in common with those of the set that the rule for links was written with.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::set::{Doc, Query, Set};
+
+const FIRST: [&str; 20] = [
+    "Orla", "Tamsin", "Bastian", "Ingrid", "Cosmo", "Yara", "Dag", "Mirela", "Anselm", "Petra", "Quill",
+    "Rosalind", "Stellan", "Uma", "Viggo", "Wanda", "Xenia", "Zoran", "Levi", "Hester",
+];
+const LAST: [&str; 20] = [
+    "Falk",
+    "Okafor",
+    "Lindqvist",
+    "Marchetti",
+    "Sorrel",
+    "Vance",
+    "Abara",
+    "Nakamura",
+    "Dufresne",
+    "Holloway",
+    "Petrov",
+    "Quintero",
+    "Rask",
+    "Steinberg",
+    "Tallow",
+    "Umber",
+    "Varga",
+    "Whitlock",
+    "Yilmaz",
+    "Zeller",
+];
+const OF: [&str; 16] = [
+    "Lantern",
+    "Harbour",
+    "Orchard",
+    "Glacier",
+    "Carousel",
+    "Meridian",
+    "Sparrow",
+    "Foundry",
+    "Tide",
+    "Velvet",
+    "Comet",
+    "Marsh",
+    "Cathedral",
+    "Thistle",
+    "Ember",
+    "Canal",
+];
+const HOW: [&str; 10] =
+    ["Silent", "Crooked", "Northern", "Borrowed", "Last", "Paper", "Hollow", "Golden", "Distant", "Second"];
+const PLOTS: [&str; 12] = [
+    "a lighthouse keeper who hides a deserter through a winter of storms",
+    "two sisters who inherit a bankrupt circus and a very old elephant",
+    "a clockmaker who repairs the town's only bridge at night",
+    "smugglers who lose a crate of rare orchids in the fog",
+    "a deaf piano tuner who solves a theft at the opera",
+    "a beekeeper who walks across three borders with her hives",
+    "a chess prodigy who teaches in a prison on an island",
+    "a translator who invents the treaty that ends a war",
+    "three widows who reopen the coal mine of their village",
+    "a mapmaker who draws a street that does not exist",
+    "a ferry pilot who finds a child among the cargo",
+    "a retired forger who is hired to find forgeries",
+];
+const DISHES: [&str; 12] = [
+    "Linsensuppe",
+    "Zwiebelkuchen",
+    "Sauerbraten",
+    "Forellenfilet",
+    "Apfelstrudel",
+    "Spargelrisotto",
+    "Kartoffelgratin",
+    "Rinderroulade",
+    "Pilzragout",
+    "Grießnockerl",
+    "Kürbisgulasch",
+    "Pflaumenmus",
+];
+
+/// Numbers that look random and are always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn up_to(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    fn some(&mut self, n: usize, of: usize) -> Vec<usize> {
+        let mut out = BTreeSet::new();
+        while out.len() < n {
+            out.insert(self.up_to(of));
+        }
+        out.into_iter().collect()
+    }
+}
+
+#[derive(Default)]
+struct Corpus {
+    docs: Vec<Doc>,
+    related: Vec<(String, Vec<String>)>,
+    plain: Vec<(String, Vec<String>)>,
+}
+
+/// A page's id and its title.
+#[derive(Clone)]
+struct Page(String, String);
+
+impl Page {
+    fn new(folder: &str, title: &str) -> Self {
+        Self(format!("{folder}/{}", title.to_lowercase().replace(' ', "-")), title.to_owned())
+    }
+
+    fn wiki(&self) -> String {
+        format!("[[{}|{}]]", self.0, self.1)
+    }
+
+    fn markdown(&self) -> String {
+        format!("[{}](/{}.md)", self.1, self.0)
+    }
+}
+
+/// The two sets over the same pages.
+pub(crate) fn sets() -> [Set; 2] {
+    let corpus = corpus();
+    let docs = || {
+        corpus
+            .docs
+            .iter()
+            .map(|d| Doc {
+                id: d.id.clone(),
+                title: d.title.clone(),
+                text: d.text.clone(),
+                frontmatter: d.frontmatter.clone(),
+            })
+            .collect::<Vec<_>>()
+    };
+    [set("films-relational", docs(), &corpus.related), set("films-plain", docs(), &corpus.plain)]
+}
+
+fn set(name: &str, docs: Vec<Doc>, questions: &[(String, Vec<String>)]) -> Set {
+    let mut wanted = HashMap::new();
+    let mut queries = Vec::new();
+    for (number, (text, answers)) in questions.iter().enumerate() {
+        let id = format!("q{number}");
+        wanted.insert(id.clone(), answers.iter().map(|a| (a.clone(), 1.0)).collect());
+        queries.push(Query { id, text: text.clone(), scope: None });
+    }
+    Set { name: name.to_owned(), docs, queries, wanted }
+}
+
+fn corpus() -> Corpus {
+    let mut dice = Dice(20_261_121);
+    let mut all = Corpus::default();
+    let people: Vec<Page> = (0..90)
+        .map(|n| Page::new("stage", &format!("{} {}", FIRST[n % 20], LAST[(n * 7 + n / 20) % 20])))
+        .collect();
+    let films: Vec<Page> = (0..80)
+        .map(|n| Page::new("screen", &format!("The {} {}", HOW[n % 10], OF[(n * 3 + n / 10) % 16])))
+        .collect();
+    let bands: Vec<Page> = (0..24)
+        .map(|n| Page::new("sound", &format!("{} & the {}s", LAST[n % 20], OF[(n * 5 + 1) % 16])))
+        .collect();
+    let festivals: Vec<Page> =
+        (0..14).map(|n| Page::new("places", &format!("{} Film Days 20{:02}", LAST[n + 3], 10 + n))).collect();
+    let mut lives: Vec<Vec<String>> = vec![Vec::new(); people.len()];
+    let mut direct: HashMap<usize, Vec<String>> = HashMap::new();
+    let mut shown: Vec<Vec<usize>> = vec![Vec::new(); films.len()];
+    for (number, festival) in festivals.iter().enumerate() {
+        let films_there = dice.some(9, films.len());
+        let jury = dice.some(3, people.len());
+        let mut text = format!("{} ran for four days under a leaking roof.\n\n## Programme\n\n", festival.1);
+        for &film in &films_there {
+            shown[film].push(number);
+            text.push_str(&format!("- {} on the big screen\n", films[film].wiki()));
+        }
+        text.push_str("\n## Jury\n\n");
+        for &person in &jury {
+            text.push_str(&format!("- {}\n", people[person].wiki()));
+        }
+        let answers: Vec<String> = jury.iter().map(|&p| people[p].0.clone()).collect();
+        all.related.push((format!("jury of {}", festival.1), answers));
+        let guest = dice.up_to(people.len());
+        text.push_str(&format!(
+            "\nA lecture by {} was cancelled. The weather was wet.",
+            people[guest].wiki()
+        ));
+        all.page(festival, "festival", "", text);
+    }
+    for (number, film) in films.iter().enumerate() {
+        let (director, composer) = (dice.up_to(people.len()), dice.up_to(people.len()));
+        let cast = dice.some(4, people.len());
+        let (other, fan) = (&films[(number + 11) % films.len()], dice.up_to(people.len()));
+        let plot = PLOTS[number % 12];
+        let mut text = format!("The story of {plot}. ");
+        let way = number % 3;
+        if way == 0 {
+            text.push_str(&format!("It was directed by {} in eleven weeks. ", people[director].wiki()));
+        }
+        text.push_str(&format!(
+            "The score was composed by {} for strings alone.\n\n## Cast\n\n",
+            people[composer].wiki()
+        ));
+        for &person in &cast {
+            text.push_str(&format!(
+                "- {} as the {}\n",
+                people[person].wiki(),
+                OF[dice.up_to(16)].to_lowercase()
+            ));
+        }
+        text.push_str(&format!(
+            "\n## Reception\n\nCritics compared it with {}. {} walked out of the premiere.",
+            other.wiki(),
+            people[fan].wiki()
+        ));
+        if way == 1 {
+            lives[director].push(format!(
+                "In the year after, {} was directed in a hurry and without money.",
+                film.markdown()
+            ));
+        }
+        let frontmatter =
+            if way == 2 { format!("director: \"[[{}]]\"\n", people[director].0) } else { String::new() };
+        direct.entry(director).or_default().push(film.0.clone());
+        all.page(film, "film", &frontmatter, text);
+        let cast: Vec<String> = cast.iter().map(|&p| people[p].0.clone()).collect();
+        match number % 4 {
+            0 => all
+                .related
+                .push((format!("Who composed the score of {}?", film.1), vec![people[composer].0.clone()])),
+            1 => all.related.push((format!("cast of {}", film.1), cast)),
+            2 => all
+                .related
+                .push((format!("who was the director of {}", film.1), vec![people[director].0.clone()])),
+            _ => {
+                let festivals: Vec<String> = shown[number].iter().map(|&f| festivals[f].0.clone()).collect();
+                if !festivals.is_empty() && festivals.len() <= 5 {
+                    all.related.push((format!("at which festivals was {} shown", film.1), festivals));
+                }
+            }
+        }
+        if number < 12 {
+            let same: Vec<String> = (number..films.len()).step_by(12).map(|n| films[n].0.clone()).collect();
+            all.plain.push((format!("film about {plot}"), same));
+        }
+        all.plain.push((format!("what is {} about?", film.1), vec![film.0.clone()]));
+    }
+    for (number, band) in bands.iter().enumerate() {
+        let members = dice.some(4, people.len());
+        let album = Page::new("sound", &format!("{} Songs {}", OF[number % 16], number + 3));
+        let producer = dice.up_to(people.len());
+        let keys: Vec<String> = members.iter().map(|&p| format!("  - {}\n", people[p].0)).collect();
+        let text = format!(
+            "A group from the coast. Their first record was {}, and they once opened for {}.",
+            album.wiki(),
+            bands[(number + 5) % bands.len()].wiki()
+        );
+        all.page(band, "band", &format!("members:\n{}", keys.concat()), text);
+        all.page(
+            &album,
+            "album",
+            "",
+            format!(
+                "Recorded by {} in a barn. {} produced it and played the organ. The cover shows {}.",
+                band.wiki(),
+                people[producer].wiki(),
+                people[dice.up_to(people.len())].wiki()
+            ),
+        );
+        let answers: Vec<String> = members.iter().map(|&p| people[p].0.clone()).collect();
+        all.related.push(match number % 3 {
+            0 => (format!("members of {}", band.1), answers),
+            1 => (format!("which albums did {} record", band.1), vec![album.0.clone()]),
+            _ => (format!("who produced {}?", album.1), vec![people[producer].0.clone()]),
+        });
+        all.plain.push((format!("when was {} released", album.1), vec![album.0.clone()]));
+    }
+    for (number, person) in people.iter().enumerate() {
+        let friend = &people[(number + 17) % people.len()];
+        let mut text =
+            format!("{} grew up above a bakery and shared a flat with {}. ", person.1, friend.wiki());
+        text.push_str(&lives[number].join(" "));
+        text.push_str(" Later years were spent teaching.");
+        all.page(person, "artist", "", text);
+        if let Some(films) = direct.get(&number).filter(|films| films.len() <= 5) {
+            all.related.push((
+                if number % 2 == 0 {
+                    format!("Which films did {} direct?", person.1)
+                } else {
+                    format!("films directed by {}", person.1)
+                },
+                films.clone(),
+            ));
+        }
+        all.plain.push((format!("tell me about {}", person.1), vec![person.0.clone()]));
+    }
+    courses(&mut all, &mut dice, &people);
+    all
+}
+
+/// Cookery courses, in German.
+fn courses(all: &mut Corpus, dice: &mut Dice, people: &[Page]) {
+    let recipes: Vec<Page> = DISHES.iter().map(|dish| Page::new("küche", dish)).collect();
+    let mut from: HashMap<usize, Vec<String>> = HashMap::new();
+    for (number, recipe) in recipes.iter().enumerate() {
+        let cook = dice.up_to(people.len());
+        from.entry(cook).or_default().push(recipe.0.clone());
+        let guest = &people[dice.up_to(people.len())];
+        let text = format!(
+            "Ein Gericht für kalte Tage, das lange auf dem Herd steht. Das Rezept stammt von {}, die es nie gewogen hat. {} mochte es nicht.",
+            people[cook].wiki(),
+            guest.wiki()
+        );
+        all.page(recipe, "rezept", "", text);
+        all.related.push((format!("Von wem stammt {}?", recipe.1), vec![people[cook].0.clone()]));
+        let course = Page::new("küche", &format!("Kochkurs {}", LAST[number]));
+        let who = dice.some(5, people.len());
+        let names: Vec<String> = who.iter().map(|&p| people[p].wiki()).collect();
+        let text = format!(
+            "Ein Abend in der Lehrküche am Hafen, mit viel Dampf und wenig Platz. Teilgenommen haben {}. Gekocht wurde {}. Die Rechnung ging an {}.",
+            names.join(", "),
+            recipe.wiki(),
+            people[dice.up_to(people.len())].wiki()
+        );
+        all.page(&course, "kurs", "", text);
+        let answers: Vec<String> = who.iter().map(|&p| people[p].0.clone()).collect();
+        all.related.push((format!("Wer hat an {} teilgenommen?", course.1), answers));
+        all.plain.push((format!("Wie kocht man {}?", recipe.1), vec![recipe.0.clone()]));
+    }
+    for (cook, recipes) in from {
+        all.related.push((format!("Welche Rezepte stammen von {}?", people[cook].1), recipes));
+    }
+}
+
+impl Corpus {
+    fn page(&mut self, page: &Page, kind: &str, frontmatter: &str, text: String) {
+        let frontmatter = format!("type: {kind}\n{frontmatter}");
+        self.docs.push(Doc { id: page.0.clone(), title: page.1.clone(), text, frontmatter });
+    }
+}

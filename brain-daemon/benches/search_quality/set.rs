@@ -1,0 +1,75 @@
+//! A set of pages and questions with their answers.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use brain_protocol::SourceId;
+use serde::Deserialize;
+
+/// A page.
+#[derive(Deserialize)]
+pub(crate) struct Doc {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) text: String,
+    /// Lines of frontmatter besides the title.
+    #[serde(default)]
+    pub(crate) frontmatter: String,
+}
+
+/// A question.
+#[derive(Deserialize)]
+pub(crate) struct Query {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    /// Only pages whose id begins so.
+    pub(crate) scope: Option<String>,
+}
+
+/// Pages, questions, answers.
+pub(crate) struct Set {
+    pub(crate) name: String,
+    pub(crate) docs: Vec<Doc>,
+    pub(crate) queries: Vec<Query>,
+    /// Question → document → how well it answers.
+    pub(crate) wanted: HashMap<String, HashMap<String, f64>>,
+}
+
+impl Set {
+    /// Whether its documents are in sources of their own.
+    pub(crate) fn scoped(&self) -> bool {
+        self.queries.iter().any(|query| query.scope.is_some())
+    }
+}
+
+/// The source that a scope is.
+pub(crate) fn source(scope: &str) -> SourceId {
+    SourceId::parse(scope.to_lowercase()).expect("a scope that is a source")
+}
+
+/// Reads the set in `dir`.
+pub(crate) fn read(dir: &Path) -> Set {
+    let mut wanted: HashMap<String, HashMap<String, f64>> = HashMap::new();
+    for line in fs::read_to_string(dir.join("qrels.tsv")).expect("read the answers").lines() {
+        let mut fields = line.split('\t');
+        if let (Some(query), Some(doc), Some(grade)) = (fields.next(), fields.next(), fields.next()) {
+            let grade: f64 = grade.trim().parse().unwrap_or(0.0);
+            if grade > 0.0 {
+                wanted.entry(query.to_owned()).or_default().insert(doc.to_owned(), grade);
+            }
+        }
+    }
+    Set {
+        name: dir.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        docs: lines(&dir.join("docs.jsonl")),
+        queries: lines(&dir.join("queries.jsonl")),
+        wanted,
+    }
+}
+
+fn lines<T: for<'a> Deserialize<'a>>(path: &Path) -> Vec<T> {
+    let text = fs::read_to_string(path).expect("read the set");
+    let lines = text.lines().filter(|l| !l.trim().is_empty());
+    lines.map(|l| serde_json::from_str(l).expect("a JSON line")).collect()
+}

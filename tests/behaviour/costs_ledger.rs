@@ -1,0 +1,184 @@
+//! The ledger: each call is in the file before it is made, whatever becomes of it, and `brain costs` adds it up.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use brain_tests::model::{FakeModel, Manner, Said};
+use brain_tests::{PATIENCE, TestHome, texts};
+use serde_json::Value;
+
+use crate::ask_lab::{fill, home, ledger, set};
+
+const QUESTION: &str = "who drew the analytical engine?";
+
+fn check(home: &TestHome) -> Value {
+    let doctor = home.brain(["doctor", "--json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["name"] == "language model").unwrap().clone()
+}
+
+#[test]
+fn a_call_is_in_the_file_before_the_model_hears_of_it() {
+    let seen: Arc<Mutex<(std::path::PathBuf, Vec<String>)>> = Arc::default();
+    let noted = Arc::clone(&seen);
+    let model = FakeModel::new(Manner::default(), move |_| {
+        let mut seen = noted.lock().unwrap();
+        let text = fs::read_to_string(&seen.0).unwrap_or_default();
+        seen.1.push(text);
+        Said::Text("Babbage [1].".into())
+    });
+    let home = home(&model);
+    seen.lock().unwrap().0 = home.path().join("costs.jsonl");
+    let _daemon = home.daemon();
+    fill(&home);
+    home.json(["ask", QUESTION]);
+    let before: Vec<Value> =
+        seen.lock().unwrap().1[0].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(before.len(), 1, "{before:?}");
+    assert_eq!(
+        (before[0]["step"].as_str(), before[0]["purpose"].as_str(), before[0]["model"].as_str()),
+        (Some("enter"), Some("ask"), Some("small"))
+    );
+    let heard = model.heard().pop().unwrap();
+    assert_eq!(before[0]["tokens_out"], heard.max_tokens, "the worst that may come");
+    let bytes = (heard.text.len() + heard.system.len()) as u64;
+    assert!(before[0]["tokens_in"].as_u64().unwrap() >= bytes / 2);
+    let after = ledger(&home);
+    assert_eq!(
+        (after.len(), after[1]["step"].as_str(), &after[1]["call"]),
+        (2, Some("done"), &before[0]["call"])
+    );
+    let (words_in, words_out) = ((heard.text.len() / 4) as u64, ("Babbage [1].".len() / 4) as u64);
+    assert_eq!((&after[1]["tokens_in"], &after[1]["tokens_out"]), (&words_in.into(), &words_out.into()));
+    assert_eq!(after[1]["micro_usd"], words_in * 3 + words_out * 15);
+    let mode = fs::metadata(home.path().join("costs.jsonl")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_call_that_a_kill_interrupts_counts_at_its_worst() {
+    let model = FakeModel::new(Manner::default(), |_| Said::Stalls("Bab".into()));
+    let mut home = home(&model);
+    set(&mut home, "BRAIN_LLM_SILENCE", "10m");
+    let daemon = home.daemon();
+    fill(&home);
+    let mut asking = home
+        .command("brain")
+        .args(["ask", "--no-start", QUESTION])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + PATIENCE;
+    while model.called() == 0 {
+        assert!(Instant::now() < until, "nobody asks");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    daemon.kill();
+    assert!(!asking.wait().unwrap().success());
+    let entered = ledger(&home);
+    assert_eq!((entered.len(), entered[0]["step"].as_str()), (1, Some("enter")));
+    let _daemon = home.daemon();
+    let costs = home.json(["costs", "--limit", "10"]);
+    assert_eq!(texts(&costs["calls"], "state"), ["open"]);
+    let worst = entered[0]["micro_usd"].as_u64().unwrap() as f64 / 1e6;
+    assert!(worst > 0.0);
+    assert_eq!((costs["total"]["actual_usd"].as_f64(), &costs["damaged"]), (Some(worst), &0.into()));
+    let ran = home.brain(["costs", "--limit", "10"]).expect(0);
+    assert!(ran.stdout.contains("open") && ran.stderr.contains("1 call without an end"), "{ran:?}");
+}
+
+#[test]
+fn costs_are_added_up_by_purpose_model_and_day() {
+    let model = FakeModel::new(Manner::default(), |_| Said::Text("Babbage [1].".into()));
+    let home = home(&model);
+    let daemon = home.daemon();
+    let ran = home.brain(["costs"]).expect(0);
+    assert!(ran.stdout.lines().count() <= 1 && ran.stderr.contains("nothing was asked"), "{ran:?}");
+    fill(&home);
+    home.json(["ask", QUESTION]);
+    home.json(["ask", QUESTION, "--model", "large"]);
+    home.json(["ask", QUESTION]);
+    let costs = home.json(["costs", "--limit", "2"]);
+    assert_eq!(
+        (texts(&costs["sums"], "model"), texts(&costs["sums"], "purpose")),
+        (vec!["small".into(), "large".into()], vec!["ask".into(), "ask".into()])
+    );
+    assert_eq!(
+        (texts(&costs["calls"], "model"), &costs["total"]["calls"]),
+        (vec!["small".into(), "large".into()], &3.into())
+    );
+    let sum: f64 =
+        costs["sums"].as_array().unwrap().iter().map(|sum| sum["actual_usd"].as_f64().unwrap()).sum();
+    assert!((sum - costs["total"]["actual_usd"].as_f64().unwrap()).abs() < 1e-9 && sum > 0.0, "{costs}");
+    assert_eq!(home.json(["costs", "--since", "2100-01-01"])["total"]["calls"], 0);
+    assert_eq!(home.json(["costs", "--until", "2100-01-01", "--since", "2020-01-01"])["total"]["calls"], 3);
+    assert_eq!(home.fault(["costs", "--since", "yesterday"], 2)["code"], "usage");
+    // What a crash of the machine leaves: half a line.
+    assert!(daemon.terminate().0.success());
+    let mut file = fs::File::options().append(true).open(home.path().join("costs.jsonl")).unwrap();
+    file.write_all(b"{\"step\":\"enter\",\"call\":99").unwrap();
+    let _daemon = home.daemon();
+    home.json(["ask", QUESTION]);
+    let costs = home.json(["costs"]);
+    assert_eq!((&costs["total"]["calls"], &costs["damaged"]), (&4.into(), &1.into()));
+    assert!(home.brain(["costs"]).expect(0).stderr.contains("1 line of the ledger cannot be read"));
+}
+
+#[test]
+fn what_cannot_be_entered_is_not_paid() {
+    let model = FakeModel::new(Manner::default(), |_| Said::Text("Babbage [1].".into()));
+    let mut home = home(&model);
+    fs::create_dir_all(home.path().join("costs.jsonl")).unwrap();
+    let daemon = home.daemon();
+    fill(&home);
+    let fault = home.fault(["ask", QUESTION], 1);
+    assert_eq!(fault["code"], "io");
+    assert!(fault["message"].as_str().unwrap().contains("costs.jsonl"), "{fault}");
+    assert_eq!(model.called(), 0);
+    let found = check(&home);
+    assert_eq!(found["status"], "warn", "{found}");
+    assert!(found["message"].as_str().unwrap().contains("costs.jsonl"), "{found}");
+    assert_eq!(home.fault(["costs"], 1)["code"], "io");
+    // A model of one's own is asked all the same.
+    assert!(daemon.terminate().0.success());
+    set(&mut home, "BRAIN_LLM_PRICE_IN", "0");
+    set(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
+    let _daemon = home.daemon();
+    assert_eq!(home.json(["ask", QUESTION])["answer"], "Babbage [1].");
+}
+
+#[test]
+fn doctor_looks_at_the_language_model() {
+    let model = FakeModel::new(Manner::default(), |_| Said::Nonsense);
+    let none = TestHome::new();
+    let daemon = none.daemon();
+    assert_eq!(check(&none)["status"], "ok");
+    drop(daemon);
+    let key = ("BRAIN_LLM_API_KEY", "sk-hush");
+    for (settings, status, word) in [
+        (vec![], "ok", "small"),
+        (vec![("BRAIN_LLM_MODEL", "")], "warn", "llm.model"),
+        (vec![("BRAIN_LLM_BASE_URL", "")], "warn", "no key"),
+        (vec![("BRAIN_LLM_BASE_URL", ""), key], "ok", "api.openai.com"),
+        (
+            vec![("BRAIN_LLM_BASE_URL", ""), key, ("BRAIN_LLM_PRICE_IN", "0"), ("BRAIN_LLM_PRICE_OUT", "0")],
+            "warn",
+            "llm.price_in",
+        ),
+    ] {
+        let mut home = home(&model);
+        for (key, value) in &settings {
+            set(&mut home, key, value);
+        }
+        let _daemon = home.daemon();
+        let found = check(&home);
+        assert_eq!(found["status"], status, "{settings:?}: {found}");
+        assert!(found["message"].as_str().unwrap().contains(word), "{settings:?}: {found}");
+        assert!(!found.to_string().contains("sk-hush"), "{found}");
+    }
+    assert_eq!(model.called(), 0, "doctor asks nobody");
+}

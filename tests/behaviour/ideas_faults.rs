@@ -1,0 +1,345 @@
+//! Ideas when money, the model, the daemon or the disk come to an end: what was paid for is kept, and nothing is paid twice.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use brain_daemon::brain::{Brain, Outside, Silent, StandardOutput};
+use brain_daemon::caller::{Caller, Scopes};
+use brain_daemon::clock::SystemClock;
+use brain_daemon::config::Config;
+use brain_daemon::home::Home;
+use brain_daemon::net::Client;
+use brain_daemon::random::SystemRandom;
+use brain_daemon::store::Visibility;
+use brain_protocol::{
+    FaultCode, IdeaProfile, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd,
+    SourceId,
+};
+use brain_tests::ideas_model::{Part, obedient, part};
+use brain_tests::model::{FakeModel, Manner, Said};
+use brain_tests::{HTTP_ANYWHERE, PATIENCE, program, run};
+use serde_json::{Value, json};
+
+use crate::ask_lab;
+use crate::ideas_lab::{QUESTION, bill, crosses, fill, json, judged, millionths};
+use crate::terminal::on_a_terminal;
+
+#[test]
+fn the_budget_ends_it_before_the_call_that_would_exceed_it() {
+    let model = FakeModel::new(Manner::default(), obedient);
+    let mut home = ask_lab::home(&model);
+    // A cross takes about 9 cents by the estimate, and judging its ideas 4.
+    ask_lab::set(&mut home, "BRAIN_LLM_PRICE_IN", "6");
+    ask_lab::set(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
+    fill(&home);
+    let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--max-cost", "0.30"]);
+    assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
+    assert!(ran.stderr.contains("more than the budget of $0.30"), "{ran:?}");
+    let paid = crosses(&model).len();
+    assert!((1..24).contains(&paid), "{paid}");
+    assert_eq!(
+        millionths(&reply["cost"]["actual_usd"]),
+        2 * bill(&reply),
+        "the fake's tokens at these prices"
+    );
+    assert!(millionths(&reply["cost"]["actual_usd"]) <= 300_000, "{reply}");
+    let ideas = reply["ideas"].as_array().unwrap();
+    assert_eq!(ideas.len(), 3 * paid);
+    assert!(ideas.iter().all(|idea| idea["judge"].is_object()), "what the judge costs was held back");
+    let problem = reply["problem"].as_str().unwrap();
+    let id = reply["run_id"].as_str().unwrap();
+    assert!(
+        problem.starts_with("crosses: ") && problem.contains(&format!("{paid} of 24 crosses are done")),
+        "{problem}"
+    );
+    assert!(problem.contains(&format!("brain brainstorm --resume {id} --max-cost ")), "{problem}");
+    assert_eq!(reply["saved_slug"], Value::Null, "half a run is not saved by itself");
+
+    // The budget is the run's, so the same one allows nothing more.
+    let (again, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
+    assert_eq!((again["status"].as_str(), crosses(&model).len()), (Some("stopped"), paid));
+    let enough = problem.rsplit(' ').next().unwrap();
+    let (done, ran) = json(&home, &["brainstorm", "--resume", id, "--max-cost", enough]);
+    assert_eq!((ran.code, done["status"].as_str()), (0, Some("done")), "{ran:?}");
+    assert!(
+        ran.stderr.contains(&format!("({} of 4×6 = 24 crosses left × 3 ideas + judge)", 24 - paid)),
+        "{ran:?}"
+    );
+    let all = crosses(&model);
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (24, 24), "none was paid twice");
+    assert_eq!(judged(&model).iter().sum::<usize>(), 72);
+    let row = &home.json(["brainstorm", "--list-runs"])["runs"][0];
+    assert_eq!((row["status"].as_str(), row["crosses_done"].as_u64()), (Some("done"), Some(24)), "{row}");
+    let parts = millionths(&reply["cost"]["actual_usd"]) + millionths(&done["cost"]["actual_usd"]);
+    assert_eq!(millionths(&row["cost"]["actual_usd"]), parts);
+    let calls = model.called();
+    let (through, _) = json(&home, &["brainstorm", "--resume", id]);
+    assert_eq!((through["ideas"].as_array().unwrap().len(), model.called()), (72, calls));
+}
+
+#[test]
+fn a_budget_of_nothing_asks_nothing() {
+    let model = FakeModel::new(Manner::default(), obedient);
+    let home = ask_lab::home(&model);
+    fill(&home);
+    let (reply, ran) = json(&home, &["lsd", QUESTION, "--max-cost", "0"]);
+    assert_eq!((ran.code, model.called(), reply["ideas"].as_array().unwrap().len()), (1, 0, 0), "{ran:?}");
+    assert_eq!(reply["cost"]["actual_usd"], json!(0.0));
+}
+
+#[test]
+fn a_cross_that_fails_is_left_out_and_tried_again_by_a_resume() {
+    let well = Arc::new(AtomicBool::new(false));
+    let now = Arc::clone(&well);
+    let model = FakeModel::new(Manner::default(), move |asked| match part(asked) {
+        Part::Cross { close, far, .. }
+            if close == "speed/disk" && far.starts_with("garden/") && !now.load(SeqCst) =>
+        {
+            match far.ends_with("one") {
+                true => Said::Fault(400, json!({ "error": { "message": "cannot" } }).to_string(), None),
+                false => Said::Text("I would rather not.".into()),
+            }
+        }
+        _ => obedient(asked),
+    });
+    let home = ask_lab::home(&model);
+    fill(&home);
+    let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
+    assert_eq!((ran.code, &reply["status"]), (0, &json!("done")), "{ran:?}");
+    let failed = reply["failed_crosses"].as_u64().unwrap() as usize;
+    assert_eq!((failed, reply["ideas"].as_array().unwrap().len()), (2, 66));
+    let slug = reply["saved_slug"].as_str().unwrap();
+
+    well.store(true, SeqCst);
+    let before = model.called();
+    let id = reply["run_id"].as_str().unwrap();
+    let (done, _) = json(&home, &["brainstorm", "--resume", id]);
+    assert_eq!((&done["failed_crosses"], done["ideas"].as_array().unwrap().len()), (&json!(0), 72));
+    assert_eq!(model.called() - before, 3, "two crosses and one judge");
+    let other = done["saved_slug"].as_str().unwrap();
+    assert!(other != slug && home.page_file(other).exists() && home.page_file(slug).exists(), "{other}");
+}
+
+#[test]
+fn a_service_that_refuses_is_asked_no_further() {
+    let manner = Manner { key: Some("right".into()), ..Manner::default() };
+    let model = FakeModel::new(manner, obedient);
+    let mut home = ask_lab::home(&model);
+    ask_lab::set(&mut home, "BRAIN_LLM_API_KEY", "wrong");
+    fill(&home);
+    let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
+    assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
+    assert!(model.called() <= 4, "{}", model.called());
+    let problem = reply["problem"].as_str().unwrap();
+    assert!(
+        problem.starts_with("crosses: ") && problem.contains("401") && problem.contains("--resume"),
+        "{problem}"
+    );
+    assert!(problem.contains("0 of 24 crosses") && problem.contains("$0.00"), "{problem}");
+    assert!(!ran.stdout.contains("wrong"), "the key is not repeated");
+}
+
+#[test]
+fn after_a_kill_only_what_is_missing_is_paid() {
+    const GATE: usize = 9;
+    let (open, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (gate, count) = (Arc::clone(&open), Arc::clone(&asked));
+    let model = FakeModel::new(Manner::default(), move |asked| {
+        let number = count.fetch_add(1, SeqCst);
+        let patience = Instant::now() + PATIENCE;
+        while number >= GATE && !gate.load(SeqCst) && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        obedient(asked)
+    });
+    let mut home = ask_lab::home(&model);
+    ask_lab::set(&mut home, "BRAIN_LLM_SILENCE", "60s");
+    let daemon = home.daemon();
+    fill(&home);
+    let mut command = home.command("brain");
+    command.args(["--json", "--no-start", "brainstorm", QUESTION]);
+    let client = std::thread::spawn(move || brain_tests::run(command, b""));
+    let runs = || home.json(["brainstorm", "--list-runs"])["runs"].clone();
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let row = runs()[0].clone();
+        if row["crosses_done"].as_u64() == Some(GATE as u64) && asked.load(SeqCst) == GATE + 4 {
+            assert_eq!(row["status"], "running");
+            break;
+        }
+        assert!(Instant::now() < patience, "{row}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let id = runs()[0]["run_id"].as_str().unwrap().to_owned();
+    let busy = home.fault(["brainstorm", "--resume", &id], 1);
+    assert!(busy["message"].as_str().unwrap().contains("under way"), "{busy}");
+    daemon.kill();
+    assert_ne!(client.join().unwrap().code, 0);
+    open.store(true, SeqCst);
+
+    let _daemon = home.daemon();
+    assert_eq!(runs()[0]["status"], "stopped");
+    let before = crosses(&model).len();
+    let (done, ran) = json(&home, &["brainstorm", "--resume", &id]);
+    assert_eq!((ran.code, done["status"].as_str()), (0, Some("done")), "{ran:?}");
+    let again = &crosses(&model)[before..];
+    assert_eq!(again.len(), 24 - GATE);
+    let first: BTreeSet<_> = crosses(&model)[..GATE].iter().cloned().collect();
+    assert!(again.iter().all(|cross| !first.contains(cross)), "what was finished is not asked again");
+    assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
+    assert_eq!(millionths(&done["cost"]["actual_usd"]), bill(&done));
+    // The four that were under way are paid, whatever became of them: the run's budget knows them as the ledger does.
+    let entered = millionths(&home.json(["costs"])["total"]["actual_usd"]);
+    assert!(millionths(&runs()[0]["cost"]["actual_usd"]) >= entered, "{} of {entered}", runs()[0]);
+}
+
+#[test]
+fn a_damaged_run_says_so_and_harms_no_other() {
+    let model = FakeModel::new(Manner::default(), obedient);
+    let home = ask_lab::home(&model);
+    fill(&home);
+    let small = ["lsd", QUESTION, "--close", "1", "--far", "1"];
+    let (one, _) = json(&home, &small);
+    let (two, _) = json(&home, &small);
+    let id = one["run_id"].as_str().unwrap();
+    let path = home.path().join(format!("ideas/{id}.json"));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &text[..text.len() / 2]).unwrap();
+    let fault = home.fault(["lsd", "--resume", id], 1);
+    assert!(fault["message"].as_str().unwrap().contains(&format!("{id}.json is damaged")), "{fault}");
+    let runs = home.json(["lsd", "--list-runs"]);
+    assert_eq!((runs["runs"].as_array().unwrap().len(), runs["damaged"].as_array().unwrap().len()), (1, 1));
+    let other = home.fault(["brainstorm", "--resume", two["run_id"].as_str().unwrap()], 2);
+    assert!(other["hint"].as_str().unwrap().contains("brain lsd --resume"), "{other}");
+}
+
+#[test]
+fn ideas_that_cannot_be_saved_are_shown_all_the_same() {
+    let model = FakeModel::new(Manner::default(), obedient);
+    let mut home = ask_lab::home(&model);
+    // The disk counts as full for writes, so the store takes no page.
+    let daemon = home.daemon();
+    fill(&home);
+    drop(daemon);
+    ask_lab::set(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
+    let _daemon = home.daemon();
+    let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
+    assert_eq!((ran.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{ran:?}");
+    assert_eq!((&reply["saved_slug"], &reply["status"]), (&Value::Null, &json!("done")));
+    let why = reply["save_problem"].as_str().unwrap();
+    assert!(why.contains("could not be saved") && why.contains("--resume"), "{why}");
+    let ran = home.brain(["brainstorm", "--resume", reply["run_id"].as_str().unwrap()]).expect(1);
+    assert!(ran.stdout.contains("Zebrafish") && ran.stderr.contains("failed:"), "{ran:?}");
+    assert!(!ran.stderr.contains("saved as ideas"), "{ran:?}");
+}
+
+#[test]
+fn on_a_terminal_ctrl_c_cancels_before_anything_is_spent() {
+    const SEND: &str = "import os, pty, sys, time\npid, fd = pty.fork()\nif pid == 0:\n    os.execv(sys.argv[1], sys.argv[1:])\n\
+        out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, 65536)\nos.write(fd, b'\\x03')\n\
+        status = os.waitpid(pid, 0)[1]\nsys.stdout.buffer.write(out)\nsys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status))\n";
+    let model = FakeModel::new(Manner::default(), obedient);
+    let home = ask_lab::home(&model);
+    let _daemon = home.daemon();
+    fill(&home);
+    let env: Vec<(&str, &str)> = home.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    // Whether there is anything to make a terminal with; with --yes nothing waits.
+    let args = ["brainstorm", QUESTION, "--yes", "--close", "1", "--far", "2", "--no-save"];
+    let Some((code, shown)) = on_a_terminal(&home, 60, &env, &args) else { return };
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("[brainstorm] actual cost: $") && !shown.contains("Ctrl-C"), "{shown}");
+    let called = model.called();
+
+    let mut command = Command::new("python3");
+    command.args(["-c", SEND]).arg(program("brain")).args(["brainstorm", QUESTION]);
+    command.env("BRAIN_HOME", home.path()).envs(HTTP_ANYWHERE).envs(env.iter().copied());
+    let ran = run(command, b"");
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert!(ran.stdout.contains("[brainstorm] estimated cost: $0.78 "), "{ran:?}");
+    assert_eq!(model.called(), called);
+    assert_eq!(home.json(["brainstorm", "--list-runs"])["runs"].as_array().unwrap().len(), 1);
+}
+
+fn wanted(question: &str) -> Ideas {
+    Ideas {
+        profile: IdeaProfile::Brainstorm,
+        question: question.into(),
+        limit: None,
+        save: None,
+        max_cost: None,
+        model: None,
+        judge_model: None,
+        close: Some(2),
+        far: Some(12),
+        resume: None,
+        estimate: false,
+    }
+}
+
+fn asked(brain: &Arc<Brain>, caller: &Caller, question: &str) -> IdeasReply {
+    match brain.answer(caller, Request::Ideas(wanted(question)), &Silent) {
+        Ok(Reply::Ideas(reply)) => reply,
+        other => panic!("no ideas: {other:?}"),
+    }
+}
+
+#[test]
+fn pages_outside_the_callers_sources_are_in_neither_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside {
+        random: Arc::new(SystemRandom),
+        variables: Box::new(|_| None),
+        net: Arc::new(Client::new()),
+        lines: Arc::new(StandardOutput::default()),
+    };
+    let home = Home::at(dir.path().join("home"));
+    let config = Config::load(&home.config(), |_| None).unwrap();
+    let brain = Arc::new(Brain::open_with(home, config, Arc::new(SystemClock), 7, outside).unwrap());
+    let owner = Caller::local(0);
+    let work = SourceId::parse("work").unwrap();
+    let path = dir.path().join("work");
+    fs::create_dir(&path).unwrap();
+    let add = SourceAdd { id: work.clone(), path: path.display().to_string() };
+    brain.answer(&owner, Request::SourceAdd(add), &Silent).unwrap();
+    for (source, slug) in [
+        (None, "speed/own"),
+        (None, "garden/own"),
+        (None, "kitchen/own"),
+        (Some(&work), "speed/secret"),
+        (Some(&work), "harbour/secret"),
+    ] {
+        let put = Put {
+            page: PageRef { source: source.cloned(), slug: Slug::parse(slug).unwrap() },
+            content: format!("Latency and {slug}.\n").into_bytes(),
+            origin: Origin::Stdin,
+            allow_empty: false,
+            expect: None,
+        };
+        brain.answer(&owner, Request::Put(put), &Silent).unwrap();
+    }
+    let all = asked(&brain, &owner, "latency");
+    let everything = format!("{all:?}");
+    assert!(everything.contains("secret"), "{everything}");
+    let only = Visibility::Only(vec![SourceId::default()]);
+    let guest = Caller::granted("guest", Scopes::ADMIN, only);
+    let few = asked(&brain, &guest, "latency");
+    // Nor does anybody get at them by going on with the owner's run.
+    let resume = |caller: &Caller, run_id: &str| {
+        let resumed = Ideas { resume: Some(run_id.into()), ..wanted("") };
+        brain.answer(caller, Request::Ideas(resumed), &Silent)
+    };
+    assert_eq!(resume(&guest, &all.run_id).unwrap_err().code, FaultCode::NotFound);
+    assert!(resume(&guest, &few.run_id).is_ok() && resume(&owner, &few.run_id).is_ok());
+    let runs = |caller: &Caller| match brain.answer(caller, Request::IdeaRuns, &Silent) {
+        Ok(Reply::IdeaRuns(runs)) => runs.runs.len(),
+        other => panic!("no runs: {other:?}"),
+    };
+    assert_eq!((runs(&owner), runs(&guest)), (2, 1));
+    assert_eq!((few.close_set.len(), few.far_set.len(), few.short_of_target), (2, 1, true));
+    let everything = format!("{few:?}");
+    assert!(!everything.contains("secret"), "{everything}");
+}

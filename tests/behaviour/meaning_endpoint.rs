@@ -1,0 +1,254 @@
+//! Search by meaning with an endpoint: what is found, what is asked, and what happens when the endpoint stalls, limits or talks nonsense.
+
+use std::time::{Duration, Instant};
+
+use brain_tests::embedding::{FakeEmbedding, Mood};
+use brain_tests::{Daemon, PATIENCE, TestHome, slugs};
+use serde_json::Value;
+
+/// A home with three pages, and a daemon that asks the endpoint.
+fn with_pages(endpoint: &FakeEmbedding, more: &[(&str, &str)]) -> (TestHome, Daemon) {
+    let mut home = TestHome::new();
+    home.env.extend(endpoint.variables("small"));
+    home.env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let daemon = home.daemon();
+    home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
+    home.put("notes/harbour", "# Harbour\n\nA vessel waits for better weather.\n");
+    home.put("notes/kitchen", "# Kitchen\n\nA fresh loaf cools on the window sill.\n");
+    (home, daemon)
+}
+
+fn embed(home: &TestHome) -> Value {
+    home.json(["embed", "--stale"])
+}
+
+/// Waits until every page has its vectors; `brain model list` then.
+pub(crate) fn settled(home: &TestHome) -> Value {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let list = home.json(["model", "list"]);
+        if list["model"].is_string() && list["missing"] == 0 && list["problem"].is_null() {
+            return list;
+        }
+        assert!(Instant::now() < until, "vectors are still missing: {list}\n{}", home.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_page_is_found_by_what_is_meant_though_no_word_is_shared() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = with_pages(&endpoint, &[]);
+    let made = embed(&home);
+    assert_eq!(
+        (&made["provider"], &made["model"], &made["missing"]),
+        (&"openai".into(), &"small".into(), &0.into())
+    );
+    for (question, page) in
+        [("vehicle", "notes/garage"), ("ship", "notes/harbour"), ("bread", "notes/kitchen")]
+    {
+        let answer = home.json(["search", question]);
+        assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some(page), "{question}: {answer}");
+        assert!(answer["degraded"].is_null(), "{answer}");
+    }
+    let list = settled(&home);
+    assert_eq!((&list["pages"], &list["installed"]), (&3.into(), &Value::Array(Vec::new())));
+    // The same text is not sent twice.
+    let before = endpoint.texts().len();
+    home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
+    assert_eq!(embed(&home)["pages"], 0);
+    assert_eq!(endpoint.texts().len(), before);
+}
+
+#[test]
+fn an_endpoint_that_stalls_or_drips_leaves_search_to_the_words_and_that_is_said() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = with_pages(&endpoint, &[]);
+    embed(&home);
+    for mood in [Mood::Stalls, Mood::Drips, Mood::Fails(503), Mood::Says("<html>".into())] {
+        endpoint.becomes(mood.clone());
+        // Another question each time: nothing is remembered of it.
+        let question = format!("automobile {}", endpoint.calls());
+        let began = Instant::now();
+        let answer = home.json(["search", &question]);
+        assert_eq!(
+            slugs(&answer["hits"]).first().map(String::as_str),
+            Some("notes/garage"),
+            "{mood:?}: {answer}"
+        );
+        assert!(answer["degraded"].is_string(), "{mood:?}: {answer}");
+        // The deadline is 2 seconds; the rest is for a busy machine.
+        assert!(began.elapsed() < Duration::from_secs(20), "{mood:?} took {:?}", began.elapsed());
+    }
+    endpoint.becomes(Mood::Mixed);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let answer = home.json(["search", "vehicle"]);
+        if answer["degraded"].is_null() {
+            assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some("notes/garage"), "{answer}");
+            break;
+        }
+        assert!(Instant::now() < until, "it does not come back: {answer}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn nonsense_makes_no_vectors_and_is_told() {
+    let endpoint = FakeEmbedding::default();
+    endpoint.becomes(Mood::Says("<html>proxy</html>".into()));
+    let (home, _daemon) = with_pages(&endpoint, &[]);
+    for (said, what) in [
+        ("<html>proxy</html>", "page for people"),
+        ("{\"data\":[]}", "0 vectors"),
+        ("{\"data\":[{\"embedding\":[NaN]}]}", "not JSON"),
+        ("{\"data\":[{\"embedding\":[1e39,0]}]}", "vector"),
+        ("{\"data\":[{\"emb", "cut off"),
+    ] {
+        endpoint.becomes(Mood::Says(said.into()));
+        let error = home.fault(["embed"], 1);
+        assert!(error["message"].as_str().unwrap().contains(what), "{said}: {error}");
+        assert_eq!(home.json(["embed", "--dry-run"])["missing"], 3);
+    }
+    let checks = home.json(["doctor"])["checks"].clone();
+    let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "embedding").unwrap().clone();
+    assert_eq!(check["status"], "warn", "{check}");
+    // Base64 is understood, and so is a service that holds little at once.
+    endpoint.becomes(Mood::Packed);
+    assert_eq!(embed(&home)["missing"], 0);
+    endpoint.becomes(Mood::Holds(90));
+    home.put("notes/long", &format!("# Long\n\n{}\n", "the hound sleeps by the door. ".repeat(40)));
+    assert_eq!(embed(&home)["missing"], 0);
+    assert_eq!(home.search("puppy").first().map(String::as_str), Some("notes/long"));
+}
+
+#[test]
+fn a_service_that_limits_is_asked_again() {
+    let endpoint = FakeEmbedding::default();
+    endpoint.becomes(Mood::Limits(Some(1)));
+    let (home, _daemon) = with_pages(&endpoint, &[]);
+    std::thread::scope(|scope| {
+        let embedding = scope.spawn(|| embed(&home));
+        let until = Instant::now() + PATIENCE;
+        while endpoint.calls() < 2 {
+            assert!(Instant::now() < until, "it is not asked again");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        endpoint.becomes(Mood::Well);
+        assert_eq!(embedding.join().unwrap()["missing"], 0);
+    });
+    // An hour is not waited for.
+    endpoint.becomes(Mood::Limits(Some(3600)));
+    home.put("notes/new", "# New\n\nA letter came.\n");
+    let error = home.fault(["embed"], 1);
+    assert!(error["message"].as_str().unwrap().contains("429"), "{error}");
+}
+
+#[test]
+fn the_key_goes_to_the_endpoint_and_is_shown_nowhere() {
+    let endpoint = FakeEmbedding::new(Some("sk-right-and-secret"));
+    let key = ("BRAIN_EMBEDDING_API_KEY", "sk-wrong-but-secret");
+    let (home, daemon) = with_pages(&endpoint, &[key]);
+    let error = home.fault(["embed"], 3);
+    assert!(error["hint"].as_str().unwrap().contains("embedding-api-key"), "{error}");
+    let shown = format!("{error} {} {}", home.json(["doctor"]), home.json(["model", "list"]));
+    drop(daemon);
+    let mut home = home;
+    home.env.retain(|(name, _)| name != key.0);
+    let secrets = home.path().join("secrets");
+    let file = secrets.join("embedding-api-key");
+    std::fs::write(&file, "sk-right-and-secret\n").unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let _daemon = home.daemon();
+    assert_eq!(embed(&home)["missing"], 0);
+    assert_eq!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
+    let all = format!("{shown} {} {}", home.log(), home.json(["config", "show"]));
+    assert!(!all.contains("and-secret") && !all.contains("but-secret"), "{all}");
+}
+
+#[test]
+fn another_model_makes_all_vectors_anew_in_the_background() {
+    let endpoint = FakeEmbedding::default();
+    let (mut home, daemon) = with_pages(&endpoint, &[]);
+    embed(&home);
+    drop(daemon);
+    for (name, value) in &mut home.env {
+        if name == "BRAIN_EMBEDDING_MODEL" {
+            *value = "large".into();
+        }
+    }
+    let _daemon = home.daemon();
+    let list = settled(&home);
+    assert_eq!((&list["model"], &list["pages"]), (&"large".into(), &3.into()));
+    let sent: usize =
+        endpoint.asked().iter().filter(|asked| asked.model == "large").map(|asked| asked.texts.len()).sum();
+    assert!(sent >= 3, "{sent}");
+    let answer = home.json(["search", "ship"]);
+    assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some("notes/harbour"), "{answer}");
+}
+
+#[test]
+fn a_deleted_page_never_comes_back_and_a_restored_one_does() {
+    let endpoint = FakeEmbedding::default();
+    let (home, daemon) = with_pages(&endpoint, &[]);
+    embed(&home);
+    home.json(["delete", "notes/garage"]);
+    assert!(!home.search("vehicle").contains(&"notes/garage".to_owned()));
+    drop(daemon);
+    let _daemon = home.daemon();
+    settled(&home);
+    assert!(!home.search("vehicle").contains(&"notes/garage".to_owned()));
+    home.json(["restore", "notes/garage"]);
+    embed(&home);
+    assert_eq!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
+    // What a page says no more is not found by what it meant.
+    home.put("notes/garage", "# Garage\n\nIt is empty now, but for the tempest outside.\n");
+    embed(&home);
+    assert_eq!(home.search("gale").first().map(String::as_str), Some("notes/garage"));
+    assert_ne!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
+}
+
+#[test]
+fn a_sync_without_embedding_leaves_its_pages_without() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = with_pages(&endpoint, &[]);
+    embed(&home);
+    let notes = home.outside();
+    std::fs::write(notes.join("school.md"), "# School\n\nThe tutor is late again.\n").unwrap();
+    home.json(["sources", "add", "work", "--path", notes.to_str().unwrap()]);
+    home.json(["sync", "--source", "work", "--no-embed"]);
+    assert_eq!(home.search("tutor"), ["school"]);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!endpoint.texts().iter().any(|text| text.contains("tutor is late")), "{:?}", endpoint.texts());
+    assert_eq!(home.json(["embed", "--dry-run"])["missing"], 1);
+    assert_eq!(embed(&home)["missing"], 0);
+    assert_eq!(home.search("lecturer").first().map(String::as_str), Some("school"));
+}
+
+#[test]
+fn what_is_paid_is_in_the_ledger() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = with_pages(&endpoint, &[("BRAIN_EMBEDDING_PRICE", "20")]);
+    embed(&home);
+    settled(&home);
+    let costs = home.json(["costs"]);
+    let sum =
+        costs["sums"].as_array().unwrap().iter().find(|sum| sum["purpose"] == "embedding").unwrap().clone();
+    assert_eq!(sum["model"], "small");
+    assert_eq!(sum["input_tokens"], endpoint.tokens(), "{costs}");
+    let paid = endpoint.tokens() as f64 * 20.0 / 1_000_000.0;
+    assert!((sum["actual_usd"].as_f64().unwrap() - paid).abs() < 1e-9, "{costs}");
+}
+
+#[test]
+fn without_a_model_nothing_is_missing_and_the_way_to_one_is_told() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "# A\n\nwalrus\n");
+    let answer = home.json(["search", "walrus"]);
+    assert!(answer["degraded"].is_null(), "{answer}");
+    let list = home.json(["model", "list"]);
+    assert_eq!((&list["provider"], &list["model"]), (&"none".into(), &Value::Null));
+    let error = home.fault(["embed"], 4);
+    assert!(error["hint"].as_str().unwrap().contains("brain model install"), "{error}");
+}

@@ -1,0 +1,214 @@
+//! Models on this machine: installed from a directory or a file, refused when they are not what they should be, and used without a restart.
+
+use std::path::{Path, PathBuf};
+
+use brain_tests::{TestHome, slugs, tiny_model};
+use serde_json::Value;
+
+use crate::meaning_endpoint::settled;
+
+fn source(home: &TestHome, name: &str, seed: u64) -> PathBuf {
+    let dir = home.outside().join(name);
+    tiny_model::write(&dir, seed);
+    dir
+}
+
+fn install(home: &TestHome, from: &Path, more: &[&str]) -> Value {
+    let mut args = vec!["model", "install", from.to_str().unwrap()];
+    args.extend(more);
+    home.json(args)
+}
+
+/// What is in `models/`, but for the lock.
+fn there(home: &TestHome) -> Vec<String> {
+    let entries = std::fs::read_dir(home.path().join("models")).into_iter().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|n| n != ".lock")
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_model_from_a_directory_is_used_at_once() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("notes/garage", "# House\n\nThe automobile and the car at the house.\n");
+    home.put("notes/kitchen", "# Home\n\nThe loaf of the baker and the loaf.\n");
+    assert!(home.search("vehicle").is_empty(), "no word is shared");
+
+    let dir = source(&home, "tiny", 7);
+    let installed = install(&home, &dir, &[]);
+    assert_eq!((&installed["name"], &installed["dimensions"]), (&"tiny".into(), &32.into()));
+    assert_eq!(installed["already"], false);
+    assert!(installed["message"].as_str().unwrap().contains("from now on"), "{installed}");
+    let list = settled(&home);
+    assert_eq!(
+        (&list["provider"], &list["model"], &list["pages"]),
+        (&"local".into(), &"tiny".into(), &2.into())
+    );
+    assert_eq!(list["installed"][0]["used"], true);
+    let answer = home.json(["search", "vehicle"]);
+    assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some("notes/garage"), "{answer}");
+    assert!(answer["degraded"].is_null(), "{answer}");
+
+    // The same again is seen as the same, and a file stands for its directory.
+    assert_eq!(install(&home, &dir, &[])["already"], true);
+    let file = install(&home, &dir.join("model.safetensors"), &["--name", "tiny"]);
+    assert_eq!((&file["already"], &file["sha256"]), (&true.into(), &installed["sha256"]));
+    assert_eq!(there(&home), ["tiny"]);
+
+    // A newer one takes its place, and makes its own vectors.
+    let newer = install(&home, &source(&home, "newer", 8), &[]);
+    assert_ne!(newer["sha256"], installed["sha256"]);
+    let list = settled(&home);
+    assert_eq!((&list["model"], &list["pages"]), (&"newer".into(), &2.into()));
+    assert_eq!(home.search("bread").first().map(String::as_str), Some("notes/kitchen"));
+}
+
+#[test]
+fn a_model_lasts_over_a_restart_and_can_be_chosen() {
+    let mut home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
+    install(&home, &source(&home, "one", 1), &[]);
+    install(&home, &source(&home, "two", 2), &[]);
+    assert_eq!(settled(&home)["model"], "two");
+    drop(daemon);
+    home.env.push(("BRAIN_EMBEDDING_MODEL".into(), "one".into()));
+    let daemon = home.daemon();
+    assert_eq!(settled(&home)["model"], "one");
+    let third = install(&home, &source(&home, "three", 3), &[]);
+    assert!(third["message"].as_str().unwrap().contains("search uses \"one\""), "{third}");
+    assert_eq!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
+    drop(daemon);
+    home.env.push(("BRAIN_EMBEDDING_PROVIDER".into(), "none".into()));
+    let _daemon = home.daemon();
+    assert_eq!(home.json(["model", "list"])["provider"], "none");
+    assert!(home.search("vehicle").is_empty());
+}
+
+#[test]
+fn what_is_not_what_it_should_be_is_refused_and_nothing_changes() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = source(&home, "tiny", 7);
+    let good = install(&home, &dir, &[]);
+    let record = std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap();
+
+    // Another hash than the owner wants.
+    let path = dir.to_str().unwrap();
+    let zeros = "0".repeat(64);
+    let error = home.fault(["model", "install", path, "--name", "other", "--sha256", &zeros], 1);
+    assert_eq!(error["code"], "conflict");
+    assert!(error["message"].as_str().unwrap().contains(good["sha256"].as_str().unwrap()), "{error}");
+    assert_eq!(home.fault(["model", "install", path, "--sha256", "abc"], 2)["code"], "usage");
+
+    // Another file at the place that was installed from before.
+    let weights = dir.join("model.safetensors");
+    tiny_model::write(&dir, 9);
+    let error = home.fault(["model", "install", path], 1);
+    assert_eq!(error["code"], "conflict", "{error}");
+
+    // Damaged, cut, lacking, none.
+    let other = source(&home, "other", 9);
+    let bytes = std::fs::read(&weights).unwrap();
+    for (file, content) in [
+        ("model.safetensors", bytes[..bytes.len() / 2].to_vec()),
+        ("model.safetensors", b"<html>not found</html>".to_vec()),
+        ("tokenizer.json", b"{".to_vec()),
+        ("config.json", b"{}".to_vec()),
+    ] {
+        let kept = std::fs::read(other.join(file)).unwrap();
+        std::fs::write(other.join(file), content).unwrap();
+        let error = home.fault(["model", "install", other.to_str().unwrap()], 1);
+        assert!(error["message"].as_str().unwrap().contains(file), "{file}: {error}");
+        std::fs::write(other.join(file), kept).unwrap();
+    }
+    std::fs::remove_file(other.join("tokenizer.json")).unwrap();
+    let error = home.fault(["model", "install", other.to_str().unwrap()], 4);
+    assert!(error["message"].as_str().unwrap().contains("tokenizer.json"), "{error}");
+
+    assert_eq!(there(&home), ["tiny"]);
+    assert_eq!(std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap(), record);
+    assert_eq!(home.json(["model", "list"])["model"], "tiny");
+}
+
+#[test]
+fn what_others_put_among_the_models_is_left_alone() {
+    let home = TestHome::new();
+    let models = home.path().join("models");
+    std::fs::create_dir_all(&models).unwrap();
+    let dir = source(&home, "tiny", 7);
+    let elsewhere = source(&home, "elsewhere", 8);
+    std::fs::write(models.join("file"), "mine").unwrap();
+    std::fs::create_dir(models.join("notes")).unwrap();
+    std::fs::write(models.join("notes/diary.md"), "mine").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, models.join("linked")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", models.join("broken")).unwrap();
+    // What is left of an installation is not worth keeping, whatever it is.
+    std::fs::write(models.join("tiny.tmp"), "").unwrap();
+    std::fs::write(models.join(".tiny.old"), "").unwrap();
+    // One that its owner moved away is its owner's.
+    tiny_model::write(&models.join("tiny.old"), 4);
+    let _daemon = home.daemon();
+    // A model that is linked is used as one that is here.
+    assert_eq!(home.json(["model", "list"])["model"], "linked");
+    for name in ["file", "notes", "linked", "broken"] {
+        let error = home.fault(["model", "install", dir.to_str().unwrap(), "--name", name], 1);
+        assert_eq!(error["code"], "conflict", "{name}: {error}");
+        assert!(error["hint"].as_str().unwrap().contains("--name"), "{error}");
+    }
+    // The place where models are made ready is none to copy from.
+    tiny_model::write(&models.join("ready.tmp"), 3);
+    let ready = models.join("ready.tmp");
+    let error = home.fault(["model", "install", ready.to_str().unwrap(), "--name", "ready"], 2);
+    assert_eq!(error["code"], "usage", "{error}");
+    assert!(ready.join("model.safetensors").is_file() && elsewhere.join("model.safetensors").is_file());
+    install(&home, &dir, &[]);
+    assert_eq!(there(&home), ["broken", "file", "linked", "notes", "ready.tmp", "tiny", "tiny.old"]);
+    assert_eq!(std::fs::read_to_string(models.join("notes/diary.md")).unwrap(), "mine");
+    assert_eq!(settled(&home)["model"], "tiny");
+}
+
+#[test]
+fn what_cannot_be_a_model_is_told_with_the_way_out() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let wheel = home.outside().join("model.whl");
+    std::fs::write(&wheel, "PK").unwrap();
+    for (from, code, what) in [
+        ("all-minilm-l6", 4, "all-minilm-l6-v2"),
+        ("nonsense", 4, "known names"),
+        ("http://files.example.org/model.safetensors", 2, "directory"),
+        ("https://files.example.org/", 2, "config.json"),
+        (wheel.to_str().unwrap(), 2, "unpack it"),
+        // Nothing on this machine is fetched over the network.
+        ("https://127.0.0.1/m/model.safetensors", 1, "public https"),
+        ("https://localhost/m/model.safetensors", 1, "public https"),
+    ] {
+        let error = home.fault(["model", "install", from], code);
+        assert!(error["hint"].as_str().unwrap_or_default().contains(what), "{from}: {error}");
+    }
+    assert_eq!(home.fault(["model", "install", "./no-such-directory"], 1)["code"], "io");
+    assert_eq!(home.fault(["model", "install"], 2)["code"], "usage");
+    assert_eq!(home.fault(["model", "list", "--name", "x"], 2)["code"], "usage");
+}
+
+#[test]
+fn a_full_disk_says_so_and_the_next_try_succeeds() {
+    let mut home = TestHome::new();
+    let models = home.path().join("models");
+    if !home.mount(&models, "size=64k,mode=700") {
+        return;
+    }
+    let _daemon = home.daemon();
+    let dir = source(&home, "tiny", 7);
+    let error = home.fault(["model", "install", dir.to_str().unwrap()], 1);
+    assert_eq!(error["code"], "disk_full", "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("make room"), "{error}");
+    home.remount("size=20m");
+    assert_eq!(install(&home, &dir, &[])["name"], "tiny");
+    assert_eq!(there(&home), ["tiny"]);
+}

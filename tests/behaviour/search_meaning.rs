@@ -1,0 +1,88 @@
+//! What a question demands holds for pages that only their meaning or a link brings, too.
+
+use brain_tests::embedding::FakeEmbedding;
+use brain_tests::{Daemon, TestHome, slugs};
+use serde_json::Value;
+
+/// A home with vectors: pages that mean a car, a boat, bread.
+fn world(endpoint: &FakeEmbedding) -> (TestHome, Daemon) {
+    let mut home = TestHome::new();
+    home.env.extend(endpoint.variables("small"));
+    let daemon = home.daemon();
+    home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
+    home.put("notes/lorry", "---\ntags: [work]\n---\n# Lorry\n\nAn automobile with eighteen wheels.\n");
+    home.put("notes/harbour", "# Harbour\n\nA vessel waits for better weather.\n");
+    home.put("notes/kitchen", "# Kitchen\n\nA fresh loaf cools on the window sill.\n");
+    home.put("vehicle", "---\ntitle: Vehicle\ntype: concept\n---\nTo be written.\n");
+    home.json(["embed", "--stale"]);
+    (home, daemon)
+}
+
+fn found(home: &TestHome, question: &str) -> Vec<String> {
+    slugs(&home.json(["search", question])["hits"])
+}
+
+#[test]
+fn vectors_bring_nothing_that_the_question_rules_out() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = world(&endpoint);
+    // That they would bring them otherwise:
+    let all = found(&home, "vehicle");
+    assert_eq!(all[0], "vehicle", "what is called so is first, though others mean it more: {all:?}");
+    assert!(all.contains(&"notes/garage".into()) && all.contains(&"notes/lorry".into()), "{all:?}");
+
+    let without = found(&home, "vehicle -rusts");
+    assert!(without.contains(&"notes/lorry".into()), "{without:?}");
+    assert!(!without.contains(&"notes/garage".into()), "{without:?}");
+    assert_eq!(found(&home, "\"vehicle\""), ["vehicle"], "a phrase is required");
+    assert_eq!(found(&home, "title:garage vehicle"), ["notes/garage"]);
+    assert_eq!(found(&home, "title:lor* vehicle"), ["notes/lorry"]);
+    assert_eq!(found(&home, "vehicle tag:work"), ["notes/lorry"]);
+    assert_eq!(found(&home, "vehicle type:concept"), ["vehicle"]);
+    assert_eq!(slugs(&home.json(["search", "vehicle", "--tag", "work"])["hits"]), ["notes/lorry"]);
+    assert_eq!(found(&home, "vehi*"), ["vehicle"], "the beginning of a word means nothing");
+    let none = home.json(["search", "vehicle", "--until", "2001-01-01"]);
+    assert_eq!(none["hits"], Value::Array(Vec::new()));
+
+    home.brain(["delete", "notes/garage"]).expect(0);
+    assert!(!found(&home, "vehicle").contains(&"notes/garage".into()), "deleted is gone");
+}
+
+#[test]
+fn marks_alone_are_near_to_nothing_and_long_questions_are_questions() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = world(&endpoint);
+    let calls = endpoint.calls();
+    for question in ["???", "--- *** !!!", "\"\"", "🎉", "…"] {
+        for option in ["--limit=20", "--source=default", "--type=person"] {
+            let answer = home.json(["search", option, "--", question]);
+            assert_eq!(answer["hits"], Value::Array(Vec::new()), "{question} {option}: {answer}");
+        }
+    }
+    assert_eq!(endpoint.calls(), calls, "nobody is asked what they mean");
+    let long = "vehicle and other things that stand about. ".repeat(240);
+    assert!(long.len() > 10_000);
+    let answer = home.json(["search", &long]);
+    assert!(slugs(&answer["hits"]).contains(&"notes/garage".into()), "{answer}");
+    assert!(answer["degraded"].is_null(), "{answer}");
+}
+
+#[test]
+fn there_is_more_only_where_there_is_more_and_parts_are_the_score() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = world(&endpoint);
+    let all = home.json(["search", "vehicle", "--explain"]);
+    let hits = all["hits"].as_array().unwrap();
+    assert_eq!(all["truncated"], false, "{all}");
+    for hit in hits {
+        let sum: f64 = hit["explain"].as_array().unwrap().iter().map(|p| p["score"].as_f64().unwrap()).sum();
+        assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-2, "{hit}");
+        assert!(!hit["matched"].as_array().unwrap().is_empty(), "{hit}");
+    }
+    let order = slugs(&all["hits"]);
+    for limit in 1..=order.len() {
+        let some = home.json(["search", "vehicle", "--limit", &limit.to_string()]);
+        assert_eq!(slugs(&some["hits"]), order[..limit], "the first are the same, however many are shown");
+        assert_eq!(some["truncated"], limit < order.len(), "{limit}: {some}");
+    }
+}

@@ -1,0 +1,213 @@
+//! One value of every request and reply about search by meaning, answers in prose, ideas and costs, in the order of the wire.
+
+use brain_protocol::*;
+
+fn at() -> String {
+    "2026-11-21T10:30:45.123Z".into()
+}
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn slug(text: &str) -> Slug {
+    Slug::parse(text).unwrap()
+}
+
+fn spent() -> Spent {
+    Spent { estimated: 70_000, actual: 300, tokens_in: 5000, tokens_out: 7, calls: 2 }
+}
+
+pub(crate) fn requests() -> Vec<Request> {
+    vec![
+        Request::Embed(Embed { all: true, dry_run: false }),
+        Request::ModelInstall(ModelInstall {
+            from: "all-minilm-l6-v2".into(),
+            sha256: Some("ab".repeat(32)),
+            name: some("mine"),
+        }),
+        Request::ModelList,
+        Request::Ask(Ask {
+            question: "why?".into(),
+            limit: 12,
+            source: Some(SourceId::parse("work").unwrap()),
+            model: some("m"),
+            max_cost: Some(1_000_000),
+        }),
+        Request::Costs(Costs { since: some("2026-01-01"), until: None, limit: 300 }),
+        Request::Ideas(Ideas {
+            profile: IdeaProfile::Lsd,
+            question: "why?".into(),
+            limit: Some(5),
+            save: Some(false),
+            max_cost: Some(70_000),
+            model: some("m"),
+            judge_model: None,
+            close: Some(3),
+            far: None,
+            resume: some("r"),
+            estimate: true,
+        }),
+        Request::IdeaRuns,
+    ]
+}
+
+fn hit() -> Hit {
+    Hit {
+        slug: slug("people/ada"),
+        source_id: SourceId::default(),
+        title: "Ada".into(),
+        page_type: "person".into(),
+        score: 1.5,
+        snippet: "s".into(),
+        highlights: vec![(0, 1)],
+        chunk: 3,
+        matched: vec!["meaning".into()],
+        updated_at: at(),
+        explain: vec![ScorePart { reason: "meaning: 0.71".into(), score: 0.5 }],
+        line: 300,
+        source_kind: None,
+        source_uri: None,
+        url: None,
+    }
+}
+
+fn asked() -> Asked {
+    Asked {
+        question: "why?".into(),
+        answer: some("because [1]"),
+        partial: true,
+        citations: vec![Citation {
+            number: 1,
+            slug: slug("people/ada"),
+            source_id: SourceId::default(),
+            title: "Ada".into(),
+            line: 300,
+        }],
+        unknown: some("when"),
+        passages: vec![hit()],
+        hint: some("h"),
+        model: some("m"),
+        cost: spent(),
+        degraded: some("d"),
+    }
+}
+
+fn ideas() -> IdeasReply {
+    let scores = Scores { originality: 5.0, resistance: 4.5, thesis: 4.0, grounding: 3.5, load_bearing: 1.0 };
+    let idea = Idea {
+        id: 300,
+        text: "t".into(),
+        close_slug: slug("a"),
+        far_slug: slug("b"),
+        distance: 0.75,
+        judge: Some(Judged { scores, weighted: 4.25, note: "n".into() }),
+        passes: true,
+    };
+    let prompt = IdeaPrompt { close_slug: slug("a"), far_slug: slug("b"), text: "p".into() };
+    IdeasReply {
+        profile: IdeaProfile::Brainstorm,
+        run_id: "r".into(),
+        question: "why?".into(),
+        status: "stopped".into(),
+        ideas: vec![idea],
+        prompts: vec![prompt],
+        close_set: vec![ClosePage {
+            slug: slug("a"),
+            title: "A".into(),
+            score: 1.5,
+            source_id: SourceId::default(),
+        }],
+        far_set: vec![FarPage {
+            slug: slug("b"),
+            title: "B".into(),
+            distance: 0.5,
+            origin: "domain".into(),
+            source_id: SourceId::default(),
+        }],
+        short_of_target: true,
+        judge_failed: false,
+        failed_crosses: 1,
+        cost: spent(),
+        saved_slug: Some(slug("ideas/x")),
+        problem: some("p"),
+        degraded: some("d"),
+        crosses: 300,
+        ideas_per_cross: 3,
+        save_problem: some("s"),
+        notes: vec!["n".into()],
+    }
+}
+
+pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
+    let embedded = Embedded {
+        provider: "local".into(),
+        model: "m".into(),
+        pages: 70_000,
+        windows: 1 << 33,
+        missing: 1,
+        dry_run: true,
+    };
+    let installed = ModelInstalled {
+        name: "m".into(),
+        path: "/h/models/m".into(),
+        bytes: 90_868_376,
+        dimensions: 384,
+        sha256: "ab".repeat(32),
+        already: true,
+        message: "m".into(),
+    };
+    let row = ModelRow {
+        name: "m".into(),
+        path: "/h/models/m".into(),
+        bytes: 90_868_376,
+        dimensions: Some(384),
+        used: true,
+        problem: some("p"),
+    };
+    let models = Models {
+        provider: "local".into(),
+        model: some("m"),
+        pages: 1,
+        windows: 300,
+        missing: 2,
+        problem: some("p"),
+        installed: vec![row],
+    };
+    let costs = CostsReply {
+        total: spent(),
+        sums: vec![CostSum { purpose: "ask".into(), model: "m".into(), spent: spent() }],
+        calls: vec![CostCall {
+            at: at(),
+            purpose: "embedding".into(),
+            model: "m".into(),
+            state: "done".into(),
+            spent: spent(),
+        }],
+        damaged: 1,
+    };
+    let run = IdeaRunRow {
+        run_id: "r".into(),
+        profile: IdeaProfile::Lsd,
+        question: "why?".into(),
+        started_at: at(),
+        crosses_done: 3,
+        crosses: 300,
+        status: "stopped".into(),
+        cost: spent(),
+        saved_slug: None,
+    };
+    vec![
+        ("embedded", Reply::Embedded(embedded)),
+        ("model_installed", Reply::ModelInstalled(installed)),
+        ("models", Reply::Models(models)),
+        ("asked", Reply::Asked(asked())),
+        ("costs", Reply::Costs(costs)),
+        ("ideas", Reply::Ideas(ideas())),
+        ("idea_runs", Reply::IdeaRuns(IdeaRuns { runs: vec![run], damaged: vec!["d".into()] })),
+    ]
+}
+
+pub(crate) fn text() -> (&'static str, Answer) {
+    ("text", Answer::Event(Event::Text("a piece of prose".into())))
+}

@@ -1,0 +1,59 @@
+//! Search by words and meaning together, with a real local model; without one these rows are left out, loudly.
+
+use std::time::Instant;
+
+use brain_tests::TestHome;
+
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, memory, search};
+
+impl Bench {
+    /// Hybrid searches over the socket, each with a question that was not asked before, and the memory that the model takes.
+    pub(crate) fn meaning(&mut self) {
+        let Some(model) = std::env::var("BRAIN_TEST_MODEL").ok().filter(|model| !model.is_empty()) else {
+            eprintln!("SKIPPED: search by meaning, because BRAIN_TEST_MODEL names no model");
+            return;
+        };
+        let notes = self.notes.write(&self.dir.path().join("meaning"), 0..self.scale.few).unwrap();
+        let mut home = TestHome::new();
+        home.env.push(("BRAIN_EMBEDDING_PROVIDER".into(), "local".into()));
+        home.env.push(("BRAIN_EMBEDDING_MODEL".into(), model));
+        let daemon = home.daemon();
+        home.brain(["import", notes.to_str().unwrap()]).expect(0);
+        let began = Instant::now();
+        home.brain(["embed"]).expect(0);
+        let embedded = began.elapsed();
+        let mut client = home.connect().unwrap();
+        let mut took = Samples::default();
+        for n in 0..self.scale.pairs {
+            let question = self.notes.question(n + 20_000);
+            let began = Instant::now();
+            let hits = search(&mut client, &question);
+            took.time(began.elapsed());
+            let by_meaning = hits.iter().filter(|hit| hit.matched.iter().any(|how| how == "meaning")).count();
+            assert!(by_meaning > 0, "the vectors were not asked: {question}");
+        }
+        self.table.add(Row {
+            place: 93,
+            what: "a search by words and meaning over the socket, 10,000 pages, model loaded".into(),
+            goal: Goal::Below(40.0, "ms"),
+            value: took.median(),
+            measured: format!(
+                "{}, p99 {} ms (the vectors took {:.0} s)",
+                took.text("ms"),
+                short(took.at(0.99)),
+                embedded.as_secs_f64()
+            ),
+            floor: None,
+        });
+        let rss = memory(daemon.pid(), "VmRSS");
+        self.table.add(Row {
+            place: 94,
+            what: "the daemon's memory after that, model loaded (VmRSS)".into(),
+            goal: Goal::Below(200.0, "MB"),
+            value: rss,
+            measured: format!("{} MB", short(rss)),
+            floor: None,
+        });
+    }
+}

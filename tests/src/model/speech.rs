@@ -1,0 +1,144 @@
+//! How the model that is none says what its mind wants: whole, or piece by piece, and in every way that goes wrong.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use super::{Asked, Said};
+
+/// An answer that comes whole.
+pub(super) fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
+    let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
+    let head = format!(
+        "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: application/json\r\n{wait}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let _ = stream.write_all(format!("{head}{body}").as_bytes());
+}
+
+/// Tokens of the question and of an answer.
+fn counted(asked: &Asked, text: &str) -> (usize, usize) {
+    (asked.text.len() / 4, text.len() / 4)
+}
+
+/// Answers as `said` wants it.
+pub(super) fn answer(stream: &TcpStream, openai: bool, asked: &Asked, said: Said) {
+    match said {
+        Said::Fault(status, body, wait) => write(stream, status, &body, wait),
+        Said::Nonsense => write(stream, 200, "<html><p>It works!</p></html>", None),
+        Said::GivesUp(_) if !asked.stream => write(stream, 500, "{}", None),
+        said if asked.stream => piecemeal(stream, openai, asked, &said),
+        Said::Stalls(_) => wait_for_the_end(stream),
+        Said::Breaks(text) | Said::GivesUp(text) => {
+            let mut stream = stream;
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n";
+            let _ = stream.write_all(format!("{head}{{\"{text}").as_bytes());
+        }
+        Said::Text(text) => {
+            write(stream, 200, &whole(openai, asked, Some(&text), ["stop", "end_turn"]), None);
+        }
+        Said::Cut(text) => {
+            write(stream, 200, &whole(openai, asked, Some(&text), ["length", "max_tokens"]), None);
+        }
+        Said::Refused => write(stream, 200, &whole(openai, asked, None, ["content_filter", "refusal"]), None),
+    }
+}
+
+/// Until the other side goes away.
+fn wait_for_the_end(mut stream: &TcpStream) {
+    let _ = stream.read(&mut [0]);
+}
+
+fn whole(openai: bool, asked: &Asked, text: Option<&str>, finish: [&str; 2]) -> String {
+    let (words_in, words_out) = counted(asked, text.unwrap_or_default());
+    let body = if openai {
+        json!({ "id": "chatcmpl-1", "object": "chat.completion", "model": asked.model,
+            "choices": [{ "index": 0, "finish_reason": finish[0], "message": { "role": "assistant", "content": text } }],
+            "usage": { "prompt_tokens": words_in, "completion_tokens": words_out, "total_tokens": words_in + words_out } })
+    } else {
+        let blocks: Vec<Value> = text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": asked.model, "content": blocks,
+            "stop_reason": finish[1], "usage": { "input_tokens": words_in, "output_tokens": words_out } })
+    };
+    body.to_string()
+}
+
+/// An answer as a stream of events, three characters an event.
+fn piecemeal(mut stream: &TcpStream, openai: bool, asked: &Asked, said: &Said) {
+    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let _ = stream.write_all(head.as_bytes());
+    let send = |event: &Value| {
+        let name = event["type"].as_str().filter(|_| !openai);
+        let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
+        chunk(stream, &format!("{name}data: {event}\n\n"));
+    };
+    let text = match said {
+        Said::Text(text)
+        | Said::Cut(text)
+        | Said::Stalls(text)
+        | Said::Breaks(text)
+        | Said::GivesUp(text) => text.as_str(),
+        _ => "",
+    };
+    let (words_in, words_out) = counted(asked, text);
+    if openai {
+        send(&json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] }));
+    } else {
+        send(
+            &json!({ "type": "message_start", "message": { "usage": { "input_tokens": words_in, "output_tokens": 1 } } }),
+        );
+        send(
+            &json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        );
+    }
+    let letters: Vec<char> = text.chars().collect();
+    for piece in letters.chunks(3) {
+        let piece: String = piece.iter().collect();
+        if openai {
+            send(
+                &json!({ "choices": [{ "index": 0, "delta": { "content": piece }, "finish_reason": null }] }),
+            );
+        } else {
+            send(
+                &json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": piece } }),
+            );
+        }
+    }
+    let finish = match said {
+        Said::Stalls(_) => return wait_for_the_end(stream),
+        Said::Breaks(_) => return,
+        Said::GivesUp(_) if openai => {
+            send(&json!({ "error": { "message": "The server had an error", "type": "server_error" } }));
+            return;
+        }
+        Said::GivesUp(_) => {
+            send(
+                &json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }),
+            );
+            return;
+        }
+        Said::Cut(_) => ["length", "max_tokens"],
+        Said::Refused => ["content_filter", "refusal"],
+        _ => ["stop", "end_turn"],
+    };
+    if openai {
+        send(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish[0] }] }));
+        send(
+            &json!({ "choices": [], "usage": { "prompt_tokens": words_in, "completion_tokens": words_out } }),
+        );
+        chunk(stream, "data: [DONE]\n\n");
+    } else {
+        send(&json!({ "type": "content_block_stop", "index": 0 }));
+        send(
+            &json!({ "type": "message_delta", "delta": { "stop_reason": finish[1] }, "usage": { "output_tokens": words_out } }),
+        );
+        send(&json!({ "type": "message_stop" }));
+    }
+    let _ = stream.write_all(b"0\r\n\r\n");
+}
+
+/// A chunk of a body (RFC 9112 section 7.1).
+fn chunk(mut stream: &TcpStream, text: &str) {
+    let _ = stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
+}

@@ -1,0 +1,238 @@
+//! A sentence model of the shape that the daemon runs, small enough to be written by a test: two layers, 32 dimensions, weights from a
+//! seed. It has learnt nothing; but its vectors are mostly made of the words of a text, and words of one group in [`MEANINGS`] have
+//! nearly the same, so a test can look for what is meant and find what is written otherwise.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+/// Length of its vectors.
+pub const DIMENSIONS: usize = 32;
+/// Attention heads.
+pub const HEADS: usize = 2;
+/// Encoder layers.
+pub const LAYERS: usize = 2;
+/// Length between the two halves of a feed-forward block.
+pub const INNER: usize = 64;
+/// Tokens that it can tell the places of.
+pub const POSITIONS: usize = 256;
+/// Tokens of a text that count, with the two that mark its ends.
+pub const MAX_TOKENS: usize = 128;
+
+/// Words of one line mean nearly the same to it. Words that are in no line are spelt, letter by letter.
+pub const MEANINGS: [&[&str]; 12] = [
+    &["car", "automobile", "vehicle"],
+    &["doctor", "physician", "medic"],
+    &["boat", "ship", "vessel"],
+    &["money", "cash", "funds"],
+    &["house", "home", "dwelling"],
+    &["dog", "hound", "puppy"],
+    &["sea", "ocean", "tide"],
+    &["meeting", "appointment", "gathering"],
+    &["bread", "loaf", "baker"],
+    &["storm", "tempest", "gale"],
+    &["letter", "message", "note"],
+    &["teacher", "tutor", "lecturer"],
+];
+
+/// Words that say little; they weigh little.
+const SMALL: [&str; 20] = [
+    "a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or", "that",
+    "the", "to", "was", "with",
+];
+const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+const SIGNS: &str = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"-_/()[]#>*@&%+=$";
+
+/// Numbers that look like chance and come from a seed (SplitMix64).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Between 0 and 1, neither of them.
+    fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// As many numbers around 0 (Box and Muller), this far on the average.
+    fn normal(&mut self, many: usize, scale: f64) -> Vec<f32> {
+        (0..many)
+            .map(|_| {
+                let (radius, turn) = ((-2.0 * self.unit().ln()).sqrt(), self.unit());
+                (radius * (std::f64::consts::TAU * turn).cos() * scale) as f32
+            })
+            .collect()
+    }
+}
+
+/// A tensor with its name.
+pub type Tensor = (String, Vec<usize>, Vec<f32>);
+
+/// Its tokens, in the order of their numbers.
+#[must_use]
+pub fn vocabulary() -> Vec<String> {
+    let mut words: Vec<String> = SPECIAL.iter().map(|word| (*word).to_owned()).collect();
+    words.extend(SIGNS.chars().map(String::from));
+    words.extend(SIGNS.chars().filter(char::is_ascii_alphanumeric).map(|sign| format!("##{sign}")));
+    words.extend(SMALL.iter().filter(|word| word.len() > 1).map(|word| (*word).to_owned()));
+    words.extend(MEANINGS.iter().flat_map(|line| line.iter()).map(|word| (*word).to_owned()));
+    words
+}
+
+/// Its weights, with the names that such models have.
+#[must_use]
+pub fn weights(seed: u64) -> Vec<Tensor> {
+    let mut chance = Chance(seed);
+    let mut tensors: Vec<Tensor> = Vec::new();
+    tensors.push((
+        "embeddings.word_embeddings.weight".into(),
+        vec![vocabulary().len(), DIMENSIONS],
+        words(&mut chance),
+    ));
+    let mut normal = |name: &str, shape: &[usize], scale: f64, around: f32| {
+        let mut data = chance.normal(shape.iter().product(), scale);
+        data.iter_mut().for_each(|each| *each += around);
+        tensors.push((name.to_owned(), shape.to_vec(), data));
+    };
+    normal("embeddings.position_embeddings.weight", &[POSITIONS, DIMENSIONS], 0.02, 0.0);
+    normal("embeddings.token_type_embeddings.weight", &[2, DIMENSIONS], 0.02, 0.0);
+    normal("embeddings.LayerNorm.weight", &[DIMENSIONS], 0.05, 1.0);
+    normal("embeddings.LayerNorm.bias", &[DIMENSIONS], 0.02, 0.0);
+    for layer in 0..LAYERS {
+        let name = |rest: &str| format!("encoder.layer.{layer}.{rest}");
+        for part in ["query", "key", "value"] {
+            normal(&name(&format!("attention.self.{part}.weight")), &[DIMENSIONS, DIMENSIONS], 0.15, 0.0);
+            normal(&name(&format!("attention.self.{part}.bias")), &[DIMENSIONS], 0.1, 0.0);
+        }
+        for (part, shape) in [
+            ("attention.output", [DIMENSIONS, DIMENSIONS]),
+            ("intermediate", [INNER, DIMENSIONS]),
+            ("output", [DIMENSIONS, INNER]),
+        ] {
+            normal(&name(&format!("{part}.dense.weight")), &shape, 0.06, 0.0);
+            normal(&name(&format!("{part}.dense.bias")), &shape[..1], 0.02, 0.0);
+            if part != "intermediate" {
+                normal(&name(&format!("{part}.LayerNorm.weight")), &[DIMENSIONS], 0.05, 1.0);
+                normal(&name(&format!("{part}.LayerNorm.bias")), &[DIMENSIONS], 0.02, 0.0);
+            }
+        }
+    }
+    tensors
+}
+
+/// What each token stands for, one row a token.
+fn words(chance: &mut Chance) -> Vec<f32> {
+    let mut lines: Vec<Option<Vec<f32>>> = vec![None; MEANINGS.len()];
+    let mut rows = Vec::new();
+    for word in vocabulary() {
+        let meaning = MEANINGS.iter().position(|line| line.contains(&word.as_str()));
+        let own = match meaning {
+            Some(_) => 0.15,
+            // Signs, letters and small words say less than words that mean something.
+            None => 0.4,
+        };
+        let mut row = chance.normal(DIMENSIONS, own);
+        if let Some(line) = meaning.and_then(|at| lines.get_mut(at)) {
+            let shared = line.get_or_insert_with(|| chance.normal(DIMENSIONS, 1.0));
+            row.iter_mut().zip(shared.iter()).for_each(|(own, shared)| *own += shared);
+        }
+        rows.extend(row);
+    }
+    rows
+}
+
+/// The bytes of a safetensors file.
+#[must_use]
+pub fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
+    let (mut header, mut data) = (Map::new(), Vec::new());
+    header.insert("__metadata__".into(), json!({"format": "pt"}));
+    for (name, shape, values) in tensors {
+        let begin = data.len();
+        data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        header.insert(
+            name.clone(),
+            json!({"dtype": "F32", "shape": shape, "data_offsets": [begin, data.len()]}),
+        );
+    }
+    let mut header = Value::Object(header).to_string().into_bytes();
+    header.resize(header.len().next_multiple_of(8), b' ');
+    [&(header.len() as u64).to_le_bytes()[..], &header, &data].concat()
+}
+
+/// The text of its `tokenizer.json`.
+#[must_use]
+pub fn tokenizer() -> Value {
+    let words = vocabulary();
+    let number = |word: &str| words.iter().position(|each| each == word).expect("a special token");
+    let special: Vec<Value> = SPECIAL
+        .iter()
+        .map(|word| {
+            json!({"id": number(word), "special": true, "content": word, "single_word": false, "lstrip": false,
+                "rstrip": false, "normalized": false})
+        })
+        .collect();
+    let vocabulary: Map<String, Value> =
+        words.iter().enumerate().map(|(at, word)| (word.clone(), json!(at))).collect();
+    let end = |word: &str| json!({"SpecialToken": {"id": word, "type_id": 0}});
+    let known = |word: &str| json!({"id": word, "ids": [number(word)], "tokens": [word]});
+    json!({
+        "version": "1.0",
+        // As published ones have it: whoever runs the model must not take these two as they are.
+        "truncation": {"max_length": 16, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
+        "padding": {"strategy": {"Fixed": 16}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
+            "pad_type_id": 0, "pad_token": "[PAD]"},
+        "added_tokens": special,
+        "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+            "strip_accents": null, "lowercase": true},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "TemplateProcessing",
+            "single": [end("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, end("[SEP]")],
+            "pair": [end("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, end("[SEP]"),
+                {"Sequence": {"id": "B", "type_id": 1}}, end("[SEP]")],
+            "special_tokens": {"[CLS]": known("[CLS]"), "[SEP]": known("[SEP]")}},
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": vocabulary},
+    })
+}
+
+/// Its `config.json`.
+#[must_use]
+pub fn config() -> Value {
+    json!({
+        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": DIMENSIONS,
+        "intermediate_size": INNER, "layer_norm_eps": 1e-12, "max_position_embeddings": POSITIONS,
+        "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "pad_token_id": 0,
+        "position_embedding_type": "absolute", "type_vocab_size": 2, "vocab_size": vocabulary().len(),
+    })
+}
+
+/// Writes it into a directory, which is made. The same seed makes the same bytes.
+///
+/// # Panics
+/// When the directory cannot be written.
+pub fn write(dir: &Path, seed: u64) {
+    let put = |name: &str, bytes: &[u8]| {
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("the directory is made");
+        fs::write(&path, bytes).expect("the file is written");
+    };
+    put("config.json", config().to_string().as_bytes());
+    put("tokenizer.json", tokenizer().to_string().as_bytes());
+    put("sentence_bert_config.json", json!({"max_seq_length": MAX_TOKENS}).to_string().as_bytes());
+    put(
+        "1_Pooling/config.json",
+        json!({"word_embedding_dimension": DIMENSIONS, "pooling_mode_cls_token": false,
+            "pooling_mode_mean_tokens": true})
+        .to_string()
+        .as_bytes(),
+    );
+    put("model.safetensors", &safetensors(&weights(seed)));
+}
