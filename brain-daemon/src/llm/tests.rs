@@ -10,7 +10,7 @@ use url::Url;
 use super::*;
 use crate::clock::SystemClock;
 use crate::costs::{Ledger, Price};
-use crate::net::{Answer, Call, Document, Part, Trouble, WebPage};
+use crate::net::{Answer, Call, Part, Trouble};
 
 pub(super) const KEY: &str = "sk-very-secret-key";
 
@@ -45,18 +45,6 @@ impl Net {
 }
 
 impl Outgoing for Net {
-    fn document(&self, _: &str) -> Result<Document, Trouble> {
-        Err(Trouble::Refused)
-    }
-
-    fn call(&self, _: &Call<'_>) -> Result<Answer, Trouble> {
-        Err(Trouble::Refused)
-    }
-
-    fn web_page(&self, _: &str) -> Result<WebPage, Trouble> {
-        Err(Trouble::Refused)
-    }
-
     fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
         Ok(Box::new(self.clone()))
     }

@@ -67,33 +67,40 @@ pub fn check_document_address(url: &str) -> Result<(), Trouble> {
     document::check(&document::Rules::STRICT, url).map(drop)
 }
 
-/// What goes out. Every function blocks, and must not be called on a thread that runs async tasks.
+/// What goes out. Every function blocks, and must not be called on a thread that runs async tasks. Whatever serves a part of it only refuses
+/// the rest.
 pub trait Outgoing: Send + Sync {
     /// Reads the JSON document at an address that a stranger named: `https` at port 443 of a name whose addresses are all public,
     /// looked up once; without redirects, cookies or a proxy; at most 64 KiB, within 5 seconds.
     ///
     /// # Errors
     /// Why there is none.
-    fn document(&self, url: &str) -> Result<Document, Trouble>;
+    fn document(&self, _url: &str) -> Result<Document, Trouble> {
+        Err(Trouble::Refused)
+    }
 
     /// Sends a request to an address that the owner named, and reads the answer whatever its status: without redirects, cookies
     /// or a proxy; at most 1 MiB, within 10 seconds, which is how long clients wait.
     ///
     /// # Errors
     /// Why there is no answer.
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble>;
+    fn call(&self, _call: &Call<'_>) -> Result<Answer, Trouble> {
+        Err(Trouble::Refused)
+    }
 
     /// Reads the web page at an address that a stranger named: `http` or `https` at its usual port, of a name whose addresses are all
     /// public, looked up once; at most three redirects, each held to the same; no cookies; at most 2 MiB, within 15 seconds.
     ///
     /// # Errors
     /// Why there is none.
-    fn web_page(&self, url: &str) -> Result<WebPage, Trouble>;
+    fn web_page(&self, _url: &str) -> Result<WebPage, Trouble> {
+        Err(Trouble::Refused)
+    }
 
     /// Brings the file at a public `https` address, at its usual port, to `to`, written as it comes; at most five redirects, each held to
     /// the same; no cookies and no authorization; at most 4 GB, and never a minute without a byte. `on` hears how many bytes are there, and of
     /// how many; `false` ends it. What is cut stays in `to`, and is gone on with the next time, when it is still the same file there. Gives its
-    /// length. Whatever brings no files says so.
+    /// length.
     ///
     /// # Errors
     /// Why it is not there.
@@ -111,7 +118,9 @@ pub trait Outgoing: Send + Sync {
     ///
     /// # Errors
     /// [`Trouble::Address`] when `base` is no address of a server.
-    fn link(&self, base: &Url) -> Result<Box<dyn Link>, Trouble>;
+    fn link(&self, _base: &Url) -> Result<Box<dyn Link>, Trouble> {
+        Err(Trouble::Refused)
+    }
 }
 
 /// A link to one server that the owner named. Its functions block, and must not be called on a thread that runs async tasks.

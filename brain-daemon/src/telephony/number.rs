@@ -164,7 +164,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::net::{Document, Link, Trouble, WebPage};
+    use crate::net::Trouble;
 
     const WANTED: &str = "https://brain.example.org/voice";
 
@@ -194,10 +194,6 @@ mod tests {
     }
 
     impl Outgoing for Api {
-        fn document(&self, _: &str) -> Result<Document, Trouble> {
-            Err(Trouble::NotPublic)
-        }
-
         fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
             let method = if call.body.is_some() { "POST" } else { "GET" };
             self.calls.lock().unwrap().push(method.into());
@@ -220,14 +216,6 @@ mod tests {
             let (status, body) =
                 instead.map_or((200, number.clone()), |(_, status, body)| (*status, body.clone()));
             Ok(Answer { status, headers: Vec::new(), body: body.to_string().into_bytes(), from: None })
-        }
-
-        fn web_page(&self, _: &str) -> Result<WebPage, Trouble> {
-            Err(Trouble::NotPublic)
-        }
-
-        fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
-            Err(Trouble::Refused)
         }
     }
 

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::Value;
-use url::Url;
 
 use super::{Child, Launch, Starter};
-use crate::net::{Answer, Call, Document, Link, Outgoing, Trouble, WebPage};
+use crate::net::{Answer, Call, Outgoing, Trouble};
 
 /// Answers by address; nobody listens anywhere else.
 #[derive(Default)]
@@ -27,22 +26,10 @@ impl FakeNet {
 }
 
 impl Outgoing for FakeNet {
-    fn document(&self, _: &str) -> Result<Document, Trouble> {
-        Err(Trouble::NotPublic)
-    }
-
     fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
         let known = self.0.lock().unwrap().get(call.url.as_str()).cloned();
         let (status, body) = known.ok_or(Trouble::Refused)?;
         Ok(Answer { status, headers: Vec::new(), body: body.into_bytes(), from: None })
-    }
-
-    fn web_page(&self, _: &str) -> Result<WebPage, Trouble> {
-        Err(Trouble::NotPublic)
-    }
-
-    fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
-        Err(Trouble::Refused)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use brain_daemon::net::{Answer, Call, Document, Link, Outgoing, Part, Trouble, WebPage};
+use brain_daemon::net::{Answer, Call, Link, Outgoing, Part, Trouble};
 use url::Url;
 
 use super::{Manner, Platform, Request, Response, Told};
@@ -68,16 +68,8 @@ impl Link for InProcess {
 }
 
 impl Outgoing for InProcess {
-    fn document(&self, _url: &str) -> Result<Document, Trouble> {
-        Err(Trouble::NotPublic)
-    }
-
     fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
         Link::call(self, call)
-    }
-
-    fn web_page(&self, _url: &str) -> Result<WebPage, Trouble> {
-        Err(Trouble::NotPublic)
     }
 
     fn link(&self, _base: &Url) -> Result<Box<dyn Link>, Trouble> {

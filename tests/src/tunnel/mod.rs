@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use brain_daemon::net::{Answer, Call, Document, Link, Outgoing, Trouble, WebPage};
+use brain_daemon::net::{Answer, Call, Outgoing, Trouble};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -123,10 +123,6 @@ pub struct Net {
 }
 
 impl Outgoing for Net {
-    fn document(&self, _: &str) -> Result<Document, Trouble> {
-        Err(Trouble::NotPublic)
-    }
-
     fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
         let (status, body) = if call.url.path().contains("/IncomingPhoneNumbers/") {
             assert!(call.authorization.is_some_and(|secret| secret.expose().starts_with("Basic ")));
@@ -136,14 +132,6 @@ impl Outgoing for Net {
             self.answers.at(call.url.as_str()).ok_or(Trouble::Refused)?
         };
         Ok(Answer { status, headers: Vec::new(), body: body.into_bytes(), from: None })
-    }
-
-    fn web_page(&self, _: &str) -> Result<WebPage, Trouble> {
-        Err(Trouble::NotPublic)
-    }
-
-    fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
-        Err(Trouble::Refused)
     }
 }
 

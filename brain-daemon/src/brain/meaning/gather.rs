@@ -222,7 +222,6 @@ mod tests {
 
     use super::*;
     use crate::brain::meaning::known::known;
-    use crate::net::{Answer, Call, Document, Link, WebPage};
 
     /// A web with these files, and how often each breaks off before it comes.
     struct Web {
@@ -232,22 +231,6 @@ mod tests {
     }
 
     impl Outgoing for Web {
-        fn document(&self, _: &str) -> Result<Document, Trouble> {
-            Err(Trouble::Refused)
-        }
-
-        fn call(&self, _: &Call<'_>) -> Result<Answer, Trouble> {
-            Err(Trouble::Refused)
-        }
-
-        fn web_page(&self, _: &str) -> Result<WebPage, Trouble> {
-            Err(Trouble::Refused)
-        }
-
-        fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
-            Err(Trouble::Refused)
-        }
-
         fn download(
             &self,
             url: &str,

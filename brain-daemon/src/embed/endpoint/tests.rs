@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::clock::SystemClock;
-use crate::net::{Answer, Document, WebPage};
+use crate::net::Answer;
 
 const KEY: &str = "sk-very-secret-key";
 
@@ -24,18 +24,6 @@ struct Service {
 struct Net(Arc<Service>);
 
 impl Outgoing for Net {
-    fn document(&self, _: &str) -> Result<Document, Trouble> {
-        Err(Trouble::Refused)
-    }
-
-    fn call(&self, _: &Call<'_>) -> Result<Answer, Trouble> {
-        Err(Trouble::Refused)
-    }
-
-    fn web_page(&self, _: &str) -> Result<WebPage, Trouble> {
-        Err(Trouble::Refused)
-    }
-
     fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
         Ok(Box::new(self.clone()))
     }

@@ -68,14 +68,6 @@ struct Shelf {
 }
 
 impl Outgoing for Shelf {
-    fn web_page(&self, _url: &str) -> Result<crate::net::WebPage, Trouble> {
-        Err(Trouble::Refused)
-    }
-
-    fn link(&self, _base: &url::Url) -> Result<Box<dyn crate::net::Link>, Trouble> {
-        Err(Trouble::Refused)
-    }
-
     fn document(&self, url: &str) -> Result<Document, Trouble> {
         self.fetched.lock().unwrap().push(url.into());
         let found = self.documents.lock().unwrap().get(url).cloned();
