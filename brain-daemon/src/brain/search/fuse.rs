@@ -20,7 +20,12 @@ const NEAREST: f32 = 1.5;
 /// What a cosine as good as they become is worth, where the best text is worth 1: three parts of five of both. What was
 /// tried is in `docs/search-quality.md`.
 const MEANING: f32 = 1.5;
-/// What is left of the words and the meaning of a page that the question only starts from.
+/// Where nearness by chance makes up this part of the scale, a model knows nothing of the question's language.
+const STRANGE: f32 = 0.25;
+/// What a link of weight 1 is worth, where the best text is worth 1: more than words, and nearness to what the question names, can be.
+const LINK: f32 = 1.5;
+/// What is left of the words and the meaning of a page that the question only starts from, and of the meaning of all others then: a question
+/// is near what it names and what is like that, which is not what it asks for.
 const SUBJECT: f32 = 0.3;
 /// What a page of this moment gets, where the question asks for what is new.
 const NEW: f32 = 0.15;
@@ -68,6 +73,35 @@ impl Fused {
     }
 }
 
+/// What cosines with a question mean.
+struct Nearness {
+    /// The cosine that is no nearness: what the question has with any window.
+    chance: f32,
+    /// From there to a nearness of 1.
+    span: f32,
+    /// How much of it says something, from 0 to 1. Where any two texts are near each other, being near says little: so a model that does not
+    /// know a script or a language leaves the answer to the words.
+    told_apart: f32,
+}
+
+impl Nearness {
+    fn of(meant: &Meant) -> Self {
+        let span = meant.span.max(1e-3);
+        let top = meant.floor + span;
+        let strange = (meant.background - meant.floor).max(0.0) / (STRANGE * span);
+        Self {
+            chance: meant.background,
+            // Windows may be nearer to each other than to a question, so the floor may be too high.
+            span: top - meant.background.min(meant.floor),
+            told_apart: (1.0 - strange).max(0.0),
+        }
+    }
+
+    fn share(&self, cosine: f32) -> f32 {
+        ((cosine - self.chance) / self.span).clamp(0.0, NEAREST) * self.told_apart
+    }
+}
+
 /// All pages of `legs`, best first. With the words alone, as they have it.
 pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
     let Legs { text, meant, relations, new, explain } = legs;
@@ -94,13 +128,18 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
             pages.len() - 1
         })
     };
-    let scaled = |cosine: f32| (cosine - meant.floor) / meant.span.max(1e-3);
-    // Where any two texts are near each other, being near says little, and what is left of it less: so a model that does not know a
-    // script or a language leaves the answer to the words.
-    let chance = scaled(meant.background).clamp(0.0, 1.0);
-    let told_apart = 1.0 - chance;
+    let nearness = Nearness::of(meant);
+    let linked: HashMap<u64, f32> =
+        relations.related.iter().map(|related| (related.page, related.weight * LINK)).collect();
     for near in &meant.near {
-        let share = (scaled(near.cosine).min(NEAREST) - chance).max(0.0) * told_apart;
+        let mut share = nearness.share(near.cosine);
+        if !linked.is_empty() {
+            share *= SUBJECT;
+        }
+        // Which of the answers the question is nearest to tells nothing: what it says besides the name was looked for where they are linked.
+        if linked.get(&near.page).is_some_and(|weight| *weight >= share * MEANING) {
+            continue;
+        }
         let known = at(&mut pages, near.page);
         let page = &mut pages[known];
         if share <= 0.0 || (page.matched.is_empty() && share < ALONE) {
@@ -117,15 +156,14 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
         let less = page.score * (SUBJECT - 1.0);
         page.add(less, explain, || "named by the question, which asks for others".to_owned());
     }
-    // Links are weighed against all that words and meaning can be together.
-    let whole = if meant.near.is_empty() { scale } else { scale * (1.0 + MEANING * told_apart) };
     for related in relations.related {
         let known = at(&mut pages, related.page);
         let page = &mut pages[known];
         page.matched.push("link");
-        page.add(related.weight * whole, explain, || related.how);
+        page.add(related.weight * LINK * scale, explain, || related.how);
     }
     if let Some((word, ages)) = new {
+        let whole = if meant.near.is_empty() { scale } else { scale * (1.0 + MEANING * nearness.told_apart) };
         for page in &mut pages {
             let Some(age) = ages.get(&page.id) else { continue };
             let share = NEW * (-age.max(0.0) / HALF_LIFE).exp2();
@@ -202,17 +240,38 @@ mod tests {
         let text = || vec![ranked(1, 8.0, 0), ranked(2, 7.0, 0)];
         let mut near = meant(&[(2, 0.68), (1, 0.6), (3, 0.66)]);
         assert_eq!(ids(&run(text(), &near, Relations::default())), [2, 1, 3]);
-        near.background = 0.55;
+        // A quarter of the scale by chance: the model knows nothing of this language.
+        near.background = 0.25;
         let found = run(text(), &near, Relations::default());
         assert_eq!(ids(&found), [1, 2], "and alone it is none");
-        near.background = 0.9;
-        assert!((run(text(), &near, Relations::default())[0].score - 8.0).abs() < 1e-3);
-        near.background = -0.2;
-        assert_eq!(
-            ids(&run(text(), &near, Relations::default())),
-            [2, 1, 3],
-            "less than the floor is the floor"
-        );
+        assert!((found[0].score - 8.0).abs() < 1e-3);
+        near.background = 0.17;
+        let less = run(text(), &near, Relations::default())[0].score;
+        near.background = 0.1;
+        assert!(run(text(), &near, Relations::default())[0].score > less && less > 8.0);
+    }
+
+    #[test]
+    fn a_question_that_is_further_from_all_than_they_are_from_each_other_has_a_scale_of_its_own() {
+        let score = |floor, background| {
+            let near = Meant { floor, span: 0.7 - floor, background, ..meant(&[(1, 0.7)]) };
+            run(vec![ranked(1, 8.0, 0)], &near, Relations::default())[0].score
+        };
+        assert!((score(0.4, 0.1) - score(0.1, 0.1)).abs() < 1e-3, "the best is the best");
+    }
+
+    #[test]
+    fn what_links_answer_is_not_ordered_by_nearness_to_the_question() {
+        let related = |page, weight| Related { page, weight, how: String::new() };
+        let links =
+            |weight| Relations { related: vec![related(3, weight), related(4, weight)], subjects: vec![1] };
+        let text = || vec![ranked(1, 9.0, 0), ranked(3, 2.0, 0), ranked(4, 1.0, 0)];
+        // A page like the one that is named is nearest, and the second answer is nearer than the first.
+        let near = meant(&[(2, 0.7), (4, 0.6), (3, 0.5)]);
+        assert_eq!(ids(&run(text(), &near, links(0.6))), [3, 4, 2, 1]);
+        assert_eq!(ids(&run(text(), &near, Relations::default()))[..3], [2, 4, 3], "without links it is");
+        let weak = run(text(), &near, links(0.01));
+        assert_eq!(weak[0].matched, ["text", "meaning", "link"], "a weak link takes nothing away: {weak:?}");
     }
 
     #[test]
