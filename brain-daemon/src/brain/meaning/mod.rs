@@ -24,6 +24,8 @@ mod unseen;
 
 use std::time::Duration;
 
+use brain_protocol::Scope;
+
 use super::{Brain, Caller, Progress};
 
 pub(in crate::brain) use follow::both;
@@ -45,7 +47,32 @@ pub(super) struct Meant {
     /// The cosine of what matches best, as a rule, less `floor`.
     pub(super) span: f32,
     /// Why there are none, or not all: for `degraded`. `None` when no provider is configured: that is no fault.
-    pub(super) lacking: Option<String>,
+    pub(super) lacking: Option<Lacking>,
+}
+
+/// Why vectors say less than they could.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lacking {
+    /// How many of a hundred pages have vectors, when some can be asked.
+    pub(super) share: Option<u64>,
+    /// What is wrong, in words. May name directories and addresses of this machine.
+    pub(super) why: Option<String>,
+}
+
+impl Lacking {
+    /// One line; what is wrong only for whoever runs this brain.
+    pub(super) fn text(&self, caller: &Caller) -> String {
+        let why = self.why.as_deref().filter(|_| caller.scopes().most() >= Scope::Admin);
+        match (self.share, why) {
+            (Some(share), Some(why)) => {
+                format!("search by meaning: {share} % of the pages have their vectors: {why}")
+            }
+            (Some(share), None) => format!("search by meaning: {share} % of the pages have their vectors"),
+            (None, why) => {
+                format!("search by meaning: {}", why.unwrap_or("the embedding model cannot be asked now"))
+            }
+        }
+    }
 }
 
 /// How search by meaning is.

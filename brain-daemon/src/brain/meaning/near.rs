@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::scale::Scale;
 use super::state::{InUse, locked};
-use super::{Brain, Meant, QUERY_DEADLINE};
+use super::{Brain, Lacking, Meant, QUERY_DEADLINE};
 use crate::embed::{EmbedFault, EmbedWhy, Embedder, Purpose};
 use crate::store::Visibility;
 
@@ -160,8 +160,10 @@ impl Brain {
     /// Pages near `question`, at most `limit`, only those that `admits` lets through. Never fails and never takes longer than [`QUERY_DEADLINE`].
     pub(in crate::brain) fn near(&self, question: &str, limit: usize, admits: &dyn Fn(u64) -> bool) -> Meant {
         let until = Instant::now() + QUERY_DEADLINE;
-        let without =
-            |why: String| Meant { lacking: Some(format!("search by meaning: {why}")), ..Meant::default() };
+        let without = |why: String| Meant {
+            lacking: Some(Lacking { share: None, why: Some(why) }),
+            ..Meant::default()
+        };
         if self.embedding_provider().is_none() {
             return Meant::default();
         }
@@ -197,16 +199,15 @@ impl Brain {
     }
 
     /// Why vectors say less than they could, when it is more than a few pages.
-    fn lacking(&self, in_use: &InUse) -> Option<String> {
+    fn lacking(&self, in_use: &InUse) -> Option<Lacking> {
         let active = self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active;
         let pages = in_use.vectors.size().pages.min(active);
         let missing = active - pages;
         if missing * 100 <= active * FEW {
             return None;
         }
-        let why = self.meaning.problem().map_or_else(String::new, |(problem, _)| format!(": {problem}"));
         // A share: how many pages there are is not for everybody who searches.
-        let share = pages * 100 / active;
-        Some(format!("search by meaning: {share} % of the pages have their vectors{why}"))
+        let share = Some(pages * 100 / active);
+        Some(Lacking { share, why: self.meaning.problem().map(|(problem, _)| problem) })
     }
 }

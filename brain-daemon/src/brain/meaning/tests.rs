@@ -153,6 +153,15 @@ fn work(brain: &Brain) {
     panic!("it does not come to rest");
 }
 
+/// What vectors lack for a question, as the owner reads it.
+fn text(meant: &super::Meant) -> Option<String> {
+    meant.lacking.as_ref().map(|lacking| lacking.text(&Caller::local(0)))
+}
+
+fn lacking(brain: &Brain, question: &str) -> Option<String> {
+    text(&brain.near(question, 10, &|_| true))
+}
+
 fn near(brain: &Brain, question: &str) -> Vec<u64> {
     brain
         .near(question, 10, &|_| true)
@@ -180,10 +189,7 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     put(&brain, "harbour", "cranes unload containers");
     assert_eq!(near(&brain, "boats quay"), [] as [u64; 0]);
     assert_eq!(near(&brain, "cranes containers"), [] as [u64; 0]);
-    assert_eq!(
-        brain.near("cranes", 10, &|_| true).lacking.unwrap(),
-        "search by meaning: 50 % of the pages have their vectors"
-    );
+    assert_eq!(lacking(&brain, "cranes").unwrap(), "search by meaning: 50 % of the pages have their vectors");
     work(&brain);
     assert_eq!(near(&brain, "cranes containers"), [harbour]);
     delete(&brain, "garden");
@@ -296,7 +302,7 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
     *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Later(None)));
     brain.embedding_changed();
     brain.embed_due();
-    let lacking = brain.near("boats", 10, &|_| true).lacking.unwrap();
+    let lacking = lacking(&brain, "boats").unwrap();
     assert!(lacking.starts_with("search by meaning: 0 % of the pages have their vectors"), "{lacking}");
     assert_eq!(files(), 1, "the former vectors are still there, should it go back");
     *words.fault.lock().unwrap() = None;

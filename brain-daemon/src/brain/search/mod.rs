@@ -94,7 +94,11 @@ impl Brain {
                 break;
             }
         }
-        let degraded: Vec<String> = [self.index.degraded(), meant.lacking].into_iter().flatten().collect();
+        let degraded: Vec<String> =
+            [self.index.degraded(), meant.lacking.map(|lacking| lacking.text(caller))]
+                .into_iter()
+                .flatten()
+                .collect();
         Ok(Hits {
             query: request.query,
             hits,
