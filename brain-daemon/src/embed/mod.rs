@@ -53,6 +53,12 @@ pub trait Embedder: Send + Sync {
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedFault>;
 
+    /// How much of `text` the model has learnt to read, from 0 to 1: of its letters, those that it does not have to spell one by one. 1 where
+    /// nobody can tell. Cheap after [`Embedder::embed`].
+    fn reads(&self, _text: &str) -> f32 {
+        1.0
+    }
+
     /// Lets go of what it has not needed since `idle`. Called now and then.
     fn rest(&self, idle: Duration);
 }

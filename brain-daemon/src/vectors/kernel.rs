@@ -3,8 +3,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// The products of `query` with each of `rows`, which follow each other. As many as there is room for in `out`.
-pub(super) fn products(query: &[i16], rows: &[i8], out: &mut [i32]) {
+/// The products of `query` with each of `rows`, which follow each other; numbers from -127 to 127. As many as there is room for in `out`.
+pub(super) fn products(query: &[i8], rows: &[i8], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
         return simd.vectorize(Wide { simd, query, rows, out });
@@ -13,7 +13,7 @@ pub(super) fn products(query: &[i16], rows: &[i8], out: &mut [i32]) {
 }
 
 struct Products<'a> {
-    query: &'a [i16],
+    query: &'a [i8],
     rows: &'a [i8],
     out: &'a mut [i32],
 }
@@ -30,15 +30,15 @@ impl WithSimd for Products<'_> {
 }
 
 #[inline(always)]
-fn product(query: &[i16], row: &[i8]) -> i32 {
+fn product(query: &[i8], row: &[i8]) -> i32 {
     query.iter().zip(row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
-/// The same with AVX2: nearly twice as fast as what the compiler makes of the plain loop.
+/// The same with AVX2: more than twice as fast as what the compiler makes of the plain loop.
 #[cfg(target_arch = "x86_64")]
 struct Wide<'a> {
     simd: pulp::x86::V3,
-    query: &'a [i16],
+    query: &'a [i8],
     rows: &'a [i8],
     out: &'a mut [i32],
 }
@@ -50,17 +50,21 @@ impl pulp::NullaryFnOnce for Wide<'_> {
     #[inline(always)]
     fn call(self) {
         let (avx, avx2) = (self.simd.avx, self.simd.avx2);
-        let add = |sum, a: [i16; 16], b: [i8; 16]| {
-            let wide = avx2._mm256_cvtepi8_epi16(pulp::cast(b));
-            avx2._mm256_add_epi32(sum, avx2._mm256_madd_epi16(wide, pulp::cast(a)))
+        let ones = avx._mm256_set1_epi16(1);
+        // The instruction takes one side without signs, so the row's signs go to the query. Two products of at most 127 x 127 fit into 16 bits.
+        let add = |sum, query: [i8; 32], row: [i8; 32]| {
+            let row = pulp::cast(row);
+            let signed = avx2._mm256_sign_epi8(pulp::cast(query), row);
+            let pairs = avx2._mm256_maddubs_epi16(avx2._mm256_abs_epi8(row), signed);
+            avx2._mm256_add_epi32(sum, avx2._mm256_madd_epi16(pairs, ones))
         };
-        let (query, query_rest) = self.query.as_chunks::<32>();
+        let (query, query_rest) = self.query.as_chunks::<64>();
         for (row, out) in self.rows.chunks_exact(self.query.len().max(1)).zip(self.out) {
-            let (row, row_rest) = row.as_chunks::<32>();
+            let (row, row_rest) = row.as_chunks::<64>();
             // Two sums, so that one addition need not wait for the other.
             let (mut one, mut other) = (avx._mm256_setzero_si256(), avx._mm256_setzero_si256());
             for (a, b) in query.iter().zip(row) {
-                if let ([a, c], [b, d]) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0) {
+                if let ([a, c], [b, d]) = (a.as_chunks::<32>().0, b.as_chunks::<32>().0) {
                     (one, other) = (add(one, *a, *b), add(other, *c, *d));
                 }
             }
@@ -99,7 +103,7 @@ mod tests {
     #[test]
     fn the_loops_say_what_the_definition_says() {
         for length in [1_usize, 7, 16, 31, 48, 384, 1000] {
-            let query: Vec<i16> = (0..length).map(|n| (n * 37 % 255) as i16 - 127).collect();
+            let query: Vec<i8> = (0..length).map(|n| ((n * 37 % 255) as i32 - 127) as i8).collect();
             let rows: Vec<i8> = (0..3 * length).map(|n| ((n * 91 % 255) as i32 - 127) as i8).collect();
             let mut out = [0; 3];
             products(&query, &rows, &mut out);
@@ -111,6 +115,11 @@ mod tests {
                 assert_eq!(i64::from(out), wanted, "{length}");
             }
         }
+        // The largest numbers there are, with each sign.
+        let rows: Vec<i8> = [127_i8, -127].into_iter().flat_map(|number| [number; 384]).collect();
+        let mut out = [0; 2];
+        products(&[-127; 384], &rows, &mut out);
+        assert_eq!(out, [-127 * 127 * 384, 127 * 127 * 384]);
         let mut out = [0; 2];
         differences(&[0b1011, u64::MAX], &[0b1011, u64::MAX, 0, 0], &mut out);
         assert_eq!(out, [0, 67]);

@@ -22,13 +22,12 @@ pub(super) fn search(rows: &Rows, query: &[f32], limit: usize, admits: &dyn Fn(u
         return Vec::new();
     }
     let (numbers, scale) = quantised(query);
-    let wide: Vec<i16> = numbers.into_iter().map(i16::from).collect();
     let mut best = Best::new(rows, limit, admits);
     match &rows.sketch {
         None => {
             let mut found = [0; BLOCK];
             for (at, block) in rows.numbers.chunks(BLOCK * rows.dimensions).enumerate() {
-                products(&wide, block, &mut found);
+                products(&numbers, block, &mut found);
                 let first = at * BLOCK;
                 let scales = rows.scales.get(first..).unwrap_or_default();
                 for (nth, (product, row_scale)) in found.iter().zip(scales).enumerate() {
@@ -40,7 +39,7 @@ pub(super) fn search(rows: &Rows, query: &[f32], limit: usize, admits: &dyn Fn(u
             let wanted = CANDIDATES.max(EACH * limit);
             for row in candidates(&sketch.differences(query), wanted, &mut best) {
                 let mut found = [0];
-                products(&wide, rows.numbers(row), &mut found);
+                products(&numbers, rows.numbers(row), &mut found);
                 let row_scale = rows.scales.get(row).copied().unwrap_or_default();
                 best.offer(row, found[0] as f32 * (scale * row_scale));
             }
@@ -86,11 +85,10 @@ pub(super) fn between(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     };
     let mut nearest: Option<f32> = None;
     for a in some(one) {
-        let wide: Vec<i16> = rows.numbers(a).iter().copied().map(i16::from).collect();
         let scale = rows.scales.get(a).copied().unwrap_or_default();
         for b in some(other) {
             let mut found = [0];
-            products(&wide, rows.numbers(b), &mut found);
+            products(rows.numbers(a), rows.numbers(b), &mut found);
             let cosine = found[0] as f32 * scale * rows.scales.get(b).copied().unwrap_or_default();
             nearest = Some(nearest.map_or(cosine, |nearest| nearest.max(cosine)));
         }

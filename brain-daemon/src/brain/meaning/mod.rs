@@ -46,6 +46,8 @@ pub(super) struct Meant {
     pub(super) background: f32,
     /// The cosine of what matches best, as a rule, less `floor`.
     pub(super) span: f32,
+    /// How much of the question the model can read, from 0 to 1: [`crate::embed::Embedder::reads`].
+    pub(super) read: f32,
     /// Why there are none, or not all: for `degraded`. `None` when no provider is configured: that is no fault.
     pub(super) lacking: Option<Lacking>,
 }

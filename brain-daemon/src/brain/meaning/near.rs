@@ -189,7 +189,8 @@ impl Brain {
         let scale = *in_use.scale.read().unwrap_or_else(PoisonError::into_inner);
         let background = Scale::background(&in_use.vectors, &vector).unwrap_or(scale.floor);
         let lacking = self.lacking(&in_use);
-        Meant { near, floor: scale.floor, background, span: scale.span, lacking }
+        let read = in_use.embedder.reads(question);
+        Meant { near, floor: scale.floor, background, span: scale.span, read, lacking }
     }
 
     /// How far two pages are from each other: (1 - cosine) / 2; `None` without vectors of both.

@@ -20,8 +20,12 @@ const NEAREST: f32 = 1.5;
 /// What a cosine as good as they become is worth, where the best text is worth 1: three parts of five of both. What was
 /// tried is in `docs/search-quality.md`.
 const MEANING: f32 = 1.5;
-/// Where nearness by chance makes up this part of the scale, a model knows nothing of the question's language.
-const STRANGE: f32 = 0.25;
+/// Where nearness by chance makes up this part of the scale, being near says nothing.
+const BY_CHANCE: f32 = 0.5;
+/// Of a question in a language that a model has not learnt it reads hardly more than names: with so much of its letters nearness says nothing, and
+/// with so much all that it can.
+const HARDLY_READ: f32 = 0.3;
+const READ: f32 = 0.6;
 /// What a link of weight 1 is worth, where the best text is worth 1: more than words, and nearness to what the question names, can be.
 const LINK: f32 = 1.5;
 /// What is left of the words and the meaning of a page that the question only starts from, and of the meaning of all others then: a question
@@ -79,8 +83,8 @@ struct Nearness {
     chance: f32,
     /// From there to a nearness of 1.
     span: f32,
-    /// How much of it says something, from 0 to 1. Where any two texts are near each other, being near says little: so a model that does not
-    /// know a script or a language leaves the answer to the words.
+    /// How much of it says something, from 0 to 1. Where any two texts are near each other, being near says little; and a model that does not know a
+    /// language leaves the answer to the words.
     told_apart: f32,
 }
 
@@ -88,12 +92,13 @@ impl Nearness {
     fn of(meant: &Meant) -> Self {
         let span = meant.span.max(1e-3);
         let top = meant.floor + span;
-        let strange = (meant.background - meant.floor).max(0.0) / (STRANGE * span);
+        let by_chance = (meant.background - meant.floor).max(0.0) / (BY_CHANCE * span);
+        let read = ((meant.read - HARDLY_READ) / (READ - HARDLY_READ)).clamp(0.0, 1.0);
         Self {
             chance: meant.background,
             // Windows may be nearer to each other than to a question, so the floor may be too high.
             span: top - meant.background.min(meant.floor),
-            told_apart: (1.0 - strange).max(0.0),
+            told_apart: (1.0 - by_chance).max(0.0) * read,
         }
     }
 
@@ -189,7 +194,7 @@ mod tests {
 
     fn meant(near: &[(u64, f32)]) -> Meant {
         let near = near.iter().map(|&(page, cosine)| Near { page, cosine, start: 3, end: 9 }).collect();
-        Meant { near, floor: 0.1, background: 0.1, span: 0.6, lacking: None }
+        Meant { near, floor: 0.1, background: 0.1, span: 0.6, read: 1.0, lacking: None }
     }
 
     fn run(text: Vec<Ranked>, meant: &Meant, relations: Relations) -> Vec<Fused> {
@@ -240,12 +245,14 @@ mod tests {
         let text = || vec![ranked(1, 8.0, 0), ranked(2, 7.0, 0)];
         let mut near = meant(&[(2, 0.68), (1, 0.6), (3, 0.66)]);
         assert_eq!(ids(&run(text(), &near, Relations::default())), [2, 1, 3]);
-        // A quarter of the scale by chance: the model knows nothing of this language.
-        near.background = 0.25;
-        let found = run(text(), &near, Relations::default());
-        assert_eq!(ids(&found), [1, 2], "and alone it is none");
-        assert!((found[0].score - 8.0).abs() < 1e-3);
-        near.background = 0.17;
+        // Half of the scale by chance; or a question of which the model can read the names at the most.
+        for (background, read) in [(0.4, 1.0), (0.1, 0.3)] {
+            (near.background, near.read) = (background, read);
+            let found = run(text(), &near, Relations::default());
+            assert_eq!(ids(&found), [1, 2], "and alone it is none");
+            assert!((found[0].score - 8.0).abs() < 1e-3);
+        }
+        (near.background, near.read) = (0.25, 1.0);
         let less = run(text(), &near, Relations::default())[0].score;
         near.background = 0.1;
         assert!(run(text(), &near, Relations::default())[0].score > less && less > 8.0);

@@ -132,6 +132,11 @@ impl Engine {
         Ok(vectors)
     }
 
+    /// As [`Embedder::reads`](crate::embed::Embedder::reads).
+    pub(super) fn reads(&self, text: &str) -> f32 {
+        text::read(&self.tokenizer, &text::prepared(&self.card, "", text))
+    }
+
     /// Runs batches side by side, and gives their vectors to `take` as they come.
     fn run(
         &self,

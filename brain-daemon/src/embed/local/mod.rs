@@ -213,6 +213,11 @@ impl Embedder for Local {
         vectors
     }
 
+    fn reads(&self, text: &str) -> f32 {
+        let engine = self.held().engine.clone();
+        engine.map_or(1.0, |engine| engine.reads(text))
+    }
+
     fn rest(&self, idle: Duration) {
         let mut held = self.held();
         let unused = held.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) == 1);

@@ -17,6 +17,9 @@ const BATCH_TOKENS: usize = 512;
 /// The most texts of a batch.
 const BATCH_TEXTS: usize = 32;
 
+/// What tokenizers make of what they do not know.
+const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
+
 /// The tokens of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tokens {
@@ -38,6 +41,44 @@ pub(super) fn tokenizer(card: &Card) -> Result<Tokenizer, EmbedFault> {
     Ok(tokenizer)
 }
 
+/// A text as the model wants it.
+pub(super) fn prepared(card: &Card, prefix: &str, text: &str) -> String {
+    let text = text.get(..text.floor_char_boundary(TEXT_MOST)).unwrap_or(text).trim();
+    let text = format!("{prefix}{text}");
+    if card.lower_case { text.to_lowercase() } else { text }
+}
+
+/// How much of a text's letters is in tokens of its own language: not unknown, and not a single letter out of a word. A model was given no
+/// longer tokens for a script that it hardly saw. Characters that are words, or parts of them, by themselves (Han, kana, hangul) count when they are known.
+/// 1 for a text without letters.
+pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
+    let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
+    let is_letter = |c: &char| c.is_alphabetic();
+    let (mut all, mut read) = (0_usize, 0_usize);
+    for (token, &(begin, end)) in tokens.get_tokens().iter().zip(tokens.get_offsets()) {
+        let (Some(before), Some(inside), Some(after)) =
+            (text.get(..begin), text.get(begin..end), text.get(end..))
+        else {
+            continue;
+        };
+        let letters = inside.chars().filter(is_letter).count();
+        all += letters;
+        let alone = || {
+            let next_to = before.chars().next_back().iter().chain(&after.chars().next()).any(is_letter);
+            !next_to || inside.chars().any(stands_alone)
+        };
+        if !UNKNOWN.contains(&token.as_str()) && (letters > 1 || alone()) {
+            read += letters;
+        }
+    }
+    if all == 0 { 1.0 } else { read as f32 / all as f32 }
+}
+
+/// Characters that tokenizers keep one by one in the languages that they belong to.
+fn stands_alone(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
+}
+
 /// Takes a text apart. `known` is how many tokens the model knows, if that is known.
 pub(super) fn tokens(
     tokenizer: &Tokenizer,
@@ -46,11 +87,7 @@ pub(super) fn tokens(
     text: &str,
     known: Option<usize>,
 ) -> Result<Vec<i32>, EmbedFault> {
-    let text = text.get(..text.floor_char_boundary(TEXT_MOST)).unwrap_or(text).trim();
-    let mut text = format!("{prefix}{text}");
-    if card.lower_case {
-        text = text.to_lowercase();
-    }
+    let text = prepared(card, prefix, text);
     let refused = |_| EmbedFault {
         why: EmbedWhy::Text,
         message: "the model's tokenizer cannot take a text apart".into(),
@@ -89,6 +126,31 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_language_is_read_in_more_than_single_letters() {
+        let tokenizer = serde_json::json!({
+            "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+            "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+                "vocab": {"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5, "##ر": 6, "漢": 7, "##字": 8}},
+        });
+        let tokenizer = Tokenizer::from_bytes(tokenizer.to_string()).unwrap();
+        let read = |text: &str| read(&tokenizer, text);
+        for (text, part) in [
+            ("boat i boat", 1.0),
+            ("boats", 0.8),
+            ("boat ship", 0.5),
+            ("بحر", 0.0),
+            ("漢字", 1.0),
+            ("ทะเล", 0.0),
+            ("boat بحرب", 0.5),
+            ("2026 ?!", 1.0),
+            ("", 1.0),
+        ] {
+            assert!((read(text) - part).abs() < 1e-6, "{text}: {}", read(text));
+        }
+    }
 
     proptest! {
         #[test]
