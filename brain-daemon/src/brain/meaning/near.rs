@@ -188,9 +188,11 @@ impl Brain {
         let near = in_use.vectors.search(&vector, limit, admits);
         let scale = *in_use.scale.read().unwrap_or_else(PoisonError::into_inner);
         let background = Scale::background(&in_use.vectors, &vector).unwrap_or(scale.floor);
+        // Where nobody knows what a cosine means in this space, the question itself tells where nearness begins.
+        let floor = if scale.is_guess(&in_use.space.model) { background } else { scale.floor };
         let lacking = self.lacking(&in_use);
         let read = in_use.embedder.reads(question);
-        Meant { near, floor: scale.floor, background, span: scale.span, read, lacking }
+        Meant { near, floor, background, span: scale.span, read, lacking }
     }
 
     /// How far two pages are from each other: (1 - cosine) / 2; `None` without vectors of both.

@@ -34,11 +34,15 @@ impl Scale {
         KNOWN
     }
 
+    /// Whether what is said of the space of `model` is neither measured nor known: a guess, that is.
+    pub(super) fn is_guess(&self, model: &str) -> bool {
+        self.windows == 0 && !is_known(model)
+    }
+
     /// Whether it should be measured now, in the space of `model`.
     pub(super) fn is_due(&self, model: &str, vectors: &Vectors) -> bool {
         let size = vectors.size();
-        let known = model.to_ascii_lowercase().contains("minilm");
-        !known && size.windows >= WINDOWS.max(2 * self.windows) && size.pages >= PAGES
+        !is_known(model) && size.windows >= WINDOWS.max(2 * self.windows) && size.pages >= PAGES
     }
 
     /// The floor is the median cosine of windows of two pages taken by chance; the top is what 95 of 100 windows do not reach with their nearest page besides their own.
@@ -79,6 +83,11 @@ impl Scale {
         });
         part(cosines.collect(), 0.5)
     }
+}
+
+/// Whether the scale of this model was measured with questions.
+fn is_known(model: &str) -> bool {
+    model.to_ascii_lowercase().contains("minilm")
 }
 
 /// What this part of `numbers` does not exceed.
@@ -125,10 +134,12 @@ mod tests {
         }
         assert!(Scale::new().is_due("other", &vectors));
         assert!(!Scale::new().is_due("all-MiniLM-L6-v2", &vectors));
+        assert!(Scale::new().is_guess("other") && !Scale::new().is_guess("all-MiniLM-L6-v2"));
         let scale = Scale::measured(&vectors);
         assert!((scale.floor - 0.5).abs() < 0.03, "{scale:?}");
         assert!((scale.floor + scale.span - 1.0).abs() < 0.12, "{scale:?}");
         assert!(!scale.is_due("other", &vectors), "not before there are twice as many");
+        assert!(!scale.is_guess("other"));
         assert_eq!(scale, Scale::measured(&vectors));
     }
 }

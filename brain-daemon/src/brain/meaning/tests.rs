@@ -88,6 +88,10 @@ impl Embedder for Words {
         Ok(texts.iter().map(|text| vector(text)).collect())
     }
 
+    fn reads(&self, text: &str) -> f32 {
+        if text.contains("illegible") { 0.25 } else { 1.0 }
+    }
+
     fn rest(&self, _idle: Duration) {
         self.rests.fetch_add(1, Ordering::SeqCst);
     }
@@ -183,7 +187,9 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     assert_eq!(near(&brain, "tomatoes basil"), [garden]);
     let meant = brain.near("boats", 10, &|page| page != harbour);
     assert!(meant.near.iter().all(|near| near.page != harbour), "only what may be seen");
-    assert_eq!((meant.floor, meant.span, meant.lacking), (0.10, 0.60, None));
+    assert_eq!((meant.floor, meant.span, meant.read, meant.lacking), (0.10, 0.60, 1.0, None));
+    let meant = brain.near("illegible boats", 10, &|_| true);
+    assert!((meant.read - 0.25).abs() < 1e-6, "the model says what it can read");
     assert!(brain.distance(harbour, garden).unwrap() > 0.3);
     // Before a write is acknowledged, the old vectors are gone; the new ones come later.
     put(&brain, "harbour", "cranes unload containers");

@@ -26,10 +26,10 @@ const BY_CHANCE: f32 = 0.5;
 /// with so much all that it can.
 const HARDLY_READ: f32 = 0.3;
 const READ: f32 = 0.6;
-/// What a link of weight 1 is worth, where the best text is worth 1: more than words, and nearness to what the question names, can be.
+/// What a link of weight 1 is worth, where the best text is worth 1: as a rule more than words can be, and what is left of the meaning beside it.
 const LINK: f32 = 1.5;
-/// What is left of the words and the meaning of a page that the question only starts from, and of the meaning of all others then: a question
-/// is near what it names and what is like that, which is not what it asks for.
+/// What is left of the meaning of every page where links answer, and then of all that a page has which the question only starts from: a question is
+/// near what it names and what is like that, which is not what it asks for.
 const SUBJECT: f32 = 0.3;
 /// What a page of this moment gets, where the question asks for what is new.
 const NEW: f32 = 0.15;
@@ -141,20 +141,22 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
         if !linked.is_empty() {
             share *= SUBJECT;
         }
-        // Which of the answers the question is nearest to tells nothing: what it says besides the name was looked for where they are linked.
-        if linked.get(&near.page).is_some_and(|weight| *weight >= share * MEANING) {
-            continue;
-        }
+        // Which of the answers the question is nearest to tells nothing: what it says besides the name was looked for where they are linked. So only
+        // what nearness is worth beyond the link counts.
+        let link = linked.get(&near.page).copied().unwrap_or(0.0);
+        let worth = (share * MEANING - link).max(0.0);
         let known = at(&mut pages, near.page);
         let page = &mut pages[known];
-        if share <= 0.0 || (page.matched.is_empty() && share < ALONE) {
+        if share <= 0.0 || (page.matched.is_empty() && link <= 0.0 && share < ALONE) {
             continue;
         }
         if !page.matched.contains(&"text") {
             page.window = Some((near.start, near.end));
         }
-        page.matched.push("meaning");
-        page.add(share * MEANING * scale, explain, || format!("meaning: cosine {:.3}", near.cosine));
+        if worth > 0.0 {
+            page.matched.push("meaning");
+            page.add(worth * scale, explain, || format!("meaning: cosine {:.3}", near.cosine));
+        }
     }
     let subjects: HashSet<u64> = relations.subjects.into_iter().collect();
     for page in pages.iter_mut().filter(|page| page.tier == 0 && subjects.contains(&page.id)) {
@@ -279,6 +281,19 @@ mod tests {
         assert_eq!(ids(&run(text(), &near, Relations::default()))[..3], [2, 4, 3], "without links it is");
         let weak = run(text(), &near, links(0.01));
         assert_eq!(weak[0].matched, ["text", "meaning", "link"], "a weak link takes nothing away: {weak:?}");
+        // Of two that are as near, the one with the stronger link is first, however near they are.
+        for cosine in [0.2, 0.31, 0.52, 0.7] {
+            let near = meant(&[(3, cosine), (4, cosine)]);
+            for (weaker, stronger) in [(0.1, 0.2), (0.2, 0.4), (0.05, 0.06)] {
+                let links =
+                    Relations { related: vec![related(3, weaker), related(4, stronger)], subjects: vec![1] };
+                let found = run(vec![ranked(1, 9.0, 0)], &near, links);
+                let of = |id| found.iter().find(|page| page.id == id).cloned().unwrap_or_default();
+                let (weak, strong) = (of(3), of(4));
+                assert!(strong.score > weak.score - 1e-4, "{cosine} {weaker} {stronger}: {found:?}");
+                assert!(strong.window.is_some(), "its nearest passage is shown");
+            }
+        }
     }
 
     #[test]

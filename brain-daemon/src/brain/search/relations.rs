@@ -25,7 +25,7 @@ const MAX_BACKWARD: usize = 300;
 /// At most so many bodies are read: first those of the wanted kind.
 const MAX_BODIES: usize = 120;
 
-/// What a link is worth by itself, as a share of all that words and meaning can be together.
+/// What a link is worth by itself. What that is beside words and meaning is for the fusion.
 const LINKED: f32 = 0.2;
 /// What it is worth when the sentence that carries it says all that the question says.
 const SAID: f32 = 0.8;

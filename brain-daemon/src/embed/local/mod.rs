@@ -214,7 +214,8 @@ impl Embedder for Local {
     }
 
     fn reads(&self, text: &str) -> f32 {
-        let engine = self.held().engine.clone();
+        // Whoever loads a model holds it for long, and nobody waits for this.
+        let engine = self.held.try_lock().ok().and_then(|held| held.engine.clone());
         engine.map_or(1.0, |engine| engine.reads(text))
     }
 

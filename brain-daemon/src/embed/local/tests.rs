@@ -54,6 +54,10 @@ fn a_model_that_is_a_graph_is_run_as_it_is() {
         let facts = inspect(dir.path()).unwrap();
         assert_eq!((facts.dimensions, facts.sha256.len()), (2, 64));
         assert_eq!(facts.weights, dir.path().join(place));
+        let local = Local::new(dir.path().to_owned(), 1);
+        assert!((local.reads("boat zzz") - 1.0).abs() < 1e-6, "nobody can tell before it is loaded");
+        local.embed(&["boat".to_owned()], Purpose::Query, &|| true).unwrap();
+        assert!((local.reads("boat zzz") - 4.0 / 7.0).abs() < 1e-6);
         // The shorter text is padded beside the longer one, and the padding does not count.
         let vectors = embed(dir.path(), &["boat", "boat sea", "sea sea sea"]).unwrap();
         let near =

@@ -48,14 +48,17 @@ pub(super) fn prepared(card: &Card, prefix: &str, text: &str) -> String {
     if card.lower_case { text.to_lowercase() } else { text }
 }
 
-/// How much of a text's letters is in tokens of its own language: not unknown, and not a single letter out of a word. A model was given no
-/// longer tokens for a script that it hardly saw. Characters that are words, or parts of them, by themselves (Han, kana, hangul) count when they are known.
-/// 1 for a text without letters.
+/// How much of a text's letters is in tokens of its own language: not unknown, and not spelled letter by letter or in parts of a letter. A model was
+/// given no longer tokens for a script that it hardly saw. Characters that are words, or parts of them, by themselves (Han, kana, hangul) count when
+/// they are one token. 1 for a text without letters.
 pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
     let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
     let is_letter = |c: &char| c.is_alphabetic();
     let (mut all, mut read) = (0_usize, 0_usize);
-    for (token, &(begin, end)) in tokens.get_tokens().iter().zip(tokens.get_offsets()) {
+    let pieces: Vec<_> = tokens.get_offsets().iter().zip(tokens.get_tokens()).collect();
+    // Tokens of one place are parts of what stands there: the bytes of a character, the strokes of a syllable.
+    for parts in pieces.chunk_by(|one, next| one.0 == next.0) {
+        let Some(&(&(begin, end), token)) = parts.first() else { continue };
         let (Some(before), Some(inside), Some(after)) =
             (text.get(..begin), text.get(begin..end), text.get(end..))
         else {
@@ -67,7 +70,8 @@ pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
             let next_to = before.chars().next_back().iter().chain(&after.chars().next()).any(is_letter);
             !next_to || inside.chars().any(stands_alone)
         };
-        if !UNKNOWN.contains(&token.as_str()) && (letters > 1 || alone()) {
+        let is_known = parts.len() == 1 && !UNKNOWN.contains(&token.as_str());
+        if is_known && (letters > 1 || alone()) {
             read += letters;
         }
     }
@@ -129,13 +133,24 @@ mod tests {
 
     #[test]
     fn a_language_is_read_in_more_than_single_letters() {
-        let tokenizer = serde_json::json!({
-            "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
-            "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
-            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
-                "vocab": {"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5, "##ر": 6, "漢": 7, "##字": 8}},
-        });
-        let tokenizer = Tokenizer::from_bytes(tokenizer.to_string()).unwrap();
+        let tokenizer = |normalizer: serde_json::Value, vocab: serde_json::Value| {
+            let file = serde_json::json!({
+                "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": normalizer,
+                "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+                "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                    "max_input_chars_per_word": 100, "vocab": vocab},
+            });
+            Tokenizer::from_bytes(file.to_string()).unwrap()
+        };
+        // Hangul as some models have it: each syllable in its parts; and as others do.
+        let nfd = serde_json::json!({"type": "NFD"});
+        let parts =
+            tokenizer(nfd, serde_json::json!({"[UNK]": 0, "\u{1100}": 1, "##\u{1161}": 2, "##\u{1100}": 3}));
+        assert!(read(&parts, "가가").abs() < 1e-6);
+        let whole = tokenizer(serde_json::Value::Null, serde_json::json!({"[UNK]": 0, "가": 1, "##가": 2}));
+        assert!((read(&whole, "가가") - 1.0).abs() < 1e-6);
+        let vocab = serde_json::json!({"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5, "##ر": 6, "漢": 7, "##字": 8});
+        let tokenizer = tokenizer(serde_json::Value::Null, vocab);
         let read = |text: &str| read(&tokenizer, text);
         for (text, part) in [
             ("boat i boat", 1.0),

@@ -60,6 +60,9 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     // What is wrong may name directories and addresses, which are nothing to somebody from outside.
     let guest = Caller::granted("guest", Scope::Read.into(), Visibility::All);
     assert_eq!(brain.near("boats", 10, &|_| true).lacking.unwrap().text(&guest), all);
+    let none = super::super::Lacking { share: None, why: Some("/home/ann/model is gone".into()) };
+    assert_eq!(none.text(&guest), "search by meaning: the embedding model cannot be asked now");
+    assert!(none.text(&Caller::local(0)).contains("/home/ann"));
     // Somebody asks for it now, and it still fails.
     assert_eq!(brain.embed_round(false, &|| true).unwrap_err().why, EmbedWhy::Later(Some(300)));
     *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Refused));
