@@ -4,7 +4,7 @@ use brain_tests::model::{FakeModel, Manner, Said};
 use brain_tests::{TestHome, texts};
 use serde_json::Value;
 
-use crate::ask_lab::{between, fill, home, ledger, number, passages, set};
+use crate::ask_lab::{between, fill, home, home_in, ledger, number, passages};
 use crate::terminal::on_a_terminal;
 
 const QUESTION: &str = "who wrote the program for the analytical engine?";
@@ -22,11 +22,7 @@ fn answers() -> FakeModel {
 fn an_answer_names_the_pages_that_it_is_from() {
     let model = answers();
     for shape in ["openai", "anthropic"] {
-        let mut home = home(&model);
-        if shape == "anthropic" {
-            set(&mut home, "BRAIN_LLM_PROVIDER", shape);
-            set(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
-        }
+        let home = home_in(shape, &model);
         let _daemon = home.daemon();
         fill(&home);
         let asked = home.json(["ask", QUESTION]);

@@ -7,7 +7,7 @@ use brain_tests::PATIENCE;
 use brain_tests::model::{FakeModel, Manner, Said};
 use serde_json::Value;
 
-use crate::ask_lab::{fill, home, ledger, set};
+use crate::ask_lab::{fill, home, home_in, ledger, set};
 use crate::terminal::on_a_terminal;
 
 const QUESTION: &str = "who drew the analytical engine?";
@@ -53,11 +53,7 @@ fn an_answer_that_ends_in_the_middle_is_kept_and_is_a_failure() {
     for (way, why) in ways {
         let model = FakeModel::new(Manner::default(), move |_| way("Babbage [1] and ".into()));
         for shape in ["openai", "anthropic"] {
-            let mut home = home(&model);
-            if shape == "anthropic" {
-                set(&mut home, "BRAIN_LLM_PROVIDER", shape);
-                set(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
-            }
+            let home = home_in(shape, &model);
             let _daemon = home.daemon();
             fill(&home);
             let before = model.called();

@@ -42,6 +42,16 @@ pub(crate) fn home(model: &FakeModel) -> TestHome {
     home
 }
 
+/// A home that asks this model in `shape`: `openai` or `anthropic`.
+pub(crate) fn home_in(shape: &str, model: &FakeModel) -> TestHome {
+    let mut home = home(model);
+    if shape == "anthropic" {
+        set(&mut home, "BRAIN_LLM_PROVIDER", shape);
+        set(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
+    }
+    home
+}
+
 /// Changes a key.
 pub(crate) fn set(home: &mut TestHome, key: &str, value: &str) {
     home.env.retain(|(known, _)| known != key);

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 
-use super::tests::{KEY, Net, answer, completion, paid, plain};
+use super::tests::{answer, completion, paid, plain};
 use super::*;
 use crate::costs::Budget;
+use crate::net::fake::{KEY, Net};
 use crate::net::{Answer, Trouble};
 
 /// What `plain()` may cost at worst: 7 bytes are 4 tokens, with 50 around them, and 7 out.

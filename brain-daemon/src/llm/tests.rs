@@ -10,81 +10,8 @@ use url::Url;
 use super::*;
 use crate::clock::SystemClock;
 use crate::costs::{Ledger, Price};
-use crate::net::{Answer, Call, Part, Trouble};
-
-pub(super) const KEY: &str = "sk-very-secret-key";
-
-/// A request, as it went out.
-#[derive(Debug, Clone)]
-pub(super) struct Sent {
-    url: String,
-    headers: Vec<(String, String)>,
-    authorization: Option<String>,
-    pub(super) body: Value,
-}
-
-type Answers = Box<dyn Fn(&Sent) -> Result<Answer, Trouble> + Send + Sync>;
-
-/// A network with one service in it.
-struct Service {
-    sent: Mutex<Vec<Sent>>,
-    answers: Answers,
-}
-
-#[derive(Clone)]
-pub(super) struct Net(Arc<Service>);
-
-impl Net {
-    pub(super) fn new(answers: impl Fn(&Sent) -> Result<Answer, Trouble> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Service { sent: Mutex::default(), answers: Box::new(answers) }))
-    }
-
-    pub(super) fn sent(&self) -> Vec<Sent> {
-        self.0.sent.lock().unwrap().clone()
-    }
-}
-
-impl Outgoing for Net {
-    fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl Link for Net {
-    fn call(&self, _: &Call<'_>) -> Result<Answer, Trouble> {
-        Err(Trouble::Refused)
-    }
-
-    fn follow(
-        &self,
-        call: &Call<'_>,
-        _: Duration,
-        part: &mut dyn FnMut(Part<'_>) -> bool,
-    ) -> Result<Answer, Trouble> {
-        let shown = format!("{call:?}");
-        assert!(!shown.contains(KEY), "{shown}");
-        let sent = Sent {
-            url: call.url.to_string(),
-            headers: call.headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
-            authorization: call.authorization.map(|secret| secret.expose().to_owned()),
-            body: serde_json::from_slice(call.body.unwrap()).unwrap(),
-        };
-        self.0.sent.lock().unwrap().push(sent.clone());
-        let answer = (self.0.answers)(&sent)?;
-        if answer.status != 200 {
-            return Ok(answer);
-        }
-        // In two parts, with a second of nothing between them.
-        let (one, two) = answer.body.split_at(answer.body.len() / 2);
-        let all = [Part::Head, Part::Bytes(one), Part::Nothing, Part::Bytes(two)];
-        let heard = all.into_iter().all(part);
-        match answer.header("then") {
-            Some("broken") if heard => Err(Trouble::Broken("reset".into())),
-            Some("silent") if heard => Err(Trouble::Slow(180)),
-            _ => Ok(Answer { body: Vec::new(), ..answer }),
-        }
-    }
-}
+use crate::net::fake::{KEY, Net, Sent};
+use crate::net::{Answer, Trouble};
 
 pub(super) fn answer(status: u16, body: &Value) -> Result<Answer, Trouble> {
     Ok(Answer { status, headers: Vec::new(), body: body.to_string().into_bytes(), from: None })

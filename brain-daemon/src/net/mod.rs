@@ -18,6 +18,9 @@ mod download;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod download_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod fake;
 mod link;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

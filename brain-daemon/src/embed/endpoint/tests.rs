@@ -1,6 +1,5 @@
 //! An endpoint over a link that is none: what is sent, what is asked again, what is said of what went wrong, and where the key is not.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
@@ -8,56 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::clock::SystemClock;
 use crate::net::Answer;
-
-const KEY: &str = "sk-very-secret-key";
-
-type Answers = Box<dyn Fn(usize, &Value) -> Result<Answer, Trouble> + Send + Sync>;
-
-/// A network with one service in it, which hears how often it was asked before.
-struct Service {
-    sent: Mutex<Vec<Value>>,
-    authorization: Mutex<Option<String>>,
-    answers: Answers,
-}
-
-#[derive(Clone)]
-struct Net(Arc<Service>);
-
-impl Outgoing for Net {
-    fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl Link for Net {
-    fn call(&self, _: &Call<'_>) -> Result<Answer, Trouble> {
-        Err(Trouble::Refused)
-    }
-
-    fn follow(
-        &self,
-        call: &Call<'_>,
-        _: Duration,
-        part: &mut dyn FnMut(Part<'_>) -> bool,
-    ) -> Result<Answer, Trouble> {
-        let shown = format!("{call:?}");
-        assert!(!shown.contains(KEY), "{shown}");
-        let body: Value = serde_json::from_slice(call.body.unwrap()).unwrap();
-        let before = {
-            let mut sent = self.0.sent.lock().unwrap();
-            sent.push(body.clone());
-            sent.len() - 1
-        };
-        *self.0.authorization.lock().unwrap() = call.authorization.map(|secret| secret.expose().to_owned());
-        let answer = (self.0.answers)(before, &body)?;
-        if answer.status != 200 {
-            return Ok(answer);
-        }
-        let (one, two) = answer.body.split_at(answer.body.len() / 2);
-        let _ = [Part::Head, Part::Bytes(one), Part::Nothing, Part::Bytes(two)].into_iter().all(part);
-        Ok(Answer { body: Vec::new(), ..answer })
-    }
-}
+use crate::net::fake::{KEY, Net};
 
 fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<Answer, Trouble> {
     let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
@@ -93,10 +43,9 @@ impl Lab {
             document_prefix: "d: ".into(),
             dimensions: None,
         };
-        let service =
-            Service { sent: Mutex::default(), authorization: Mutex::default(), answers: Box::new(answers) };
+        let net = Net::new(move |sent| answers(sent.before, &sent.body));
         let dir = tempfile::tempdir().unwrap();
-        Self { net: Net(Arc::new(service)), dir, settings, key: Some(KEY), price: 0 }
+        Self { net, dir, settings, key: Some(KEY), price: 0 }
     }
 
     fn ledger(&self) -> Arc<Ledger> {
@@ -117,7 +66,12 @@ impl Lab {
     }
 
     fn sent(&self) -> Vec<Value> {
-        self.net.0.sent.lock().unwrap().clone()
+        self.net.sent().into_iter().map(|sent| sent.body).collect()
+    }
+
+    /// What the last request had to show.
+    fn authorization(&self) -> Option<String> {
+        self.net.sent().pop().unwrap().authorization
     }
 
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedFault> {
@@ -146,7 +100,7 @@ fn texts_go_out_with_what_is_configured_and_come_back_in_their_order() {
         lab.sent(),
         [json!({ "model": "m", "input": ["d: a", "d: bb", "d: "], "encoding_format": "float" })]
     );
-    assert_eq!(lab.net.0.authorization.lock().unwrap().as_deref(), Some("Bearer sk-very-secret-key"));
+    assert_eq!(lab.authorization().as_deref(), Some("Bearer sk-very-secret-key"));
     lab.embed(&["why"], Purpose::Query).unwrap();
     assert_eq!(lab.sent()[1]["input"], json!(["q: why"]));
 
@@ -155,7 +109,7 @@ fn texts_go_out_with_what_is_configured_and_come_back_in_their_order() {
     own.embed(&[" "], Purpose::Document).unwrap();
     assert_eq!(own.sent()[0]["dimensions"], 2);
     assert_eq!(own.sent()[0]["input"], json!(["-"]), "an empty text has a mark in its place");
-    assert_eq!(*own.net.0.authorization.lock().unwrap(), None);
+    assert_eq!(own.authorization(), None);
     own.settings.base = Some(Url::parse("https://api.voyageai.com/v1").unwrap());
     own.embed(&["x"], Purpose::Query).unwrap();
     assert_eq!(
