@@ -38,7 +38,13 @@ pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
         io::ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
         _ => FaultCode::Io,
     };
-    Fault::new(code, format!("cannot {verb} {}: {}", path.display(), reason(error)))
+    let fault = Fault::new(code, format!("cannot {verb} {}: {}", path.display(), reason(error)));
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            fault.hint("check the path; a relative one starts at the current directory")
+        }
+        _ => fault,
+    }
 }
 
 /// A wrong command line, found after clap had no objection.
@@ -93,6 +99,7 @@ mod tests {
         let fault = file("read", Path::new("/no/such"), &io::Error::from_raw_os_error(2));
         assert_eq!(fault.message, "cannot read /no/such: ENOENT: no such file or directory");
         assert_eq!(fault.code, FaultCode::Io);
+        assert!(fault.hint.is_some_and(|hint| hint.starts_with("check the path")));
         assert_eq!(
             file("write", Path::new("x"), &io::Error::from_raw_os_error(28)).code,
             FaultCode::DiskFull

@@ -146,7 +146,6 @@ fn unreadable(path: &Path, error: &io::Error) -> Fault {
         ErrorKind::IsADirectory => {
             fault.hint(format!("take a directory in with: brain import {}", path.display()))
         }
-        ErrorKind::NotFound => fault.hint("check the path; a relative one starts at the current directory"),
         _ => fault,
     }
 }
