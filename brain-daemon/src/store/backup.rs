@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
+use redb::backends::FileBackend;
 use redb::{
     Database, Key, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle, Value,
 };
@@ -88,8 +89,9 @@ impl Copy<'_> {
     /// Copies every table and leaves the file flushed and closed; the number of rows, and their digest.
     fn run(&self, unfinished: &Unfinished, now: i64) -> Result<(u64, [u8; 32]), StoreError> {
         let file = unfinished.file.try_clone().map_err(|e| self.io(&e))?;
-        let mut to =
-            Database::builder().set_cache_size(CACHE_BYTES).create_file(file).map_err(|e| self.there(e))?;
+        let mut to = FileBackend::new(file)
+            .and_then(|file| Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(file))
+            .map_err(|e| self.there(e))?;
         let mut total = 0;
         let mut known = Vec::new();
         macro_rules! measure {

@@ -171,7 +171,8 @@ fn a_store_of_schema_81_opens_with_everything_in_it() {
     let (id, record) = reader.sources().unwrap().remove(0);
     assert_eq!((id.as_str(), record.path, record.preferred, record.synced), ("default", None, false, None));
     assert_eq!(reader.files(&source, "").unwrap(), vec![]);
-    let kept = Database::open(dir.path().join("brain.redb.v81")).unwrap().begin_read().unwrap();
+    let kept = Database::open(dir.path().join("brain.redb.v81")).unwrap();
+    let kept = kept.begin_read().unwrap();
     assert_eq!(rows(&kept, t::PAGES), 4, "the older store is kept");
 }
 
@@ -189,7 +190,8 @@ fn a_store_of_schema_80_opens_with_everything_in_it() {
     assert_eq!(reader.version(two.id, 1).unwrap().unwrap().content.body, "before\n");
     assert!(reader.page(&SourceId::default(), &slug("old/gone")).unwrap().is_none());
     assert_eq!(reader.tag_counts(None).unwrap(), BTreeMap::from([("old".into(), 2)]));
-    let kept = Database::open(dir.path().join("brain.redb.v80")).unwrap().begin_read().unwrap();
+    let kept = Database::open(dir.path().join("brain.redb.v80")).unwrap();
+    let kept = kept.begin_read().unwrap();
     assert_eq!(kept.open_table(t::META).unwrap().get("schema").unwrap().unwrap().value(), 80);
     assert_eq!(rows(&kept, t::PAGES), 3, "the older store is kept");
     drop(reader);
