@@ -58,7 +58,7 @@ pub const KEYS: &[Key] = &[
         section: "store",
         name: "cache_mb",
         kind: Kind::Number(1, 100_000),
-        default: "8",
+        default: "4",
         what: "memory for the store's cache, in MB",
     },
     Key {
