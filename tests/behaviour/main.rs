@@ -51,6 +51,7 @@ mod import;
 mod ingest_crash;
 mod ingest_lab;
 mod ingest_queue;
+mod ingest_spool;
 mod life;
 mod links;
 mod list;

@@ -8,7 +8,7 @@ use super::{Brain, Caller};
 use crate::caller::Scope;
 use crate::clock::rfc3339;
 use crate::page::hex;
-use crate::store::{Draft, JobRecord, StoreError, Visibility};
+use crate::store::{Draft, JobRecord, StoreError};
 
 /// How many jobs one answer lists at most.
 const MAX_LISTED: u32 = 1000;
@@ -17,7 +17,7 @@ const RETRY: usize = 200;
 
 impl Brain {
     pub(super) fn job_list(&self, request: &JobList) -> Result<Jobs, Fault> {
-        let reader = self.store.read(Visibility::All)?;
+        let reader = self.store.read_queue()?;
         let limit = request.limit.clamp(1, MAX_LISTED) as usize;
         let below = request.after.map_or(u64::MAX, |id| id.0);
         let wanted = |id, stored| request.state.is_none_or(|state| state == self.state_now(id, stored));
@@ -36,7 +36,7 @@ impl Brain {
 
     /// A job answers whoever sent it, and an admin. To others it is not there.
     pub(super) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<Job, Fault> {
-        let found = self.store.read(Visibility::All)?.job(request.id.0)?;
+        let found = self.store.read_queue()?.job(request.id.0)?;
         let own = |record: &JobRecord| {
             let reached = SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
             caller.scopes().most() >= Scope::Admin || (record.client == caller.name && reached)
@@ -48,7 +48,7 @@ impl Brain {
     }
 
     pub(super) fn job_retry(&self, request: &JobRetry) -> Result<JobsRetried, Fault> {
-        let reader = self.store.read(Visibility::All)?;
+        let reader = self.store.read_queue()?;
         let ids = match request.id {
             Some(id) => {
                 let state = reader.job(id.0)?.ok_or_else(|| unknown(id))?.state;

@@ -59,6 +59,7 @@ impl Store {
         let unfinished = Unfinished::new(target)?;
         // Until it has its name: a sweep takes what nobody holds. Where there are no locks the maker's number has to do.
         let _ = unfinished.file.try_lock();
+        self.settle()?;
         let from = self.snapshot()?;
         let room = || self.check_room_for(target);
         let (rows, digest) = Copy { from: &from, place: target, heard, room: &room }.run(&unfinished, now)?;

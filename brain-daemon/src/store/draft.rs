@@ -52,8 +52,12 @@ pub struct Draft<'t> {
     pub(super) dirty: u64,
     /// Whether somebody wants this commit even if only outbox rows go.
     pub(super) flush: bool,
+    /// The jobs that were added, for the spool; `None` when they need none.
+    pub(super) accepted: Option<Vec<Vec<u8>>>,
     /// Whether the job at work makes room, so that a full disk is no reason to refuse it.
     pub(super) frees_room: bool,
+    /// Whether the job at work needs every accepted item to be in the store.
+    pub(super) wants_items: bool,
     /// What becomes of `shared_waiting` once the transaction is on disk.
     pub(super) seen: SeenChange,
     pub(super) shared_waiting: &'t Waiting,
@@ -62,6 +66,14 @@ pub struct Draft<'t> {
     /// Rows that go in at the end.
     gathered: Gathered,
     feed: Vec<Change>,
+}
+
+/// What is to be done when a complete transaction is on disk.
+pub(super) struct Finished {
+    /// What it changed, in order.
+    pub(super) changes: Vec<Change>,
+    pub(super) seen: SeenChange,
+    pub(super) sources_changed: bool,
 }
 
 /// Rows by which the pages that this transaction writes are found. Their keys lie anywhere in their tables, so they are
@@ -120,7 +132,9 @@ impl<'t> Draft<'t> {
             active,
             dirty: 0,
             flush: false,
+            accepted: None,
             frees_room: false,
+            wants_items: false,
             seen: SeenChange::default(),
             shared_waiting: waiting_jobs,
             sources_changed: false,
@@ -129,8 +143,8 @@ impl<'t> Draft<'t> {
         })
     }
 
-    /// Writes the counters and hands over what changed, in order. The transaction is complete after this.
-    pub(super) fn finish(mut self) -> Result<Vec<Change>, StoreError> {
+    /// Writes the counters and hands over what changed. The transaction is complete after this.
+    pub(super) fn finish(mut self) -> Result<Finished, StoreError> {
         self.insert_gathered()?;
         self.meta.insert(t::META_NEXT_ID, self.next_id)?;
         self.meta.insert(t::META_SEQ, self.seq)?;
@@ -138,7 +152,7 @@ impl<'t> Draft<'t> {
         self.meta.insert(t::META_NEXT_JOB, self.next_job)?;
         self.meta.insert(t::META_WAITING, self.waiting)?;
         self.meta.insert(t::META_FAILED, self.failed)?;
-        Ok(self.feed)
+        Ok(Finished { changes: self.feed, seen: self.seen, sources_changed: self.sources_changed })
     }
 
     /// Gathers the rows by which a page is found. The tables have them from [`Draft::finish`] on, or when the page's rows are

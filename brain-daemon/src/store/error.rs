@@ -118,8 +118,8 @@ impl From<StoreError> for Fault {
             StoreError::ReadOnly(_) => Fault::new(FaultCode::ReadOnly, message)
                 .hint("check the owner and mode of the home directory, and whether its disk is mounted read-only"),
             StoreError::Damaged(_) => Fault::new(FaultCode::StoreDamaged, message).hint(
-                "move brain.redb away and restore a backup: `brain-daemon --restore FILE`; the pages are also markdown files: with pages/ moved out \
-                 of the home, `brain import` takes them in again",
+                "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: `brain-daemon --restore FILE`; the pages \
+                 are also markdown files: with pages/ moved out of the home, `brain import` takes them in again",
             ),
             StoreError::Locked(_) => Fault::new(FaultCode::StoreLocked, message)
                 .hint("one daemon serves one home; `brain status` shows the one that runs"),

@@ -145,7 +145,10 @@ impl Draft<'_> {
         let id = self.next_job;
         self.next_job += 1;
         self.seen.added.extend(record.seen.iter().map(|key| (*key, id)));
-        self.store_job(id, record)?;
+        let bytes = self.store_job(id, record)?;
+        if let Some(accepted) = &mut self.accepted {
+            accepted.push(bytes);
+        }
         Ok(id)
     }
 
@@ -174,12 +177,13 @@ impl Draft<'_> {
             }
         };
         match was_there {
-            true => self.store_job(id, to),
+            true => self.store_job(id, to).map(|_| ()),
             false => Err(StoreError::damaged(format!("job {id} is not where it should be"))),
         }
     }
 
-    fn store_job(&mut self, id: u64, record: &JobRecord) -> Result<(), StoreError> {
+    /// The bytes that stand for it.
+    fn store_job(&mut self, id: u64, record: &JobRecord) -> Result<Vec<u8>, StoreError> {
         match place(record) {
             Place::Due(at) => {
                 self.jobs_due.insert((at, id), ())?;
@@ -191,8 +195,9 @@ impl Draft<'_> {
                 self.settle_seen(id, record)?;
             }
         }
-        self.jobs.insert(id, to_bytes(record)?.as_slice())?;
-        Ok(())
+        let bytes = to_bytes(record)?;
+        self.jobs.insert(id, bytes.as_slice())?;
+        Ok(bytes)
     }
 
     /// The keys of a job that is over go to the table, unless a later job's are there.
@@ -320,7 +325,7 @@ impl Reader {
         Ok(failed)
     }
 
-    /// How many jobs are so far.
+    /// How many jobs are so far, those included that the snapshot does not show yet.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -329,6 +334,7 @@ impl Reader {
         let number = |key: &str| -> Result<u64, StoreError> { Ok(meta.get(key)?.map_or(0, |n| n.value())) };
         let (waiting, failed) = (number(t::META_WAITING)?, number(t::META_FAILED)?);
         let all = self.table(t::JOBS)?.len()?;
-        Ok(JobCounts { waiting, failed, stored: all.saturating_sub(waiting + failed) })
+        let stored = all.saturating_sub(waiting + failed);
+        Ok(JobCounts { waiting: waiting + self.unshown()?, failed, stored })
     }
 }

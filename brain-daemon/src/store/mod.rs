@@ -18,6 +18,7 @@ mod draft;
 mod error;
 mod grants;
 mod inbound;
+mod intake;
 mod jobs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -32,6 +33,10 @@ mod sources;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod sources_tests;
+mod spool;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod spool_tests;
 mod tables;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

@@ -4,16 +4,18 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use brain_protocol::SourceId;
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
+use super::draft::Finished;
 use super::jobs::Waiting;
 use super::read::{Reader, Visibility};
-use super::writer::{CommitHook, Writer};
-use super::{Draft, SourceRecord, StoreError, migrate, tables as t};
+use super::writer::{Change, CommitHook, Writer};
+use super::{Draft, SourceRecord, StoreError, intake, migrate, tables as t};
 
 /// How a store is opened.
 pub struct StoreOptions {
@@ -31,7 +33,6 @@ pub struct StoreOptions {
 pub struct Store {
     shared: Arc<Shared>,
     writer: Writer,
-    store_id: u64,
 }
 
 /// The registered sources.
@@ -39,7 +40,8 @@ pub type Sources = Vec<(SourceId, SourceRecord)>;
 
 /// What readers and the writer share.
 pub(super) struct Shared {
-    path: PathBuf,
+    pub(super) path: PathBuf,
+    pub(super) store_id: u64,
     cache_bytes: usize,
     min_free_bytes: u64,
     /// `None` only while it is opened anew after a failure of the disk.
@@ -48,6 +50,9 @@ pub(super) struct Shared {
     sources: RwLock<Option<Arc<Sources>>>,
     /// What makes two items one, of those that wait.
     pub(super) waiting_jobs: Waiting,
+    /// The number after that of the last item that was answered. A snapshot whose next one is smaller lacks those that are in
+    /// the spool only.
+    pub(super) promised: AtomicU64,
     /// (page id, sequence number) of files that are as they should be, but perhaps not yet on the disk itself.
     done_files: Mutex<Vec<(u64, u64)>>,
     /// The same, flushed to the disk: their outbox rows go with the next commit.
@@ -67,20 +72,29 @@ impl Store {
         look_first(path)?;
         let mut db = open_database(path, options.cache_bytes)?;
         migrate::upgrade(&mut db, path)?;
+        let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
         let shared = Arc::new(Shared {
             path: path.to_owned(),
+            store_id,
             cache_bytes: options.cache_bytes,
             min_free_bytes: options.min_free_bytes,
             db: RwLock::new(Some(db)),
             sources: RwLock::new(None),
             waiting_jobs: Waiting::default(),
+            promised: AtomicU64::new(0),
             done_files: Mutex::default(),
             synced_files: Mutex::default(),
         });
-        let store_id = migrate::meta(&shared.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        match intake::bring_in(&shared) {
+            // It is known what is in the spool, and what there is can be read meanwhile; the writer tries again.
+            Err(error) if error.is_the_disk() && shared.promised.load(Ordering::Acquire) > 0 => {
+                tracing::warn!(%error, "what is in the spool cannot be taken over yet; nothing is written before");
+            }
+            other => other?,
+        }
         let writer =
             Writer::start(Arc::clone(&shared), hook).map_err(|e| StoreError::from_io(&e, "store writer"))?;
-        Ok(Self { shared, writer, store_id })
+        Ok(Self { shared, writer })
     }
 
     /// Runs `work` in the next transaction and waits until it is durable. `work` may run more than once, each
@@ -97,8 +111,9 @@ impl Store {
     }
 
     /// Runs `work` in the next transaction, as [`Store::write`] does, but waits neither for room in the queue nor for the
-    /// commit. `done` hears how it ended, from the writer's thread, or at once when there is no room (`busy`). It must not
-    /// block: other writers wait meanwhile.
+    /// disk. `done` hears how it ended, from the writer's thread, or at once when there is no room (`busy`). It must not
+    /// block: other writers wait meanwhile. Jobs that `work` added are on disk then, and shown by [`Store::read_queue`];
+    /// anything else it wrote is shown by every snapshot.
     pub fn write_then<T, F, D>(&self, work: F, done: D)
     where
         T: Send + 'static,
@@ -151,12 +166,35 @@ impl Store {
         })
     }
 
-    /// A snapshot that shows what `view` may see. Keep it short: the file cannot reuse what it holds.
+    /// A snapshot that shows what `view` may see. Keep it short: the file cannot reuse what it holds. The last accepted items may
+    /// be counted in it and not shown: [`Store::read_queue`].
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
-        Ok(Reader::new(self.snapshot()?, view))
+        Ok(Reader::new(self.snapshot()?, view, &self.shared.promised))
+    }
+
+    /// A snapshot of everything, in which every item that was accepted is shown. Waits for a commit when the last ones are not in one yet.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or written.
+    pub fn read_queue(&self) -> Result<Reader, StoreError> {
+        let reader = self.read(Visibility::All)?;
+        if reader.unshown()? == 0 {
+            return Ok(reader);
+        }
+        drop(reader);
+        self.settle()?;
+        self.read(Visibility::All)
+    }
+
+    /// Brings what is in the spool to the store.
+    pub(super) fn settle(&self) -> Result<(), StoreError> {
+        self.write(|draft| {
+            draft.wants_items = true;
+            Ok(())
+        })
     }
 
     /// A snapshot of every table, for a copy of the store.
@@ -188,7 +226,7 @@ impl Store {
     /// Random, made with the store: what is derived from it carries it.
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.store_id
+        self.shared.store_id
     }
 
     /// The file.
@@ -210,12 +248,12 @@ impl ReaderMaker {
     /// # Errors
     /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
-        Ok(Reader::new(self.shared.begin_read()?, view))
+        Ok(Reader::new(self.shared.begin_read()?, view, &self.shared.promised))
     }
 }
 
 impl Shared {
-    fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
+    pub(super) fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
         self.ensure_open()?;
         let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
         let db = guard
@@ -231,7 +269,7 @@ impl Shared {
             return Ok(Arc::clone(sources));
         }
         let mut kept = self.sources.write().unwrap_or_else(PoisonError::into_inner);
-        let read = Arc::new(Reader::new(self.begin_read()?, Visibility::All).sources()?);
+        let read = Arc::new(Reader::new(self.begin_read()?, Visibility::All, &self.promised).sources()?);
         *kept = Some(Arc::clone(&read));
         Ok(read)
     }
@@ -257,6 +295,21 @@ impl Shared {
         // Two-phase commit, and a start after a crash that need not walk the file.
         txn.set_quick_repair(true);
         Ok(txn)
+    }
+
+    /// Commits a complete transaction; what it changed. It is on disk then.
+    pub(super) fn commit(
+        &self,
+        txn: WriteTransaction,
+        finished: Finished,
+    ) -> Result<Vec<Change>, StoreError> {
+        let Finished { changes, seen, sources_changed } = finished;
+        txn.commit()?;
+        self.waiting_jobs.apply(seen);
+        if sources_changed {
+            self.forget_sources();
+        }
+        Ok(changes)
     }
 
     /// Refuses while there is still room to refuse in: a write that fails half-way closes redb.

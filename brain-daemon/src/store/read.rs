@@ -1,6 +1,7 @@
 //! Reading: short snapshots, and the one place that decides whether a caller may see a page.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata};
@@ -72,11 +73,19 @@ pub type Found = (SourceId, Slug, PageRecord);
 pub struct Reader {
     txn: ReadTransaction,
     view: Visibility,
+    /// The number after that of the last item that was answered.
+    promised: u64,
 }
 
 impl Reader {
-    pub(super) fn new(txn: ReadTransaction, view: Visibility) -> Self {
-        Self { txn, view }
+    pub(super) fn new(txn: ReadTransaction, view: Visibility, promised: &AtomicU64) -> Self {
+        Self { txn, view, promised: promised.load(Ordering::Acquire) }
+    }
+
+    /// How many accepted items this snapshot does not show.
+    pub(super) fn unshown(&self) -> Result<u64, StoreError> {
+        let next = migrate::meta(&self.txn, t::META_NEXT_JOB)?.unwrap_or(1);
+        Ok(self.promised.saturating_sub(next))
     }
 
     pub(super) fn table<K: redb::Key + 'static, V: redb::Value + 'static>(

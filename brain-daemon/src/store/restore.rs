@@ -8,11 +8,12 @@ use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
 use super::backup::{Heard, Unfinished, renamed, sweep, taken};
+use super::jobs::Waiting;
 use super::record::{
     FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
 };
 use super::verify::{Sound, verify};
-use super::{StoreError, StoreOptions, migrate, tables as t};
+use super::{Draft, StoreError, StoreOptions, migrate, spool, tables as t};
 
 /// Makes the store `to`, which must not exist, from the backup `from`: verified first, migrated when it is older, published
 /// whole. `wants_file` says of each active page whether its file is to be written when the store is opened.
@@ -33,7 +34,7 @@ pub fn restore(
     sweep(to);
     let unfinished = Unfinished::new(to)?;
     copy(from, &unfinished.path)
-        .and_then(|()| settle_in(&unfinished.path, sound.schema, options, wants_file))
+        .and_then(|()| settle_in(from, &unfinished.path, sound.schema, options, wants_file))
         .map_err(|e| renamed(e, &unfinished.path, to))?;
     File::open(&unfinished.path)
         .and_then(|file| file.sync_all())
@@ -67,8 +68,9 @@ fn digest(path: &Path) -> std::io::Result<[u8; 32]> {
     }
 }
 
-/// Makes a copied store this home's own.
+/// Makes a store that was copied from `from` this home's own.
 fn settle_in(
+    from: &Path,
     path: &Path,
     schema: u64,
     options: &StoreOptions,
@@ -82,6 +84,8 @@ fn settle_in(
     if schema < migrate::SCHEMA {
         migrate::migrate(&db, schema)?;
     }
+    // The last ones that a daemon accepted before it was killed.
+    let accepted = spool::left_over(from, &db.begin_read()?)?.items;
     let sources = {
         let mut sources = std::collections::BTreeMap::<String, SourceRecord>::new();
         for row in db.begin_read()?.open_table(t::SOURCES)?.iter()? {
@@ -92,6 +96,14 @@ fn settle_in(
     };
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
+    {
+        let waiting = Waiting::default();
+        let mut draft = Draft::open(&txn, &waiting)?;
+        for item in &accepted {
+            draft.add_job(item)?;
+        }
+        draft.finish()?;
+    }
     {
         let mut meta = txn.open_table(t::META)?;
         // It goes its own way from here: an index of the store it came from would be ahead of it.

@@ -1,9 +1,9 @@
 //! The one writer: a thread that owns the write transaction and lets everybody who waits share one commit.
 //!
-//! A job is answered only after the commit that holds it is on disk. While one commit is being flushed the next
-//! jobs gather, so that the cost of a flush is divided by however many wait. A job looks before it writes: one
-//! that refuses without having written costs the others nothing; one that fails after it wrote takes the whole
-//! transaction back, and the batch runs again without it.
+//! A job is answered only after the commit that holds it is on disk; items that come in have a shorter way
+//! ([`super::intake`]). While one commit is being flushed the next jobs gather, so that the cost of a flush is divided by
+//! however many wait. A job looks before it writes: one that refuses without having written costs the others nothing; one
+//! that fails after it wrote takes the whole transaction back, and the batch runs again without it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 
+use super::intake::Intake;
 use super::open::Shared;
 use super::record::{Content, PageRecord};
 use super::{Draft, StoreError};
@@ -21,8 +22,8 @@ use super::{Draft, StoreError};
 /// committed while the files of the others are written.
 const MAX_BATCH: usize = 32;
 
-/// The most jobs that share one commit when nobody's thread waits for them. No files follow them, and a commit of many small
-/// ones costs hardly more than one of a few.
+/// The most jobs in one batch when nobody's thread waits for them. No files follow them, and a flush of many small ones costs
+/// hardly more than one of a few.
 const MAX_LIGHT: usize = 256;
 
 /// How long a commit waits for writers who shared the one before.
@@ -55,7 +56,7 @@ pub struct Change {
     pub page: Option<Arc<ChangedPage>>,
 }
 
-/// Called with the changes of each commit, in order, after it is durable and before anybody is answered.
+/// Called with the changes of each commit, in order, after it is durable and before anybody who made one is answered.
 pub type CommitHook = Box<dyn Fn(Vec<Change>) + Send>;
 
 /// Work in the queue. Object-safe, so that one queue carries every kind of answer.
@@ -64,7 +65,7 @@ pub(super) trait Job: Send {
     fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError>;
     /// Tells the waiter how it ended.
     fn end(self: Box<Self>, result: Result<(), StoreError>);
-    /// Whether no thread waits for it.
+    /// Whether no thread waits for it: it is answered when it is on disk, perhaps before a reader sees it.
     fn is_light(&self) -> bool {
         false
     }
@@ -153,7 +154,7 @@ impl Writer {
 }
 
 impl Writer {
-    /// Lets `work` run in the next transaction and `done` hear of it, without waiting for anything.
+    /// Lets `work` run in the next transaction and `done` hear when it is on disk, without waiting for anything.
     pub(super) fn call_then<T, F, D>(&self, work: F, done: D)
     where
         T: Send + 'static,
@@ -188,19 +189,62 @@ impl Drop for Writer {
     }
 }
 
+pub(super) type Batch = Vec<Box<dyn Job>>;
+
 fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
-    let mut last = 1;
-    while let Ok(first) = jobs.recv() {
+    let mut intake = Intake::new(shared);
+    let mut gather = Gather { jobs, last: 1 };
+    while let Some(mut batch) = gather.batch(None) {
+        let mut ready = intake.ready();
+        if ready.is_ok() && batch.iter().all(|job| job.is_light()) {
+            match intake.take(batch, &mut gather) {
+                Some(rest) => batch = rest,
+                None => continue,
+            }
+            ready = intake.ready();
+        }
+        commit(shared, batch, hook, &ready);
+    }
+    intake.end();
+}
+
+/// Tells everybody how theirs ended.
+pub(super) fn answer(batch: Batch, refusals: Refusals) {
+    for (job, refusal) in batch.into_iter().zip(refusals) {
+        job.end(refusal.map_or(Ok(()), Err));
+    }
+}
+
+/// Tells everybody the same.
+pub(super) fn refuse(batch: Batch, error: &StoreError) {
+    for job in batch {
+        job.end(Err(error.again()));
+    }
+}
+
+/// Makes batches of what is in the queue.
+pub(super) struct Gather<'q> {
+    jobs: &'q Receiver<Box<dyn Job>>,
+    last: usize,
+}
+
+impl Gather<'_> {
+    /// The next batch. `None` when nobody can come any more, or nobody came in time.
+    pub(super) fn batch(&mut self, patience: Option<Duration>) -> Option<Batch> {
+        let first = match patience {
+            Some(patience) => self.jobs.recv_timeout(patience).ok()?,
+            None => self.jobs.recv().ok()?,
+        };
         let mut heavy = usize::from(!first.is_light());
         let mut batch = vec![first];
         // Whoever shared the last commit is likely to be back in a moment; somebody alone never waits. Light jobs do not wait
-        // for each other: while some are being committed, the next ones come.
+        // for each other: while some are being flushed, the next ones come.
         let gathered_by = Instant::now() + GATHER;
         while heavy < MAX_BATCH && batch.len() < MAX_LIGHT {
-            let next = match jobs.try_recv() {
+            let next = match self.jobs.try_recv() {
                 Ok(job) => Ok(job),
-                Err(_) if heavy > 0 && batch.len() < last => {
-                    jobs.recv_timeout(gathered_by.saturating_duration_since(Instant::now()))
+                Err(_) if heavy > 0 && batch.len() < self.last => {
+                    self.jobs.recv_timeout(gathered_by.saturating_duration_since(Instant::now()))
                 }
                 Err(_) => break,
             };
@@ -212,18 +256,25 @@ fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
                 Err(_) => break,
             }
         }
-        last = batch.len();
-        commit(shared, batch, hook);
+        self.last = batch.len();
+        Some(batch)
     }
 }
 
+/// Turns a panic into a failure of the disk: nobody knows how far it came.
+pub(super) fn or_defect<T, E: From<StoreError>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(StoreError::Io("a defect stopped the commit".into()).into()))
+}
+
+/// Whether the store has every item that was answered, and why not.
+type Ready = Result<(), StoreError>;
+
 /// Runs a batch in one transaction, again without the job that spoiled it if one does, and answers everybody.
-fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
+fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, ready: &Ready) {
     let mut waiting = batch;
     loop {
-        let tried = catch_unwind(AssertUnwindSafe(|| attempt(shared, &mut waiting))).unwrap_or_else(|_| {
-            Err(Spoiled { by: Blame::Disk, error: StoreError::Io("a defect stopped the commit".into()) })
-        });
+        let tried = or_defect(|| attempt(shared, &mut waiting, ready));
         if tried.is_err() {
             shared.waiting_jobs.forget();
         }
@@ -232,9 +283,7 @@ fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
                 if !changes.is_empty() {
                     hook(changes);
                 }
-                for (job, refusal) in waiting.into_iter().zip(refusals) {
-                    job.end(refusal.map_or(Ok(()), Err));
-                }
+                answer(waiting, refusals);
                 return;
             }
             Err(Spoiled { by: Blame::Job(index), error }) => waiting.remove(index).end(Err(error)),
@@ -247,9 +296,7 @@ fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
             Err(Spoiled { by: Blame::Disk, error }) => {
                 tracing::error!(%error, jobs = waiting.len(), "commit failed");
                 shared.recover();
-                for job in waiting {
-                    job.end(Err(error.again()));
-                }
+                refuse(waiting, &error);
                 return;
             }
         }
@@ -259,16 +306,18 @@ fn commit(shared: &Shared, batch: Vec<Box<dyn Job>>, hook: &CommitHook) {
     }
 }
 
-struct Spoiled {
-    by: Blame,
-    error: StoreError,
+/// Why a transaction may not be committed.
+pub(super) struct Spoiled {
+    pub(super) by: Blame,
+    pub(super) error: StoreError,
 }
 
 #[derive(Debug)]
-enum Blame {
+pub(super) enum Blame {
     /// The job at this place of the batch; the others run again.
     Job(usize),
-    /// There is too little room for what the jobs at these places wrote; the others run again.
+    /// There is too little room for what the jobs at these places wrote, or the store is not ready for them; the others run
+    /// again.
     Room(Vec<usize>),
     /// The file could not be read or written.
     Disk,
@@ -280,17 +329,48 @@ impl From<StoreError> for Spoiled {
     }
 }
 
-type Refusals = Vec<Option<StoreError>>;
+pub(super) type Refusals = Vec<Option<StoreError>>;
 
-fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, Refusals), Spoiled> {
+fn attempt(
+    shared: &Shared,
+    jobs: &mut [Box<dyn Job>],
+    ready: &Ready,
+) -> Result<(Vec<Change>, Refusals), Spoiled> {
     let txn = shared.begin_write()?;
     let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+    let refusals = run(shared, &mut draft, jobs, ready)?;
+    // A file that is on disk does not deserve a commit of its own: its outbox row goes with the next one.
+    let takes_files = ready.is_ok() && (draft.dirty > 0 || draft.flush);
+    let files = if takes_files { shared.take_synced_files() } else { Vec::new() };
+    for &(id, seq) in &files {
+        if let Err(error) = draft.file_done(id, seq) {
+            shared.put_back_synced_files(files);
+            return Err(error.into());
+        }
+    }
+    if draft.dirty == 0 {
+        return Ok((Vec::new(), refusals));
+    }
+    let committed = draft.finish().and_then(|finished| shared.commit(txn, finished));
+    if committed.is_err() {
+        shared.put_back_synced_files(files);
+    }
+    Ok((committed?, refusals))
+}
+
+/// Runs the jobs in the draft; what they were refused.
+pub(super) fn run(
+    shared: &Shared,
+    draft: &mut Draft<'_>,
+    jobs: &mut [Box<dyn Job>],
+    ready: &Ready,
+) -> Result<Refusals, Spoiled> {
     let mut refusals = Vec::with_capacity(jobs.len());
-    let mut writers = Vec::new();
+    let (mut writers, mut early) = (Vec::new(), Vec::new());
     for (index, job) in jobs.iter_mut().enumerate() {
         let before = draft.dirty;
-        draft.frees_room = false;
-        let result = catch_unwind(AssertUnwindSafe(|| job.run(&mut draft))).unwrap_or_else(|_| {
+        (draft.frees_room, draft.wants_items) = (false, false);
+        let result = catch_unwind(AssertUnwindSafe(|| job.run(draft))).unwrap_or_else(|_| {
             Err(Fault::new(FaultCode::Internal, "a defect in brain stopped this write; nothing was changed")
                 .hint("the log of the daemon has the place; please report it")
                 .into())
@@ -301,41 +381,24 @@ fn attempt(shared: &Shared, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Change>, R
                 if draft.dirty > before && !draft.frees_room {
                     writers.push(index);
                 }
+                if draft.dirty > before || draft.wants_items {
+                    early.push(index);
+                }
             }
             Err(error) if error.is_the_disk() => return Err(error.into()),
             Err(error) if draft.dirty == before => refusals.push(Some(error)),
             Err(error) => return Err(Spoiled { by: Blame::Job(index), error }),
         }
     }
+    if !early.is_empty()
+        && let Err(error) = ready
+    {
+        return Err(Spoiled { by: Blame::Room(early), error: error.again() });
+    }
     if !writers.is_empty()
         && let Err(error) = shared.check_room()
     {
         return Err(Spoiled { by: Blame::Room(writers), error });
     }
-    // A file that is on disk does not deserve a commit of its own: its outbox row goes with the next one.
-    let files = if draft.dirty > 0 || draft.flush { shared.take_synced_files() } else { Vec::new() };
-    for &(id, seq) in &files {
-        if let Err(error) = draft.file_done(id, seq) {
-            shared.put_back_synced_files(files);
-            return Err(error.into());
-        }
-    }
-    if draft.dirty == 0 {
-        return Ok((Vec::new(), refusals));
-    }
-    let (sources_changed, seen) = (draft.sources_changed, std::mem::take(&mut draft.seen));
-    let committed = draft.finish().and_then(|changes| Ok((changes, txn.commit()?)));
-    match committed {
-        Ok((changes, ())) => {
-            shared.waiting_jobs.apply(seen);
-            if sources_changed {
-                shared.forget_sources();
-            }
-            Ok((changes, refusals))
-        }
-        Err(error) => {
-            shared.put_back_synced_files(files);
-            Err(error.into())
-        }
-    }
+    Ok(refusals)
 }

@@ -1,7 +1,7 @@
 //! What comes in over HTTP: taken in durably at once, made a page soon.
 //!
 //! [`Brain::ingest`] is the one way in: it works out text and hash, and puts the item into the store's queue; the answer comes
-//! after the commit. [`Brain::work_off`] makes pages of what waits: a page and the new state of its item are one transaction,
+//! when it is on disk. [`Brain::work_off`] makes pages of what waits: a page and the new state of its item are one transaction,
 //! so that a crash at any point neither loses an item nor stores it twice.
 //!
 //! [`Brain::ingest`]: crate::brain::Brain::ingest

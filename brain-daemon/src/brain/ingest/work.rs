@@ -10,7 +10,7 @@ use super::super::Brain;
 use super::super::batch::on_all_cores;
 use super::Queue;
 use super::pages::{Ready, ready, write};
-use crate::store::{Content, Draft, JobRecord, PageRecord, StoreError, Visibility};
+use crate::store::{Content, Draft, JobRecord, PageRecord, StoreError};
 
 /// The most items that are made pages in one turn. Enough that their commit costs little; few enough that it holds the writer
 /// for milliseconds only.
@@ -45,7 +45,7 @@ impl Brain {
     /// When the store fails; the items wait on.
     pub fn work_off(&self, most: usize) -> Result<usize, Fault> {
         let _turn = self.queue.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = self.store.read(Visibility::All)?.due_jobs(self.clock.now(), most, CHUNK_BYTES)?;
+        let due = self.store.read_queue()?.due_jobs(self.clock.now(), most, CHUNK_BYTES)?;
         if due.is_empty() {
             return Ok(0);
         }
@@ -70,7 +70,7 @@ impl Brain {
     /// When the store cannot be read.
     pub fn until_due(&self) -> Result<Option<u64>, Fault> {
         let now = self.clock.now();
-        let next = self.store.read(Visibility::All)?.next_due_job(now)?;
+        let next = self.store.read_queue()?.next_due_job(now)?;
         Ok(next.map(|at| u64::try_from(at - now).unwrap_or_default()))
     }
 

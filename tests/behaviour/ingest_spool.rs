@@ -1,0 +1,315 @@
+//! The spool behind `POST /ingest` on a disk that fills, and under SIGKILL: what was answered with 202 is there, once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use brain_daemon::page::content_digest;
+use brain_daemon::store::{Content, JobRecord, JobWishes, Store, StoreError, StoreOptions, verify};
+use brain_protocol::{Get, JobState, List, PageRef, Reply, Request, Sort};
+use brain_tests::http::{call, ingest};
+use brain_tests::{PATIENCE, TestHome, texts};
+
+use crate::crash::settle;
+use crate::faults::{fill, small_home};
+
+/// A text of about 100 KB that no other number has.
+fn big(n: usize) -> String {
+    format!("item{n} {}", format!("words of number {n} ").repeat(100_000 / 19))
+}
+
+/// Waits until nothing waits; then every accepted item is one page.
+fn are_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
+    settle(home);
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let jobs = home.status().jobs;
+        assert_eq!(jobs.failed, 0, "{}", home.log());
+        if jobs.waiting == 0 {
+            break;
+        }
+        assert!(Instant::now() < patience, "{} items still wait: {}", jobs.waiting, home.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut client = home.connect().unwrap();
+    let mut times = BTreeMap::<String, usize>::new();
+    let mut after = None;
+    loop {
+        let list = List { sort: Sort::Slug, limit: 1000, after, ..List::default() };
+        let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
+        for row in pages.pages {
+            let page = PageRef { source: None, slug: row.slug };
+            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None })) else {
+                panic!("a listed page cannot be read")
+            };
+            *times.entry(page.body.split_whitespace().next().unwrap().to_owned()).or_default() += 1;
+        }
+        match pages.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    for (word, job) in accepted {
+        assert_eq!(times.get(word), Some(&1), "{word}, accepted as {job}: {}", home.log());
+    }
+    assert!(times.values().all(|n| *n == 1), "{times:?}");
+}
+
+#[test]
+fn items_that_were_accepted_on_a_disk_that_fills_are_pages_once() {
+    for killed in [false, true] {
+        let Some(mut home) = small_home("60m") else { return };
+        home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
+        let mut daemon = home.daemon();
+        let (token, address) = (home.token("posting", "read write", &[]), home.http_local());
+        let filler = fill(&home.path(), 6_000_000);
+        let mut accepted = BTreeMap::new();
+        let mut refused = BTreeMap::<String, usize>::new();
+        for n in 0..120 {
+            let answer = ingest(address, &token, &big(n));
+            match answer.status {
+                202 => {
+                    let job = answer.json()["job_id"].as_str().unwrap().to_owned();
+                    assert!(accepted.insert(format!("item{n}"), job).is_none());
+                }
+                503 => {
+                    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+                    *refused.entry(answer.error()).or_default() += 1;
+                }
+                _ => panic!("{} {}: {}", answer.status, answer.text(), home.log()),
+            }
+            assert!(daemon.is_running(), "{}", home.log());
+        }
+        assert!(!accepted.is_empty() && !refused.is_empty(), "{} accepted, {refused:?}", accepted.len());
+        assert!(refused.keys().all(|code| code == "disk_full"), "{refused:?}");
+        let _daemon = match killed {
+            true => {
+                daemon.kill();
+                fs::remove_file(filler).unwrap();
+                home.daemon()
+            }
+            false => {
+                fs::remove_file(filler).unwrap();
+                daemon
+            }
+        };
+        let answer = ingest(home.http_local(), &token, "room again for one");
+        let job = answer.expect(202).json()["job_id"].as_str().unwrap().to_owned();
+        accepted.insert("room".into(), job);
+        are_pages_once(&home, &accepted);
+    }
+}
+
+fn open(path: &Path) -> Result<Store, StoreError> {
+    let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
+    Store::open(path, &options, Box::new(|_| {}))
+}
+
+fn job(body: &str) -> JobRecord {
+    JobRecord {
+        state: JobState::Queued,
+        client: "phone".into(),
+        source: "default".into(),
+        content_hash: content_digest(body),
+        content_type: "text/plain".into(),
+        bytes: body.len() as u64,
+        wishes: JobWishes::default(),
+        content: Content { frontmatter: String::new(), body: body.into() },
+        received_at: 5,
+        finished_at: None,
+        attempts: 0,
+        due_at: 5,
+        slug: None,
+        error: None,
+        seen: vec![content_digest(body)],
+    }
+}
+
+/// No configuration lets a daemon use the last byte; here the disk itself says when it is enough.
+#[test]
+fn a_store_that_fills_its_disk_to_the_last_byte_keeps_what_it_answered() {
+    let mut home = TestHome::new();
+    let place = home.path();
+    if !home.mount(&place, "size=32m,mode=700") {
+        return;
+    }
+    let path = place.join("brain.redb");
+    for (size, burst) in [(100_000, 1), (100_000, 8), (700, 40)] {
+        for entry in fs::read_dir(&place).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        let store = open(&path).unwrap();
+        let filler = fill(&place, 3_500_000);
+        let mut accepted = BTreeMap::new();
+        let (mut refused, mut sent, mut in_a_row) = (0, 0, 0);
+        while in_a_row < 100 && sent < 20_000 {
+            let (tell, hear) = channel();
+            for _ in 0..burst {
+                let (tell, text) = (tell.clone(), format!("{sent} {}", "x".repeat(size)));
+                let record = job(&text);
+                sent += 1;
+                store.write_then(
+                    move |draft| draft.add_job(&record),
+                    move |result| tell.send((text, result.map_err(|e| e.to_string()))).unwrap(),
+                );
+            }
+            drop(tell);
+            for (text, answer) in hear {
+                match answer {
+                    Ok(id) => {
+                        in_a_row = 0;
+                        assert_eq!(accepted.insert(id, text), None, "{id} was said twice");
+                    }
+                    Err(error) => {
+                        (refused, in_a_row) = (refused + 1, in_a_row + 1);
+                        assert!(error.contains("full") || error.contains("space"), "{error}");
+                    }
+                }
+            }
+        }
+        assert!(!accepted.is_empty() && refused >= 100, "{} accepted, {refused} refused", accepted.len());
+        let has_all = |store: &Store| {
+            let mut found = BTreeMap::new();
+            let each = |id, record: JobRecord| {
+                assert_eq!(found.insert(id, record.content.body), None);
+                Ok(true)
+            };
+            let reader = store.read_queue().unwrap();
+            reader.newest_jobs(u64::MAX, |_, _| true, each).unwrap();
+            for (id, text) in &accepted {
+                assert!(found.get(id) == Some(text), "{id} of {} is not what was answered", accepted.len());
+            }
+            let texts: std::collections::BTreeSet<_> = found.values().collect();
+            assert_eq!(texts.len(), found.len(), "an item is there twice");
+        };
+        // What SIGKILL leaves now, on a disk with room.
+        let elsewhere = home.outside().join(format!("{size}-{burst}"));
+        fs::create_dir_all(&elsewhere).unwrap();
+        for entry in fs::read_dir(&place).unwrap() {
+            let name = entry.unwrap().file_name();
+            if name != "filler" {
+                fs::copy(place.join(&name), elsewhere.join(&name)).unwrap();
+            }
+        }
+        let killed = open(&elsewhere.join("brain.redb")).unwrap();
+        has_all(&killed);
+        drop(killed);
+        verify(&elsewhere.join("brain.redb"), &|_, _| true).unwrap();
+        fs::remove_file(filler).unwrap();
+        let record = job("room again");
+        let id = store.write(move |draft| draft.add_job(&record)).unwrap();
+        assert!(accepted.keys().all(|known| *known < id), "{id} is a number of its own");
+        has_all(&store);
+        drop(store);
+        verify(&path, &|_, _| true).unwrap();
+        has_all(&open(&path).unwrap());
+    }
+}
+
+/// Sends items, as few as go in one batch, and copies the store to `to` when all are answered, its own file as it was before: it has not grown by them.
+fn kill_with_spool(store: &Store, items: usize, to: &Path) {
+    let (from, mut left) = (store.path().with_extension("redb.spool"), items);
+    let spool = to.join("brain.redb.spool");
+    fs::copy(store.path(), to.join("brain.redb")).unwrap();
+    let (enter, entered) = channel();
+    let (leave, wait) = channel::<()>();
+    store.write_then(
+        |_| Ok(()),
+        move |_| {
+            enter.send(()).unwrap();
+            let _ = wait.recv();
+        },
+    );
+    entered.recv().unwrap();
+    let (tell, hear) = channel();
+    for n in 0..items {
+        let (tell, record) = (tell.clone(), job(&format!("{n} {}", "x".repeat(28_000))));
+        store.write_then(move |draft| draft.add_job(&record), move |id| tell.send(id.unwrap()).unwrap());
+    }
+    let (end, ended) = channel();
+    store.write_then(
+        |_| Ok(()),
+        move |_| {
+            left -= hear.try_iter().count();
+            fs::copy(from, spool).unwrap();
+            end.send(left).unwrap();
+        },
+    );
+    leave.send(()).unwrap();
+    assert_eq!(ended.recv().unwrap(), 0, "all were answered before");
+}
+
+#[test]
+fn a_daemon_starts_after_sigkill_on_a_full_disk_and_has_its_items_once_there_is_room() {
+    let Some(home) = small_home("60m") else { return };
+    let mut daemon = home.daemon();
+    home.put("kept/page", "walrus\n");
+    let _ = home.token("posting", "read write", &[]);
+    assert!(daemon.terminate().0.success());
+    let elsewhere = home.outside().join("brain.redb");
+    fs::copy(home.path().join("brain.redb"), &elsewhere).unwrap();
+    kill_with_spool(&open(&elsewhere).unwrap(), 250, &home.path());
+    let filler = fill(&home.path(), 0);
+    daemon = home.daemon();
+    for _ in 0..3 {
+        assert_eq!(home.status().jobs.waiting, 250);
+        assert_eq!(home.get("kept/page")["body"], "walrus\n", "reading goes on");
+        assert_eq!(home.search("walrus"), ["kept/page"]);
+        assert_eq!(texts(&home.json(["token", "list"])["tokens"], "name"), ["posting"]);
+        assert_eq!(
+            home.fault(["jobs", "list"], 1)["code"],
+            "disk_full",
+            "nobody says that the queue is empty"
+        );
+        assert_eq!(home.fault_with(["put", "new"], b"no room\n", 1)["code"], "disk_full");
+    }
+    assert!(home.path().join("brain.redb.spool").is_file() && daemon.is_running());
+    fs::remove_file(filler).unwrap();
+    assert_eq!(home.put("new", "room again\n")["status"], "created");
+    let accepted = (0..250).map(|n: u64| (n.to_string(), format!("{}", n + 1)));
+    let mut accepted: BTreeMap<String, String> = accepted.collect();
+    accepted.insert("walrus".into(), "a page of its own".into());
+    are_pages_once(&home, &accepted);
+}
+
+#[test]
+fn an_item_that_was_answered_just_before_sigkill_is_a_page_under_its_number() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
+    let mut daemon = home.daemon();
+    let token = home.token("posting", "read write", &[]);
+    let bearer = format!("Bearer {token}");
+    let mut accepted = BTreeMap::new();
+    // At first the worker may have made the commit before the kill came.
+    let taken_over = |home: &TestHome| home.log().contains("taken over from the spool");
+    for n in 0..100 {
+        if n >= 20 && taken_over(&home) {
+            break;
+        }
+        let address = home.http_local();
+        let answer = ingest(address, &token, &format!("item{n} sent just before the end"));
+        daemon.kill();
+        let job = answer.expect(202).json()["job_id"].as_str().unwrap().to_owned();
+        daemon = home.daemon();
+        let path = format!("/ingest/{job}");
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            let shown = call(home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"");
+            let shown = shown.expect(200).json();
+            match shown["status"].as_str() {
+                Some("stored") => break,
+                Some("queued" | "processing") => {}
+                _ => panic!("{shown}"),
+            }
+            assert!(Instant::now() < patience, "{shown}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        accepted.insert(format!("item{n}"), job);
+    }
+    let numbers: std::collections::BTreeSet<_> = accepted.values().collect();
+    assert_eq!(numbers.len(), accepted.len(), "each has a number of its own: {accepted:?}");
+    are_pages_once(&home, &accepted);
+    assert!(taken_over(&home), "no item needed the spool: {}", home.log());
+}
