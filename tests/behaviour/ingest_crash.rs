@@ -18,6 +18,21 @@ const CLIENTS: usize = 16;
 /// A run of the default number of rounds ends after this, however slow the machine is.
 const ENOUGH: Duration = Duration::from_secs(30);
 
+/// Waits until every item that was accepted is a page.
+pub(crate) fn work_off(home: &TestHome) {
+    settle(home);
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let jobs = home.status().jobs;
+        assert_eq!(jobs.failed, 0, "{}", home.log());
+        if jobs.waiting == 0 {
+            break;
+        }
+        assert!(Instant::now() < patience, "{} items still wait: {}", jobs.waiting, home.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn accepted_items_survive_sigkill_and_are_pages_once() {
     let run = Run::new(10);
@@ -65,17 +80,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     }
 
     let _daemon = home.daemon();
-    settle(&home);
-    let patience = Instant::now() + PATIENCE;
-    loop {
-        let jobs = home.status().jobs;
-        assert_eq!(jobs.failed, 0, "{}", home.log());
-        if jobs.waiting == 0 {
-            break;
-        }
-        assert!(Instant::now() < patience, "{} items still wait", jobs.waiting);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    work_off(&home);
     let mut sent = BTreeSet::new();
     let mut sure = BTreeSet::new();
     for book in &books {

@@ -12,8 +12,8 @@ use brain_protocol::{Get, JobState, List, PageRef, Reply, Request, Sort};
 use brain_tests::http::{call, ingest};
 use brain_tests::{PATIENCE, TestHome, texts};
 
-use crate::crash::settle;
 use crate::faults::{fill, small_home};
+use crate::ingest_crash::work_off;
 
 /// A text of about 100 KB that no other number has.
 fn big(n: usize) -> String {
@@ -22,17 +22,7 @@ fn big(n: usize) -> String {
 
 /// Waits until nothing waits; then every accepted item is one page.
 fn are_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
-    settle(home);
-    let patience = Instant::now() + PATIENCE;
-    loop {
-        let jobs = home.status().jobs;
-        assert_eq!(jobs.failed, 0, "{}", home.log());
-        if jobs.waiting == 0 {
-            break;
-        }
-        assert!(Instant::now() < patience, "{} items still wait: {}", jobs.waiting, home.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    work_off(home);
     let mut client = home.connect().unwrap();
     let mut times = BTreeMap::<String, usize>::new();
     let mut after = None;

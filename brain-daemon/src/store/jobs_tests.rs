@@ -12,12 +12,12 @@ use super::record::{state_of_job, to_bytes};
 use super::*;
 use crate::store::tables as t;
 
-fn open(path: &std::path::Path) -> Store {
+pub(super) fn open(path: &std::path::Path) -> Store {
     let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
     Store::open(path, &options, Box::new(|_| {})).unwrap()
 }
 
-fn job(body: &str, now: i64) -> JobRecord {
+pub(super) fn job(body: &str, now: i64) -> JobRecord {
     JobRecord {
         state: JobState::Queued,
         client: "phone".into(),

@@ -5,60 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use brain_protocol::{Fault, FaultCode, JobState, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use proptest::prelude::*;
 
+use super::jobs_tests::{job, open};
 use super::record::{from_bytes, to_bytes};
 use super::spool::{LeftOver, Spool, sort_out};
+use super::tests::page;
 use super::*;
 
 const HEARD: &dyn Fn(u64, u64) -> bool = &|_, _| true;
 
 fn options(fresh_id: u64) -> StoreOptions {
     StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id }
-}
-
-fn open(path: &Path) -> Store {
-    Store::open(path, &options(7), Box::new(|_| {})).unwrap()
-}
-
-fn job(body: &str, now: i64) -> JobRecord {
-    JobRecord {
-        state: JobState::Queued,
-        client: "phone".into(),
-        source: "default".into(),
-        content_hash: crate::page::content_digest(body),
-        content_type: "text/plain".into(),
-        bytes: body.len() as u64,
-        wishes: JobWishes::default(),
-        content: Content { frontmatter: String::new(), body: body.into() },
-        received_at: now,
-        finished_at: None,
-        attempts: 0,
-        due_at: now,
-        slug: None,
-        error: None,
-        seen: vec![crate::page::content_digest(body)],
-    }
-}
-
-fn page(body: &str) -> NewPage {
-    NewPage {
-        page_type: "note".into(),
-        title: body.into(),
-        tags: vec![],
-        aliases: vec![],
-        content: Content { frontmatter: String::new(), body: body.into() },
-        content_hash: crate::page::content_digest(body),
-        chunks: 1,
-        links: vec![],
-        names: vec![],
-        timeline: vec![],
-        provenance: Provenance::default(),
-        replaces: None,
-        captured: false,
-        file: FilePlan::Write,
-    }
 }
 
 /// A directory with the place of a store in it.
@@ -90,7 +49,7 @@ impl Op {
             Item(body) => draft.add_job(&job(body, 5)),
             Page(name) => {
                 let slug = Slug::parse(name).unwrap();
-                draft.write_page(&SourceId::default(), &slug, page(name), 5)?;
+                draft.write_page(&SourceId::default(), &slug, page(name, &[], None), 5)?;
                 Ok(0)
             }
             Refuses(body) => {

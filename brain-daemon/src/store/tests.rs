@@ -25,7 +25,7 @@ fn slug(text: &str) -> Slug {
     Slug::parse(text).unwrap()
 }
 
-fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
+pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
     let link = link.map(|to| LinkRecord {
         source: None,
         slugs: vec![to.into()],
