@@ -196,7 +196,9 @@ pub(super) fn bring_in(shared: &Shared) -> Result<(), StoreError> {
 /// # Errors
 /// When one of them cannot be read or written. The spool is as it was.
 fn take_over(shared: &Shared) -> Result<(), StoreError> {
-    let LeftOver { first, items, others } = spool::left_over(&shared.path, &shared.begin_read()?)?;
+    let store = shared.begin_read()?;
+    let LeftOver { first, items, others } = spool::left_over(&shared.path, &store)?;
+    drop(store);
     let place = spool::place(&shared.path).display().to_string();
     let next = first + items.len() as u64;
     let promised = shared.promised.fetch_max(next, Ordering::AcqRel);

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -38,6 +39,20 @@ pub struct Store {
 /// The registered sources.
 pub type Sources = Vec<(SourceId, SourceRecord)>;
 
+/// A snapshot of the file. It keeps the file open, whatever becomes of the one that the others use.
+pub(super) struct Snapshot {
+    txn: ReadTransaction,
+    _db: Arc<Database>,
+}
+
+impl Deref for Snapshot {
+    type Target = ReadTransaction;
+
+    fn deref(&self) -> &ReadTransaction {
+        &self.txn
+    }
+}
+
 /// What readers and the writer share.
 pub(super) struct Shared {
     pub(super) path: PathBuf,
@@ -45,7 +60,7 @@ pub(super) struct Shared {
     cache_bytes: usize,
     min_free_bytes: u64,
     /// `None` only while it is opened anew after a failure of the disk.
-    db: RwLock<Option<Database>>,
+    db: RwLock<Option<Arc<Database>>>,
     /// The registered sources, until one changes.
     sources: RwLock<Option<Arc<Sources>>>,
     /// What makes two items one, of those that wait.
@@ -78,7 +93,7 @@ impl Store {
             store_id,
             cache_bytes: options.cache_bytes,
             min_free_bytes: options.min_free_bytes,
-            db: RwLock::new(Some(db)),
+            db: RwLock::new(Some(Arc::new(db))),
             sources: RwLock::new(None),
             waiting_jobs: Waiting::default(),
             promised: AtomicU64::new(0),
@@ -198,7 +213,7 @@ impl Store {
     }
 
     /// A snapshot of every table, for a copy of the store.
-    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
+    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
         match self.shared.begin_read() {
             // redb refuses everything once a read has failed, even when the disk is well again.
             Err(error) if error.is_the_disk() => {
@@ -253,13 +268,13 @@ impl ReaderMaker {
 }
 
 impl Shared {
-    pub(super) fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
+    pub(super) fn begin_read(&self) -> Result<Snapshot, StoreError> {
         self.ensure_open()?;
         let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
         let db = guard
             .as_ref()
             .ok_or_else(|| StoreError::Io("the disk failed and the store is being opened again".into()))?;
-        Ok(db.begin_read()?)
+        Ok(Snapshot { txn: db.begin_read()?, _db: Arc::clone(db) })
     }
 
     /// What was read last is good until [`Shared::forget_sources`]. The lock is held while a snapshot is read, so that an older
@@ -352,13 +367,13 @@ impl Shared {
         self.open_again(&mut guard)
     }
 
-    fn open_again(&self, guard: &mut Option<Database>) -> Result<(), StoreError> {
+    fn open_again(&self, guard: &mut Option<Arc<Database>>) -> Result<(), StoreError> {
         // The lock of the one that was closed may take a moment to go.
         let patience = Instant::now() + Duration::from_secs(2);
         loop {
             match open_database(&self.path, self.cache_bytes) {
                 Ok(db) => {
-                    *guard = Some(db);
+                    *guard = Some(Arc::new(db));
                     tracing::info!("the store was opened again");
                     return Ok(());
                 }

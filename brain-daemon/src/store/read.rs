@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brain_protocol::{Slug, SourceId};
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata};
+use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
 use super::apply::{name_key, slug_key};
 use super::draft::read;
+use super::open::Snapshot;
 use super::record::{
     Content, Derived, FileRecord, LinkRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord,
     record_of_version,
@@ -71,14 +72,14 @@ pub type Found = (SourceId, Slug, PageRecord);
 
 /// One snapshot of the store, as one caller may see it.
 pub struct Reader {
-    txn: ReadTransaction,
+    txn: Snapshot,
     view: Visibility,
     /// The number after that of the last item that was answered.
     promised: u64,
 }
 
 impl Reader {
-    pub(super) fn new(txn: ReadTransaction, view: Visibility, promised: &AtomicU64) -> Self {
+    pub(super) fn new(txn: Snapshot, view: Visibility, promised: &AtomicU64) -> Self {
         Self { txn, view, promised: promised.load(Ordering::Acquire) }
     }
 
