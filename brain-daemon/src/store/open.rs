@@ -449,3 +449,29 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::store::jobs_tests::{job, open};
+
+    #[test]
+    fn whoever_reads_while_the_file_is_opened_anew_reads_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(&dir.path().join("brain.redb"));
+        store.write(|draft| draft.add_job(&job("a", 5))).unwrap();
+        let reader = store.read(Visibility::All).unwrap();
+        std::thread::scope(|scope| {
+            let shared = &store.shared;
+            scope.spawn(|| shared.recover());
+            // It has let go of the file, and waits for the reader to do so.
+            while shared.db.try_read().is_ok() {
+                std::thread::yield_now();
+            }
+            assert_eq!(reader.job(1).unwrap().unwrap().content.body, "a");
+            drop(reader);
+        });
+        assert!(store.read(Visibility::All).unwrap().job(1).unwrap().is_some());
+    }
+}
