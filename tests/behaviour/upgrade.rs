@@ -86,8 +86,39 @@ fn has_all_of_82(home: &TestHome) {
     assert_eq!(sources[0]["synced_at"], "2026-11-21T12:27:07.626Z");
 }
 
+/// Everything that the golden store of schema 83 has: links by name, by alias, by slug and by file.
+fn has_all_of_83(home: &TestHome) {
+    let mut all = slugs(&home.json(["list"])["pages"]);
+    all.sort();
+    assert_eq!(all, ["companies/acme", "inbox/2026-11-22-a3c61148", "places/old-harbour"]);
+    let backlinks = |slug: &str| -> Vec<(String, String)> {
+        let links = home.json(["backlinks", slug])["links"].clone();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        links.as_array().unwrap().iter().map(|link| (text(&link["slug"]), text(&link["target"]))).collect()
+    };
+    let acme = |raw: &str| ("companies/acme".to_owned(), raw.to_owned());
+    assert_eq!(
+        backlinks("places/old-harbour"),
+        [
+            acme("The Port"),
+            acme("old-harbour"),
+            acme("places/old-harbour"),
+            ("inbox/2026-11-22-a3c61148".into(), "Old Harbour".into()),
+        ]
+    );
+    assert_eq!(backlinks("companies/acme"), [("places/old-harbour".into(), "../companies/acme.md".into())]);
+    let broken = home.json(["links", "--broken"]);
+    assert_eq!(
+        (&broken["links"][0]["target"], broken["links"].as_array().unwrap().len()),
+        (&"Größe & Co".into(), 1)
+    );
+    assert_eq!(home.json(["graph", "places/old-harbour"])["edges"].as_array().unwrap().len(), 3);
+    assert_eq!(home.json(["history", "places/old-harbour"])["versions"].as_array().unwrap().len(), 2);
+}
+
 type Has = fn(&TestHome);
-const GOLDEN: &[(u64, Has)] = &[(80, has_all_of_80), (81, has_all_of_81), (82, has_all_of_82)];
+const GOLDEN: &[(u64, Has)] =
+    &[(80, has_all_of_80), (81, has_all_of_81), (82, has_all_of_82), (83, has_all_of_83)];
 
 #[test]
 fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
@@ -97,7 +128,7 @@ fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
         let daemon = home.daemon();
         has_all(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
-        assert!(now >= 83);
+        assert!(now >= 84);
         let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
         assert_eq!(home.json(["status"])["jobs"], none);
         // It is a store like any other: it is written to, checked, backed up and restored.
@@ -196,7 +227,7 @@ fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
         let daemon = home.daemon();
         wait_until_settled(&home);
         let status = home.json(["status"]);
-        assert_eq!((&status["pages"], status["schema"].as_u64() >= Some(83)), (&PAGES.into(), true));
+        assert_eq!((&status["pages"], status["schema"].as_u64() >= Some(84)), (&PAGES.into(), true));
         for n in [0, 1, PAGES / 2, PAGES - 1, round as usize * 29] {
             assert_eq!(home.get(&format!("p{n}"))["body"], body(n), "round {round}");
         }

@@ -390,12 +390,12 @@ impl Draft<'_> {
 }
 
 impl LinkRecord {
-    /// The rows under which the link can be found from its other end: source and key.
+    /// The rows under which the link can be found from its other end: source and key ([`link_key`]). One of them may come twice.
     pub(super) fn keys<'a>(&'a self, own_source: &'a str) -> impl Iterator<Item = (&'a str, String)> {
         let source = self.source.as_deref().unwrap_or(own_source);
-        let slugs = self.slugs.iter().map(move |slug| (source, slug_key(slug)));
+        let slugs = self.slugs.iter().map(move |slug| (source, link_key(slug)));
         // Names are those of the page's own source.
-        let names = self.names().map(move |name| (own_source, name_key(&name)));
+        let names = self.names().map(move |name| (own_source, name));
         slugs.chain(names)
     }
 
@@ -406,10 +406,8 @@ impl LinkRecord {
     }
 }
 
-pub(super) fn slug_key(slug: &str) -> String {
-    format!("s:{slug}")
-}
-
-pub(super) fn name_key(name: &str) -> String {
-    format!("n:{name}")
+/// What links to a slug are found under: its normal name, which is mostly that of the name that was written, too, so that such a
+/// link has one row. Whoever finds a link under it asks the link itself what it names.
+pub(super) fn link_key(slug: &str) -> String {
+    page::normal_name(slug)
 }

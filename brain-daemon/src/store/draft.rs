@@ -199,6 +199,7 @@ impl<'t> Draft<'t> {
         let tables = [(&mut self.names, names), (&mut self.links_in, links_in), (&mut self.tags, tags)];
         for (table, mut rows) in tables {
             rows.sort_unstable();
+            rows.dedup();
             for (source, key, id) in &rows {
                 table.insert((source.as_str(), key.as_str(), *id), ())?;
             }

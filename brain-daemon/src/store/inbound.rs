@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::apply::{name_key, slug_key};
+use super::apply::link_key;
 use super::read::Reader;
 use super::{StoreError, tables as t};
-use crate::page;
 
 /// How often slugs and names are linked to.
 #[derive(Debug, Default)]
@@ -24,7 +23,7 @@ impl Inbound {
     pub fn of(&self, source: &SourceId, slug: &Slug) -> u32 {
         let Some(counts) = self.counts.get(source.as_str()) else { return 0 };
         let count = |key: String| counts.get(&key).copied().unwrap_or(0);
-        count(slug_key(slug.as_str())).max(count(name_key(&page::normal_name(slug.name()))))
+        count(link_key(slug.as_str())).max(count(link_key(slug.name())))
     }
 }
 

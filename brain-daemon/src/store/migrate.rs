@@ -7,16 +7,17 @@ use std::fs;
 use std::path::Path;
 
 use bincode::Options;
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Deserialize;
 
+use super::apply::link_key;
 use super::record::{
     Content, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, to_bytes,
 };
 use super::{StoreError, tables as t};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 83;
+pub const SCHEMA: u64 = 84;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -66,6 +67,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             80 => add_provenance(&txn)?,
             81 => add_files(&txn)?,
             82 => add_http(&txn)?,
+            83 => join_link_keys(&txn)?,
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
@@ -199,6 +201,27 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(t::CLIENTS)?;
     txn.open_table(t::TOKENS)?;
     txn.open_table(t::AUDIT)?;
+    Ok(())
+}
+
+/// What 83 and before had in the place of [`t::LINKS_IN`], with keys `s:<slug>` and `n:<name>`.
+const LINKS_IN_83: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in_83");
+
+/// 83 → 84: links are found under one kind of key, [`link_key`].
+fn join_link_keys(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.rename_table(t::LINKS_IN, LINKS_IN_83)?;
+    {
+        let mut links_in = txn.open_table(t::LINKS_IN)?;
+        for row in txn.open_table(LINKS_IN_83)?.iter()? {
+            let row = row?.0;
+            let (source, old, id) = row.value();
+            let Some(text) = old.strip_prefix("s:").or_else(|| old.strip_prefix("n:")) else {
+                return Err(StoreError::damaged(format!("\"{old}\" is no key of a link of schema 83")));
+            };
+            links_in.insert((source, link_key(text).as_str(), id), ())?;
+        }
+    }
+    txn.delete_table(LINKS_IN_83)?;
     Ok(())
 }
 

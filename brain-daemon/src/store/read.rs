@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
-use super::apply::{name_key, slug_key};
+use super::apply::link_key;
 use super::draft::read;
 use super::open::Snapshot;
 use super::record::{
@@ -449,8 +449,8 @@ impl Reader {
     /// When the store cannot be read.
     pub fn linking(&self, to: &Found, limit: usize) -> Result<Vec<u64>, StoreError> {
         let (source, slug, record) = to;
-        let mut keys = vec![slug_key(slug.as_str())];
-        keys.extend(self.derived(record.id)?.names.iter().map(|name| name_key(name)));
+        let mut keys = self.derived(record.id)?.names;
+        keys.push(link_key(slug.as_str()));
         let table = self.table(t::LINKS_IN)?;
         let mut from = std::collections::BTreeSet::new();
         for key in keys {
@@ -496,7 +496,7 @@ impl Reader {
         slug: &Slug,
     ) -> Result<Vec<(Found, LinkRecord)>, StoreError> {
         let mut out = Vec::new();
-        for id in self.ids_under(t::LINKS_IN, source.as_str(), &slug_key(slug.as_str()))? {
+        for id in self.ids_under(t::LINKS_IN, source.as_str(), &link_key(slug.as_str()))? {
             let Some(page) = self.by_id(id)? else { continue };
             for link in self.derived(id)?.links {
                 let names_it = link.slugs.iter().any(|s| s == slug.as_str());

@@ -25,7 +25,7 @@ pub(super) const PATHS: TableDefinition<'static, (&str, &str), u64> = TableDefin
 pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> = TableDefinition::new("files");
 /// (source, name, page id).
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("names");
-/// (source, target, page id that links), where target is `s:<slug>` or `n:<name>`.
+/// (source, [`super::apply::link_key`] of what is linked to, page id that links). Other keys before schema 84.
 pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in");
 /// (source, tag, page id).
 pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("tags");
