@@ -229,6 +229,7 @@ pub struct PageRef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// The content as it came, frontmatter included. Bytes, because the daemon decides what is text.
+    #[serde(with = "serde_bytes")]
     pub content: Vec<u8>,
     /// Where the content came from.
     pub origin: Origin,
@@ -274,6 +275,7 @@ pub struct Put {
     /// The page to write.
     pub page: PageRef,
     /// The whole page in markdown, frontmatter included.
+    #[serde(with = "serde_bytes")]
     pub content: Vec<u8>,
     /// Where the content came from.
     pub origin: Origin,
