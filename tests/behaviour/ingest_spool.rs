@@ -303,3 +303,35 @@ fn an_item_that_was_answered_just_before_sigkill_is_a_page_under_its_number() {
     are_pages_once(&home, &accepted);
     assert!(taken_over(&home), "no item needed the spool: {}", home.log());
 }
+
+#[test]
+fn doctor_names_accepted_items_that_belong_to_another_store() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("kept/page", "walrus\n");
+    assert!(daemon.terminate().0.success());
+    let [other, killed] = ["other", "killed"].map(|name| home.outside().join(name));
+    for dir in [&other, &killed] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    kill_with_spool(&open(&other.join("brain.redb")).unwrap(), 3, &killed);
+    let spooled = fs::read(killed.join("brain.redb.spool")).unwrap();
+    fs::write(home.path().join("brain.redb.spool"), &spooled).unwrap();
+
+    let _daemon = home.daemon();
+    let queue = || {
+        let doctor = home.json(["doctor"]);
+        doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "queue").unwrap().clone()
+    };
+    let (aside, found) = (home.path().join("brain.redb.spool-1"), queue());
+    assert!(fs::read(&aside).unwrap() == spooled, "it is kept");
+    assert_eq!(found["status"], "warn");
+    assert!(found["message"].as_str().unwrap().starts_with(aside.to_str().unwrap()), "{found}");
+    assert!(found["hint"].as_str().unwrap().contains("brain.redb.spool"), "{found}");
+    assert_eq!(home.get("kept/page")["body"], "walrus\n");
+    // Where they belong they are taken in.
+    fs::rename(&aside, killed.join("brain.redb.spool")).unwrap();
+    assert_eq!(queue()["status"], "ok");
+    let theirs = open(&killed.join("brain.redb")).unwrap();
+    assert_eq!(theirs.read_queue().unwrap().job_counts().unwrap().waiting, 3);
+}

@@ -290,9 +290,22 @@ fn queue(brain: &Brain) -> Result<Finding, Fault> {
     match reader.next_due_job(brain.clock.now())? {
         Some(at) if at + QUEUE_GRACE_MS < brain.clock.now() => {
             let message = format!("{} items wait, one of them since {}", counts.waiting, rfc3339(at));
-            warn(message, "brain jobs list --state queued")
+            return warn(message, "brain jobs list --state queued");
         }
-        _ => ok(format!("{} items waiting", counts.waiting)),
+        _ => {}
+    }
+    match brain.store.spools_aside()?.as_slice() {
+        [] => ok(format!("{} items waiting", counts.waiting)),
+        [first, others @ ..] => {
+            let more =
+                if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
+            let message = format!(
+                "{}{more} has accepted items that this store does not have: another store's, or this one's before an \
+                 older copy took its place",
+                first.display()
+            );
+            warn(message, "put it beside the store that it belongs to, as brain.redb.spool, or remove it")
+        }
     }
 }
 

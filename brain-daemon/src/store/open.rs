@@ -16,7 +16,7 @@ use super::draft::Finished;
 use super::jobs::Waiting;
 use super::read::{Reader, Visibility};
 use super::writer::{Change, CommitHook, Writer};
-use super::{Draft, SourceRecord, StoreError, intake, migrate, tables as t};
+use super::{Draft, SourceRecord, StoreError, intake, migrate, spool, tables as t};
 
 /// How a store is opened.
 pub struct StoreOptions {
@@ -210,6 +210,15 @@ impl Store {
             draft.wants_items = true;
             Ok(())
         })
+    }
+
+    /// Files with accepted items that this store does not have and cannot take: see `docs/store.md`.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn spools_aside(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let path = &self.shared.path;
+        spool::set_aside(path).map_err(|e| StoreError::from_io(&e, &path.display().to_string()))
     }
 
     /// A snapshot of every table, for a copy of the store.

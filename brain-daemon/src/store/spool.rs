@@ -240,15 +240,35 @@ pub(super) fn remove(path: &Path) {
     }
 }
 
+/// What the names of spools that were put aside begin with, behind that of their store.
+const ASIDE: &str = ".spool-";
+
 /// Keeps what another store may still be asked for, out of the way; where it is then.
 ///
 /// # Errors
 /// When it cannot be renamed.
 pub(super) fn put_aside(path: &Path) -> io::Result<PathBuf> {
-    let mut names = (1..).map(|n: u32| beside(path, &format!(".spool-{n}")));
+    let mut names = (1..).map(|n: u32| beside(path, &format!("{ASIDE}{n}")));
     let aside = names.find(|name| !name.exists()).ok_or(ErrorKind::AlreadyExists)?;
     fs::rename(place(path), &aside)?;
     Ok(aside)
+}
+
+/// The spools that were put aside and are still there, in the order of their names.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub(super) fn set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let begins = beside(path, ASIDE);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path.parent().unwrap_or(path))? {
+        let place = entry?.path();
+        if place.as_os_str().as_encoded_bytes().starts_with(begins.as_os_str().as_encoded_bytes()) {
+            found.push(place);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 /// A record that was read.
