@@ -319,11 +319,11 @@ fn doctor_names_accepted_items_that_belong_to_another_store() {
     fs::write(home.path().join("brain.redb.spool"), &spooled).unwrap();
 
     let _daemon = home.daemon();
-    let queue = || {
+    let check = || {
         let doctor = home.json(["doctor"]);
-        doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "queue").unwrap().clone()
+        doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "spool").unwrap().clone()
     };
-    let (aside, found) = (home.path().join("brain.redb.spool-1"), queue());
+    let (aside, found) = (home.path().join("brain.redb.spool-1"), check());
     assert!(fs::read(&aside).unwrap() == spooled, "it is kept");
     assert_eq!(found["status"], "warn");
     assert!(found["message"].as_str().unwrap().starts_with(aside.to_str().unwrap()), "{found}");
@@ -331,7 +331,7 @@ fn doctor_names_accepted_items_that_belong_to_another_store() {
     assert_eq!(home.get("kept/page")["body"], "walrus\n");
     // Where they belong they are taken in.
     fs::rename(&aside, killed.join("brain.redb.spool")).unwrap();
-    assert_eq!(queue()["status"], "ok");
+    assert_eq!(check()["status"], "ok");
     let theirs = open(&killed.join("brain.redb")).unwrap();
     assert_eq!(theirs.read_queue().unwrap().job_counts().unwrap().waiting, 3);
 }

@@ -14,6 +14,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHand
 
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
+const LINKS_IN: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("links_in");
 
 /// Puts the golden store of a schema into the home, in place of whatever store is there.
 fn golden(home: &TestHome, schema: u64) {
@@ -196,8 +197,11 @@ fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
     let maker = TestHome::new();
     let vault = maker.outside().join("vault");
     fs::create_dir_all(&vault).unwrap();
-    let body =
-        |n: usize| format!("Page {n}. {}\n", "Words about pumps, tides and money. ".repeat(300 + n % 7));
+    let links =
+        |n: usize| format!("See [[p{}]], [it](p{}.md) and [[None Such]]. ", (n + 1) % PAGES, (n + 2) % PAGES);
+    let body = |n: usize| {
+        format!("Page {n}. {}{}\n", links(n), "Words about pumps, tides and money. ".repeat(300 + n % 7))
+    };
     for n in 0..PAGES {
         fs::write(vault.join(format!("p{n}.md")), body(n)).unwrap();
     }
@@ -230,6 +234,11 @@ fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
         assert_eq!((&status["pages"], status["schema"].as_u64() >= Some(84)), (&PAGES.into(), true));
         for n in [0, 1, PAGES / 2, PAGES - 1, round as usize * 29] {
             assert_eq!(home.get(&format!("p{n}"))["body"], body(n), "round {round}");
+            let mut from = slugs(&home.json(["backlinks", &format!("p{n}")])["links"]);
+            from.sort();
+            let mut expected = [PAGES - 1, PAGES - 2].map(|before| format!("p{}", (n + before) % PAGES));
+            expected.sort();
+            assert_eq!(from, expected, "p{n}, round {round}");
         }
         if round % 5 == 4 {
             let file = home.outside().join(format!("{round}.redb"));
@@ -250,8 +259,8 @@ fn wait_until_settled(home: &TestHome) {
     }
 }
 
-/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync, and none of the tables that
-/// came later.
+/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync, links under other keys, and
+/// none of the tables that came later.
 fn make_81(store: &Path) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
@@ -264,6 +273,21 @@ fn make_81(store: &Path) {
         let mut old = old.to_vec();
         old[0] = 1;
         sources.insert("default", old.as_slice()).unwrap();
+        // A bare link had a row by name and one by slug.
+        let mut links_in = txn.open_table(LINKS_IN).unwrap();
+        let rows: Vec<_> = links_in
+            .extract_if(|_, ()| true)
+            .unwrap()
+            .map(|row| row.unwrap().0)
+            .map(|row| (row.value().1.to_owned(), row.value().2))
+            .collect();
+        for (key, id) in rows {
+            let by_slug = key.strip_prefix('/').map_or(key.replace(' ', "-"), str::to_owned);
+            links_in.insert(("default", format!("s:{by_slug}").as_str(), id), ()).unwrap();
+            if !key.starts_with('/') {
+                links_in.insert(("default", format!("n:{key}").as_str(), id), ()).unwrap();
+            }
+        }
         txn.open_table(META).unwrap().insert("schema", 81).unwrap();
     }
     let later = ["files", "jobs", "jobs_due", "jobs_seen", "jobs_over", "clients", "tokens", "audit"];

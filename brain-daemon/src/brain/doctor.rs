@@ -1,7 +1,7 @@
 //! `doctor`: looks at everything that can be wrong, and says what helps.
 //!
 //! Each check runs on a thread of its own with a deadline, so that one that hangs is a finding and not a hang.
-//! Every hint is a command that exists.
+//! A hint is a command that exists, or says what to do by hand.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -37,6 +37,7 @@ const CHECKS: &[(&str, Look)] = &[
     ("index", index),
     ("outbox", outbox),
     ("queue", queue),
+    ("spool", spool),
     ("purge", purge),
     ("sources", sources),
     ("watcher", watcher),
@@ -290,21 +291,26 @@ fn queue(brain: &Brain) -> Result<Finding, Fault> {
     match reader.next_due_job(brain.clock.now())? {
         Some(at) if at + QUEUE_GRACE_MS < brain.clock.now() => {
             let message = format!("{} items wait, one of them since {}", counts.waiting, rfc3339(at));
-            return warn(message, "brain jobs list --state queued");
+            warn(message, "brain jobs list --state queued")
         }
-        _ => {}
+        _ => ok(format!("{} items waiting", counts.waiting)),
     }
+}
+
+fn spool(brain: &Brain) -> Result<Finding, Fault> {
     match brain.store.spools_aside()?.as_slice() {
-        [] => ok(format!("{} items waiting", counts.waiting)),
+        [] => ok("nothing was put aside"),
         [first, others @ ..] => {
             let more =
                 if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
             let message = format!(
-                "{}{more} has accepted items that this store does not have: another store's, or this one's before an \
-                 older copy took its place",
+                "{}{more} was put aside: it may have accepted items that this store does not have",
                 first.display()
             );
-            warn(message, "put it beside the store that it belongs to, as brain.redb.spool, or remove it")
+            warn(
+                message,
+                "where brain is stopped and has no brain.redb.spool, put it beside its store under that name; or remove it",
+            )
         }
     }
 }

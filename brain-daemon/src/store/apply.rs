@@ -1,6 +1,8 @@
 //! How a page changes: the record, its text, its former version, what is derived from it, its place in the
 //! sequence of changes and its row in the outbox, together.
 
+use std::collections::BTreeSet;
+
 use brain_protocol::{Slug, SourceId, WriteStatus};
 use redb::ReadableTable;
 
@@ -389,16 +391,28 @@ impl Draft<'_> {
     }
 }
 
-impl LinkRecord {
-    /// The rows under which the link can be found from its other end: source and key ([`link_key`]). One of them may come twice.
-    pub(super) fn keys<'a>(&'a self, own_source: &'a str) -> impl Iterator<Item = (&'a str, String)> {
-        let source = self.source.as_deref().unwrap_or(own_source);
-        let slugs = self.slugs.iter().map(move |slug| (source, link_key(slug)));
+impl Derived {
+    /// The rows under which the page is found from the other ends of its links: source and key, each once. A link to a slug has
+    /// none of its own where the page has one under the same name: a bare link is by name and by slug, and each row that is
+    /// somewhere in a large table costs a commit a leaf.
+    pub(super) fn link_rows<'a>(&'a self, own_source: &'a str) -> BTreeSet<(&'a str, String)> {
         // Names are those of the page's own source.
-        let names = self.names().map(move |name| (own_source, name));
-        slugs.chain(names)
+        let names = self.links.iter().flat_map(LinkRecord::names).map(|name| (own_source, name));
+        let mut rows: BTreeSet<_> = names.collect();
+        for link in &self.links {
+            let source = link.source.as_deref().unwrap_or(own_source);
+            for slug in &link.slugs {
+                let [path, name] = slug_keys(slug);
+                if !rows.contains(&(source, name)) {
+                    rows.insert((source, path));
+                }
+            }
+        }
+        rows
     }
+}
 
+impl LinkRecord {
     /// The names that may answer to the link, best first.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         let file = self.name.as_deref().and_then(page::file_name_key);
@@ -406,8 +420,8 @@ impl LinkRecord {
     }
 }
 
-/// What links to a slug are found under: its normal name, which is mostly that of the name that was written, too, so that such a
-/// link has one row. Whoever finds a link under it asks the link itself what it names.
-pub(super) fn link_key(slug: &str) -> String {
-    page::normal_name(slug)
+/// The two keys under which a page with a link to this slug may be found. The second has pages with links by that name as well;
+/// the link itself says what it means.
+pub(super) fn slug_keys(slug: &str) -> [String; 2] {
+    [format!("/{slug}"), page::normal_name(slug)]
 }

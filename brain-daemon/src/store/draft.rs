@@ -163,9 +163,8 @@ impl<'t> Draft<'t> {
         let row = |of: &str, key: &str| (of.to_owned(), key.to_owned(), id);
         gathered.names.extend(derived.names.iter().map(|name| row(source, name)));
         gathered.tags.extend(derived.tags.iter().map(|tag| row(source, tag)));
-        for link in &derived.links {
-            gathered.links_in.extend(link.keys(source).map(|(to, key)| (to.to_owned(), key, id)));
-        }
+        let links = derived.link_rows(source).into_iter();
+        gathered.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
         let dates = derived.timeline.iter().map(|entry| entry.date.clone());
         gathered.timeline.extend((0..).zip(dates).map(|(i, date)| (date, id, i)));
     }
@@ -186,10 +185,8 @@ impl<'t> Draft<'t> {
         for (i, entry) in (0_u32..).zip(&derived.timeline) {
             self.timeline.remove((entry.date.as_str(), id, i))?;
         }
-        for link in &derived.links {
-            for (to, key) in link.keys(source) {
-                self.links_in.remove((to, key.as_str(), id))?;
-            }
+        for (to, key) in derived.link_rows(source) {
+            self.links_in.remove((to, key.as_str(), id))?;
         }
         Ok(())
     }
@@ -199,7 +196,6 @@ impl<'t> Draft<'t> {
         let tables = [(&mut self.names, names), (&mut self.links_in, links_in), (&mut self.tags, tags)];
         for (table, mut rows) in tables {
             rows.sort_unstable();
-            rows.dedup();
             for (source, key, id) in &rows {
                 table.insert((source.as_str(), key.as_str(), *id), ())?;
             }

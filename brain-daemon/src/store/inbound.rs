@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::apply::link_key;
+use super::apply::slug_keys;
 use super::read::Reader;
 use super::{StoreError, tables as t};
+use crate::page;
 
 /// How often slugs and names are linked to.
 #[derive(Debug, Default)]
@@ -23,7 +24,8 @@ impl Inbound {
     pub fn of(&self, source: &SourceId, slug: &Slug) -> u32 {
         let Some(counts) = self.counts.get(source.as_str()) else { return 0 };
         let count = |key: String| counts.get(&key).copied().unwrap_or(0);
-        count(link_key(slug.as_str())).max(count(link_key(slug.name())))
+        let by_slug: u32 = slug_keys(slug.as_str()).map(count).iter().sum();
+        by_slug.max(count(page::normal_name(slug.name())))
     }
 }
 

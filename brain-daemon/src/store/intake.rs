@@ -1,5 +1,6 @@
 //! Taking items in: a transaction that stays open as long as nothing but items comes, and the spool for what was answered.
 
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -81,6 +82,13 @@ impl<'s> Intake<'s> {
         if spool.as_ref().is_none_or(|spool| !spool.is_there()) {
             match Spool::create(&shared.path, shared.store_id) {
                 Ok(made) => *spool = Some(made),
+                // Somebody has put it there, or another one in the place of ours: it is taken in like one from a crash.
+                Err(error)
+                    if error.kind() == ErrorKind::AlreadyExists && spool::place(&shared.path).is_file() =>
+                {
+                    *left = true;
+                    return Ok(());
+                }
                 Err(error) => {
                     without(&error);
                     return Ok(());

@@ -10,11 +10,11 @@ use bincode::Options;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Deserialize;
 
-use super::apply::link_key;
+use super::apply::slug_keys;
 use super::record::{
     Content, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, to_bytes,
 };
-use super::{StoreError, tables as t};
+use super::{StoreError, spool, tables as t};
 
 /// The schema that this program reads and writes.
 pub const SCHEMA: u64 = 84;
@@ -67,7 +67,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             80 => add_provenance(&txn)?,
             81 => add_files(&txn)?,
             82 => add_http(&txn)?,
-            83 => join_link_keys(&txn)?,
+            83 => join_link_rows(&txn)?,
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
@@ -77,14 +77,22 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Keeps the older store as `brain.redb.v<number>`, complete or not at all.
+/// Keeps the older store as `brain.redb.v<number>`, complete or not at all, and before that the spool that a crash left
+/// beside it.
 fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     let kept = path.with_extension(format!("redb.v{schema}"));
     let half = path.with_extension(format!("redb.v{schema}.tmp"));
-    let io = |e: std::io::Error| StoreError::from_io(&e, &kept.display().to_string());
-    fs::copy(path, &half).map_err(io)?;
-    fs::File::open(&half).and_then(|f| f.sync_all()).map_err(io)?;
-    fs::rename(&half, &kept).map_err(io)
+    let keep = |from: &Path, to: &Path| {
+        fs::copy(from, &half)
+            .and_then(|_| fs::File::open(&half)?.sync_all())
+            .and_then(|()| fs::rename(&half, to))
+            .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))
+    };
+    let spool = spool::place(path);
+    if spool.is_file() {
+        keep(&spool, &spool::place(&kept))?;
+    }
+    keep(path, &kept)
 }
 
 /// A page of schema 80: without provenance.
@@ -207,18 +215,26 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
 /// What 83 and before had in the place of [`t::LINKS_IN`], with keys `s:<slug>` and `n:<name>`.
 const LINKS_IN_83: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in_83");
 
-/// 83 → 84: links are found under one kind of key, [`link_key`].
-fn join_link_keys(txn: &WriteTransaction) -> Result<(), StoreError> {
+/// 83 → 84: a link by slug has no row of its own where its page has one under the same name.
+fn join_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.rename_table(t::LINKS_IN, LINKS_IN_83)?;
     {
         let mut links_in = txn.open_table(t::LINKS_IN)?;
+        // In the order of their keys, so that the names of a source are there before its slugs.
         for row in txn.open_table(LINKS_IN_83)?.iter()? {
             let row = row?.0;
             let (source, old, id) = row.value();
-            let Some(text) = old.strip_prefix("s:").or_else(|| old.strip_prefix("n:")) else {
+            if let Some(name) = old.strip_prefix("n:") {
+                links_in.insert((source, name, id), ())?;
+                continue;
+            }
+            let Some(slug) = old.strip_prefix("s:") else {
                 return Err(StoreError::damaged(format!("\"{old}\" is no key of a link of schema 83")));
             };
-            links_in.insert((source, link_key(text).as_str(), id), ())?;
+            let [path, name] = slug_keys(slug);
+            if links_in.get((source, name.as_str(), id))?.is_none() {
+                links_in.insert((source, path.as_str(), id), ())?;
+            }
         }
     }
     txn.delete_table(LINKS_IN_83)?;

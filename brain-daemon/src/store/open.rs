@@ -212,7 +212,7 @@ impl Store {
         })
     }
 
-    /// Files with accepted items that this store does not have and cannot take: see `docs/store.md`.
+    /// Spools that were put aside: with items, as far as anybody can tell, that this store does not have and cannot take.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -470,12 +470,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = open(&dir.path().join("brain.redb"));
         store.write(|draft| draft.add_job(&job("a", 5))).unwrap();
-        let reader = store.read(Visibility::All).unwrap();
+        let snapshot = store.shared.begin_read().unwrap();
+        let database = Arc::downgrade(&snapshot._db);
+        let reader = Reader::new(snapshot, Visibility::All, &store.shared.promised);
         std::thread::scope(|scope| {
-            let shared = &store.shared;
-            scope.spawn(|| shared.recover());
-            // It has let go of the file, and waits for the reader to do so.
-            while shared.db.try_read().is_ok() {
+            scope.spawn(|| store.shared.recover());
+            // Until it has let go of the file; it waits for the reader to do so.
+            while database.strong_count() > 1 {
                 std::thread::yield_now();
             }
             assert_eq!(reader.job(1).unwrap().unwrap().content.body, "a");

@@ -1,12 +1,12 @@
 //! Reading: short snapshots, and the one place that decides whether a caller may see a page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
-use super::apply::link_key;
+use super::apply::slug_keys;
 use super::draft::read;
 use super::open::Snapshot;
 use super::record::{
@@ -449,10 +449,10 @@ impl Reader {
     /// When the store cannot be read.
     pub fn linking(&self, to: &Found, limit: usize) -> Result<Vec<u64>, StoreError> {
         let (source, slug, record) = to;
-        let mut keys = self.derived(record.id)?.names;
-        keys.push(link_key(slug.as_str()));
+        let keys: BTreeSet<_> =
+            self.derived(record.id)?.names.into_iter().chain(slug_keys(slug.as_str())).collect();
         let table = self.table(t::LINKS_IN)?;
-        let mut from = std::collections::BTreeSet::new();
+        let mut from = BTreeSet::new();
         for key in keys {
             let (source, key) = (source.as_str(), key.as_str());
             for row in table.range((source, key, 0)..=(source, key, u64::MAX))?.rev().take(limit) {
@@ -496,7 +496,11 @@ impl Reader {
         slug: &Slug,
     ) -> Result<Vec<(Found, LinkRecord)>, StoreError> {
         let mut out = Vec::new();
-        for id in self.ids_under(t::LINKS_IN, source.as_str(), &link_key(slug.as_str()))? {
+        let mut from = BTreeSet::new();
+        for key in slug_keys(slug.as_str()) {
+            from.extend(self.ids_under(t::LINKS_IN, source.as_str(), &key)?);
+        }
+        for id in from {
             let Some(page) = self.by_id(id)? else { continue };
             for link in self.derived(id)?.links {
                 let names_it = link.slugs.iter().any(|s| s == slug.as_str());

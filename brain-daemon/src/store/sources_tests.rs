@@ -207,7 +207,7 @@ fn check(txn: &ReadTransaction, registered: bool) {
         let rows = &derived[&page.id];
         names.extend(rows.names.iter().map(|name| (name.clone(), page.id)));
         tags.extend(rows.tags.iter().map(|tag| (tag.clone(), page.id)));
-        links.extend(rows.links.iter().flat_map(|link| link.keys("s")).map(|(_, key)| (key, page.id)));
+        links.extend(rows.link_rows("s").into_iter().map(|(_, key)| (key, page.id)));
     }
     assert_eq!(index(txn, t::NAMES), names);
     assert_eq!(index(txn, t::TAGS), tags);

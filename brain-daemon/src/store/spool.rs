@@ -12,6 +12,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -60,14 +61,14 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 impl Spool {
-    /// The spool of the store at `path`, empty. What was in it has been taken over.
+    /// A new spool of the store at `path`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be made; [`ErrorKind::AlreadyExists`] when there is one.
     pub(super) fn create(path: &Path, store_id: u64) -> io::Result<Self> {
         let path = place(path);
         let mut options = File::options();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        let file = options.write(true).create_new(true).mode(0o600).open(&path)?;
         if let Some(dir) = path.parent() {
             File::open(dir)?.sync_all()?;
         }
@@ -134,9 +135,11 @@ impl Spool {
         self.end = 0;
     }
 
-    /// The store has everything, and nobody goes on.
+    /// The store has everything, and nobody goes on. What somebody has put in its place stays.
     pub(super) fn remove(self) {
-        let _ = fs::remove_file(&self.path);
+        if self.is_there() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -263,7 +266,8 @@ pub(super) fn set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path.parent().unwrap_or(path))? {
         let place = entry?.path();
-        if place.as_os_str().as_encoded_bytes().starts_with(begins.as_os_str().as_encoded_bytes()) {
+        let number = place.as_os_str().as_bytes().strip_prefix(begins.as_os_str().as_bytes());
+        if number.is_some_and(|number| number.iter().all(u8::is_ascii_digit)) && place.is_file() {
             found.push(place);
         }
     }

@@ -318,6 +318,7 @@ fn an_item_of_this_store_that_cannot_be_read_is_told_with_its_file() {
     let (_dir, path) = place();
     let id = open(&path).id();
     for (store_id, starts) in [(id, false), (id + 1, true)] {
+        let _ = fs::remove_file(spool_of(&path));
         Spool::create(&path, store_id).unwrap().append(1, &[b"what?".to_vec()]).unwrap();
         let before = fs::read(spool_of(&path)).unwrap();
         match Store::open(&path, &options(7), Box::new(|_| {})) {
@@ -598,4 +599,54 @@ fn what_is_restored_from_a_killed_store_has_the_items_of_its_spool() {
     assert_eq!(restored.read(Visibility::All).unwrap().job_counts().unwrap().waiting, 4);
     assert_eq!(restored.id(), 9);
     assert_eq!(send(&restored, &[&[Item("e")]], || ()), [Ok(5)]);
+}
+
+#[test]
+fn a_spool_that_somebody_puts_beside_a_store_at_work_is_not_overwritten() {
+    let (_other_dir, other) = place();
+    let (_elsewhere, killed) = place();
+    let theirs = Store::open(&other, &options(9), Box::new(|_| {})).unwrap();
+    assert_eq!(send_and_kill(&theirs, &[&[Item("theirs")]], &killed), [Ok(1)]);
+    let spooled = fs::read(spool_of(&killed)).unwrap();
+
+    let (_dir, path) = place();
+    let store = open(&path);
+    assert_eq!(send(&store, &[&[Item("a")]], || ()), [Ok(1)]);
+    drop(store.read_queue().unwrap());
+    fs::rename(spool_of(&killed), spool_of(&path)).unwrap();
+    assert_eq!(send(&store, &[&[Item("b")]], || ()), [Ok(2)]);
+    let aside = |n: u32| fs::read(path.with_extension(format!("redb.spool-{n}"))).unwrap();
+    assert!(aside(1) == spooled, "it is put aside");
+    assert_eq!(store.spools_aside().unwrap(), [path.with_extension("redb.spool-1")]);
+    assert_eq!(send(&store, &[&[Item("c")]], || ()), [Ok(3)]);
+    drop(store.read_queue().unwrap());
+
+    // Nor does one that ends take it away.
+    fs::copy(path.with_extension("redb.spool-1"), spool_of(&path).with_extension("new")).unwrap();
+    fs::rename(spool_of(&path).with_extension("new"), spool_of(&path)).unwrap();
+    drop(store);
+    let again = open(&path);
+    assert!(aside(2) == spooled, "it is put aside");
+    assert_eq!(items(&again), numbered(&["a", "b", "c"]));
+    fs::write(path.with_extension("redb.spool-1.bak"), "somebody else's").unwrap();
+    assert_eq!(again.spools_aside().unwrap().len(), 2);
+}
+
+#[test]
+fn the_copy_of_an_older_store_has_the_spool_that_a_crash_left() {
+    let (_dir, path) = place();
+    let (_elsewhere, killed) = place();
+    let store = open(&path);
+    assert_eq!(send_and_kill(&store, &[&[Item("a"), Item("b")]], &killed), [Ok(1), Ok(2)]);
+    {
+        let db = redb::Database::open(&killed).unwrap();
+        let txn = db.begin_write().unwrap();
+        txn.open_table(tables::META).unwrap().insert(tables::META_SCHEMA, 83).unwrap();
+        txn.commit().unwrap();
+    }
+    let migrated = open(&killed);
+    assert_eq!(items(&migrated), numbered(&["a", "b"]));
+    let (_home, to) = place();
+    restore(&killed.with_extension("redb.v83"), &to, &options(9), &mut |_, _, _| true, HEARD).unwrap();
+    assert_eq!(items(&open(&to)), numbered(&["a", "b"]), "the way back has them too");
 }

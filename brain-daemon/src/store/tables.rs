@@ -25,7 +25,7 @@ pub(super) const PATHS: TableDefinition<'static, (&str, &str), u64> = TableDefin
 pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> = TableDefinition::new("files");
 /// (source, name, page id).
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("names");
-/// (source, [`super::apply::link_key`] of what is linked to, page id that links). Other keys before schema 84.
+/// (source, key, page id that links): see [`super::Derived::link_rows`]. Other keys before schema 84.
 pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in");
 /// (source, tag, page id).
 pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("tags");

@@ -176,6 +176,92 @@ fn a_store_of_schema_81_opens_with_everything_in_it() {
     assert_eq!(rows(&kept, t::PAGES), 4, "the older store is kept");
 }
 
+/// The rows of links, without the source.
+fn link_rows(path: &Path) -> Vec<(String, u64)> {
+    let db = Database::open(path).unwrap();
+    let txn = db.begin_read().unwrap();
+    let table = txn.open_table(t::LINKS_IN).unwrap();
+    let rows = table.iter().unwrap().map(|row| {
+        let row = row.unwrap().0;
+        let (_, key, id) = row.value();
+        (key.to_owned(), id)
+    });
+    rows.collect()
+}
+
+/// The golden store of schema 83 has links by name, by alias, by slug, by file name, and of a deleted page.
+#[test]
+fn links_of_schema_83_are_found_under_the_rows_of_today_and_go_with_their_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = golden(83, dir.path());
+    let store = open(&path);
+    let source = SourceId::default();
+    let pages = ["companies/acme", "places/old-harbour", "inbox/2026-11-22-a3c61148"];
+    let ids = pages.map(|name| {
+        let reader = store.read(Visibility::All).unwrap();
+        reader.page(&source, &slug(name)).unwrap().unwrap().id
+    });
+    let [acme, harbour, thought] = ids;
+    drop(store);
+    let row = |key: &str, id: u64| (key.to_owned(), id);
+    let expected = [
+        row("/companies/acme", harbour),
+        row("/companies/places/old-harbour", acme),
+        row("/places/old-harbour", acme),
+        row("größe & co", acme),
+        row("größe co", acme),
+        row("old harbour", thought),
+        row("old harbour", acme),
+        row("the port", acme),
+    ];
+    assert_eq!(link_rows(&path), expected);
+
+    let store = open(&path);
+    put(&store, pages[0], page("no links any more", &[], None), 5000);
+    for name in &pages[1..] {
+        let (source, name) = (source.clone(), slug(name));
+        store
+            .write(move |draft| {
+                let record = draft.page(&source, &name)?.unwrap();
+                draft.soft_delete(&source, &name, record, 5000)
+            })
+            .unwrap();
+    }
+    drop(store);
+    assert_eq!(link_rows(&path), []);
+}
+
+#[test]
+fn links_to_a_page_at_the_root_are_no_candidates_for_one_of_that_name_in_a_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    let bare = |name: &str| {
+        let mut page = page("bare", &[], Some(name));
+        page.links[0].name = Some(name.into());
+        page
+    };
+    let named = NewPage { names: vec!["index".into()], ..page("a page", &[], None) };
+    for name in ["index", "projects/index"] {
+        put(&store, name, named.clone(), 1);
+    }
+    put(&store, "by/path", page("by path", &[], Some("index")), 2);
+    put(&store, "by/name", bare("index"), 3);
+    put(&store, "by/folder", page("by folder", &[], Some("projects/index")), 4);
+    let reader = store.read(Visibility::All).unwrap();
+    let found = |name: &str| reader.page(&SourceId::default(), &slug(name)).unwrap().unwrap();
+    let from = |name: &str| found(name).id;
+    let linking =
+        |name: &str, limit| reader.linking(&(SourceId::default(), slug(name), found(name)), limit).unwrap();
+    assert_eq!(linking("index", 9), [from("by/name"), from("by/path")]);
+    assert_eq!(linking("projects/index", 9), [from("by/folder"), from("by/name")]);
+    let inbound = reader.inbound().unwrap();
+    let count = |name: &str| inbound.of(&SourceId::default(), &slug(name));
+    assert_eq!((count("index"), count("projects/index"), count("by/path")), (2, 1, 0));
+    drop((reader, store));
+    assert_eq!(link_rows(&path).len(), 3, "a bare link has one row");
+}
+
 #[test]
 fn a_store_of_schema_80_opens_with_everything_in_it() {
     let dir = tempfile::tempdir().unwrap();
