@@ -345,7 +345,8 @@ fn percent_decoded(text: &str) -> Cow<'_, str> {
 }
 
 /// The key under which names meet, for file names, titles and aliases: NFKC, lower case, runs of white space, `-` and `_` as one space,
-/// trimmed. Giving it its own result changes nothing. Empty when nothing is left.
+/// trimmed. Giving it its own result changes nothing. Empty when nothing is left. Keys of the store are made with it: whoever
+/// changes what it gives needs a new schema.
 #[must_use]
 pub fn normal_name(text: &str) -> String {
     let fold = |chars: &mut dyn Iterator<Item = char>| {

@@ -84,7 +84,7 @@ impl<'s> Intake<'s> {
                 Ok(made) => *spool = Some(made),
                 // Somebody has put it there, or another one in the place of ours: it is taken in like one from a crash.
                 Err(error)
-                    if error.kind() == ErrorKind::AlreadyExists && spool::place(&shared.path).is_file() =>
+                    if error.kind() == ErrorKind::AlreadyExists && spool::is_readable(&shared.path) =>
                 {
                     *left = true;
                     return Ok(());

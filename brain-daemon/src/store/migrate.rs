@@ -7,12 +7,11 @@ use std::fs;
 use std::path::Path;
 
 use bincode::Options;
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use serde::Deserialize;
 
-use super::apply::slug_keys;
 use super::record::{
-    Content, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, to_bytes,
+    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, to_bytes,
 };
 use super::{StoreError, spool, tables as t};
 
@@ -67,7 +66,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             80 => add_provenance(&txn)?,
             81 => add_files(&txn)?,
             82 => add_http(&txn)?,
-            83 => join_link_rows(&txn)?,
+            83 => make_link_rows(&txn)?,
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
@@ -89,8 +88,10 @@ fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
             .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))
     };
     let spool = spool::place(path);
-    if spool.is_file() {
-        keep(&spool, &spool::place(&kept))?;
+    match spool.is_file() {
+        true => keep(&spool, &spool::place(&kept))?,
+        // That of an earlier copy does not belong to this one.
+        false => spool::remove(&kept),
     }
     keep(path, &kept)
 }
@@ -212,33 +213,39 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What 83 and before had in the place of [`t::LINKS_IN`], with keys `s:<slug>` and `n:<name>`.
-const LINKS_IN_83: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in_83");
+/// How many rows are put in order and inserted at once: bounds the memory.
+const ROWS_AT_ONCE: usize = 100_000;
 
-/// 83 → 84: a link by slug has no row of its own where its page has one under the same name.
-fn join_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
-    txn.rename_table(t::LINKS_IN, LINKS_IN_83)?;
-    {
-        let mut links_in = txn.open_table(t::LINKS_IN)?;
-        // In the order of their keys, so that the names of a source are there before its slugs.
-        for row in txn.open_table(LINKS_IN_83)?.iter()? {
-            let row = row?.0;
-            let (source, old, id) = row.value();
-            if let Some(name) = old.strip_prefix("n:") {
-                links_in.insert((source, name, id), ())?;
-                continue;
-            }
-            let Some(slug) = old.strip_prefix("s:") else {
-                return Err(StoreError::damaged(format!("\"{old}\" is no key of a link of schema 83")));
-            };
-            let [path, name] = slug_keys(slug);
-            if links_in.get((source, name.as_str(), id))?.is_none() {
-                links_in.insert((source, path.as_str(), id), ())?;
-            }
+/// 83 → 84: a link by slug has no row of its own where its page has one under the same name. All of them are made anew: stores
+/// that began with schema 80 or 81 lack rows as well.
+fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.delete_table(t::LINKS_IN)?;
+    let mut links_in = txn.open_table(t::LINKS_IN)?;
+    let mut insert = |rows: &mut Vec<(String, String, u64)>| -> Result<(), StoreError> {
+        rows.sort_unstable();
+        for (source, key, id) in rows.drain(..) {
+            links_in.insert((source.as_str(), key.as_str(), id), ())?;
+        }
+        Ok(())
+    };
+    let (pages, derived) = (txn.open_table(t::PAGES)?, txn.open_table(t::DERIVED)?);
+    let mut rows = Vec::new();
+    for page in pages.iter()? {
+        let (key, value) = page?;
+        let ((source, _), record) = (key.value(), from_bytes::<PageRecord>(value.value())?);
+        if record.deleted_at.is_some() {
+            continue;
+        }
+        if let Some(found) = derived.get(record.id)? {
+            let found: Derived = from_bytes(found.value())?;
+            let links = found.link_rows(source).into_iter();
+            rows.extend(links.map(|(to, key)| (to.to_owned(), key, record.id)));
+        }
+        if rows.len() >= ROWS_AT_ONCE {
+            insert(&mut rows)?;
         }
     }
-    txn.delete_table(LINKS_IN_83)?;
-    Ok(())
+    insert(&mut rows)
 }
 
 /// A page as a store of schema `schema` has it.

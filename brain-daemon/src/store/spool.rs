@@ -118,6 +118,11 @@ impl Spool {
         let sum = sum(bytes);
         bytes[SUM..HEAD].copy_from_slice(&sum.to_le_bytes());
         bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        #[cfg(test)]
+        if tests_fill_the_disk(&self.path) {
+            self.file.write_all_at(&bytes[..bytes.len() / 2], self.end)?;
+            return Err(ErrorKind::StorageFull.into());
+        }
         self.file.write_all_at(bytes, self.end)?;
         let end = self.end + bytes.len() as u64;
         if end > self.length {
@@ -235,6 +240,12 @@ pub(super) fn sort_out(
     Ok(left)
 }
 
+/// Whether there is a file in the place of the spool of the store at `path` that can be looked at.
+pub(super) fn is_readable(path: &Path) -> bool {
+    let place = place(path);
+    place.is_file() && File::open(place).is_ok()
+}
+
 /// Removes the spool of the store at `path`, of which nothing is left over.
 pub(super) fn remove(path: &Path) {
     let place = place(path);
@@ -317,4 +328,10 @@ impl<'b> Record<'b> {
             Some(item)
         })
     }
+}
+
+/// Whether a test wants the disk to be full in the middle of a record: there is a file `brain.redb.spool.full`.
+#[cfg(test)]
+fn tests_fill_the_disk(spool: &Path) -> bool {
+    beside(spool, ".full").exists()
 }

@@ -415,13 +415,16 @@ fn a_killed_store_has_every_item_that_was_answered_once_and_under_its_number() {
 #[test]
 fn a_spool_that_cannot_be_made_or_written_costs_no_item() {
     type Spoil = fn(&Path);
-    let spoils: [(&str, Spoil, Spoil); 2] = [
+    let spoils: [(&str, Spoil, Spoil); 3] = [
         (
             "a full disk",
+            |spool| fs::write(spool.with_extension("spool.full"), "").unwrap(),
+            |spool| fs::remove_file(spool.with_extension("spool.full")).unwrap(),
+        ),
+        (
+            "another's file",
             |spool| std::os::unix::fs::symlink("/dev/full", spool).unwrap(),
-            |spool| {
-                let _ = fs::remove_file(spool);
-            },
+            |spool| fs::remove_file(spool).unwrap(),
         ),
         ("a directory", |spool| fs::create_dir(spool).unwrap(), |_| ()),
     ];
