@@ -82,9 +82,9 @@ pub(super) struct Finished {
 #[derive(Default)]
 struct Gathered {
     pages: HashSet<u64>,
-    names: Vec<(String, String, u64)>,
-    links_in: Vec<(String, String, u64)>,
-    tags: Vec<(String, String, u64)>,
+    names: Rows,
+    links_in: Rows,
+    tags: Rows,
     timeline: Vec<(String, u64, u32)>,
 }
 
@@ -195,10 +195,7 @@ impl<'t> Draft<'t> {
         let Gathered { names, links_in, tags, mut timeline, .. } = std::mem::take(&mut self.gathered);
         let tables = [(&mut self.names, names), (&mut self.links_in, links_in), (&mut self.tags, tags)];
         for (table, mut rows) in tables {
-            rows.sort_unstable();
-            for (source, key, id) in &rows {
-                table.insert((source.as_str(), key.as_str(), *id), ())?;
-            }
+            insert_in_order(table, &mut rows)?;
         }
         timeline.sort_unstable();
         for (date, id, position) in &timeline {
@@ -267,4 +264,19 @@ impl<'t> Draft<'t> {
 /// The value behind a guard, if there is one.
 pub(super) fn read<T: Stored>(bytes: Option<&[u8]>) -> Result<Option<T>, StoreError> {
     bytes.map(from_bytes).transpose()
+}
+
+/// Rows of a table by which pages are found.
+pub(super) type Rows = Vec<(String, String, u64)>;
+
+/// Moves the rows to their table, neighbours one after the other.
+pub(super) fn insert_in_order(
+    table: &mut Table<'_, (&'static str, &'static str, u64), ()>,
+    rows: &mut Rows,
+) -> Result<(), StoreError> {
+    rows.sort_unstable();
+    for (source, key, id) in rows.drain(..) {
+        table.insert((source.as_str(), key.as_str(), id), ())?;
+    }
+    Ok(())
 }

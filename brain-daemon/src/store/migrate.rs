@@ -10,6 +10,7 @@ use bincode::Options;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use serde::Deserialize;
 
+use super::draft::insert_in_order;
 use super::record::{
     Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, to_bytes,
 };
@@ -221,13 +222,6 @@ const ROWS_AT_ONCE: usize = 100_000;
 fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::LINKS_IN)?;
     let mut links_in = txn.open_table(t::LINKS_IN)?;
-    let mut insert = |rows: &mut Vec<(String, String, u64)>| -> Result<(), StoreError> {
-        rows.sort_unstable();
-        for (source, key, id) in rows.drain(..) {
-            links_in.insert((source.as_str(), key.as_str(), id), ())?;
-        }
-        Ok(())
-    };
     let (pages, derived) = (txn.open_table(t::PAGES)?, txn.open_table(t::DERIVED)?);
     let mut rows = Vec::new();
     for page in pages.iter()? {
@@ -242,10 +236,10 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
             rows.extend(links.map(|(to, key)| (to.to_owned(), key, record.id)));
         }
         if rows.len() >= ROWS_AT_ONCE {
-            insert(&mut rows)?;
+            insert_in_order(&mut links_in, &mut rows)?;
         }
     }
-    insert(&mut rows)
+    insert_in_order(&mut links_in, &mut rows)
 }
 
 /// A page as a store of schema `schema` has it.
