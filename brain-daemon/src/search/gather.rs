@@ -19,7 +19,7 @@ use super::{
     overlay::Overlay,
     plan::Plan,
     query::Scope,
-    rank::{Candidate, Cell, Hits, Occurrences, SLUG, Stats, TAG, saturation},
+    rank::{Candidate, Cell, Hits, Occurrences, SLUG, Stats, TAG, damping, saturated},
     schema::Fields,
     terms::{Segment, reach},
 };
@@ -29,7 +29,9 @@ type Result<T> = tantivy::Result<T>;
 /// At most so many pages of one segment count as called just so.
 const MAX_NAMED: usize = 64;
 /// Below so many documents in a segment, adding up is quicker than pruning.
-const LARGE: u32 = if cfg!(test) { 32 } else { 32_768 };
+const LARGE: u32 = if cfg!(test) { 32 } else { 262_144 };
+/// So many documents are looked at at once.
+const STRIDE: usize = 64;
 /// A condition that leaves at least this share (one in …) of a segment is loose.
 const LOOSE: u32 = 4;
 
@@ -132,7 +134,7 @@ impl<'a> Gather<'a> {
                 {
                     self.by_pruning(query.as_ref(), stats, number, allowed.as_ref(), &mut best)?;
                 }
-                _ => self.by_adding(stats, number, allowed, &mut best)?,
+                _ => self.by_adding(stats, number, allowed.as_ref(), &mut best)?,
             }
         }
         let mut docs: Vec<(u32, u32, [bool; 3])> = best
@@ -155,9 +157,15 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Whether the overlay has another opinion about the document.
-    fn is_superseded(&self, segment: &Segment<'_>, doc: u32) -> bool {
-        !self.overlay.is_empty() && segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id))
+    /// Whether the document is there, meets the plan's conditions (`allowed`, when it has some), and the overlay has no
+    /// other opinion about it.
+    fn counts(&self, segment: &Segment<'_>, allowed: Option<&Bits>, doc: u32) -> bool {
+        let meets = match allowed {
+            Some(bits) => bits.contains(doc),
+            None => !segment.reader.is_deleted(doc),
+        };
+        let is_superseded = || segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id));
+        meets && (self.overlay.is_empty() || !is_superseded())
     }
 
     /// The query for block-max WAND, when the plan is one of plain words.
@@ -205,70 +213,75 @@ impl<'a> Gather<'a> {
         let weight = query.weight(scoring)?;
         let threshold = best.threshold().max(f64::from(Score::MIN)) as Score;
         weight.for_each_pruning(threshold, segment.reader, &mut |doc, score| {
-            let out = match allowed {
-                Some(bits) => !bits.contains(doc),
-                None => segment.reader.is_deleted(doc),
-            };
-            if !out && !self.is_superseded(segment, doc) {
+            if self.counts(segment, allowed, doc) {
                 best.add(f64::from(score), number, doc);
             }
             best.threshold().max(f64::from(Score::MIN)) as Score
         })
     }
 
-    fn by_adding(&self, stats: &Stats, number: usize, allowed: Option<Bits>, best: &mut Best) -> Result<()> {
+    fn by_adding(&self, stats: &Stats, number: usize, allowed: Option<&Bits>, best: &mut Best) -> Result<()> {
         let segment = &self.segments[number];
-        let bound = segment.reader.max_doc();
-        let allowed = match allowed {
-            Some(bits) => bits,
-            None => segment.allowed(self.plan)?,
-        };
         if self.plan.groups.is_empty() {
             // Found by a filter alone: the newest first.
-            for doc in allowed.iter() {
+            for doc in allowed.into_iter().flat_map(Bits::iter) {
                 let time = segment.times.first(doc).unwrap_or(i64::MIN) as f64;
-                if time > best.threshold() && !self.is_superseded(segment, doc) {
+                if time > best.threshold() && self.counts(segment, allowed, doc) {
                     best.add(time, number, doc);
                 }
             }
             return Ok(());
         }
-        let mut sums = vec![0.0_f32; bound as usize];
+        // Most documents have none of the words, or are not among the best: many are passed over at once.
+        let mut least = best.threshold().max(0.0) as f32;
+        for (first, sums) in (0..).step_by(STRIDE).zip(self.sums(stats, segment)?.chunks(STRIDE)) {
+            if !sums.iter().fold(false, |any, sum| any | (*sum > least)) {
+                continue;
+            }
+            for (doc, &sum) in (first..).zip(sums) {
+                if sum > least && self.counts(segment, allowed, doc) {
+                    best.add(f64::from(sum), number, doc);
+                    least = best.threshold().max(0.0) as f32;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The score of every document of the segment.
+    fn sums(&self, stats: &Stats, segment: &Segment<'_>) -> Result<Vec<f32>> {
+        let mut sums = vec![0.0_f32; segment.reader.max_doc() as usize];
         let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
         let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
         let body = Shares::new(&body_norms, stats.average(stats.body_terms));
         let title = Shares::new(&title_norms, stats.average(stats.title_terms));
-        let flat = Shares { norms: None, average: 1.0 };
         for (index, found) in segment.groups.iter().enumerate() {
             let weight = stats.idf(index) * self.plan.groups[index].times;
-            let mut add =
-                |reader: &InvertedIndexReader, infos: &[TermInfo], shares: &Shares<'_>, weight: f32| {
-                    for info in infos {
-                        let mut postings =
-                            reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-                        let mut doc = postings.doc();
-                        while doc != TERMINATED {
-                            if let Some(sum) = sums.get_mut(doc as usize) {
-                                *sum += weight * shares.share(doc, postings.term_freq());
-                            }
-                            doc = postings.advance();
+            let mut add = |reader: &InvertedIndexReader,
+                           infos: &[TermInfo],
+                           shares: Option<&Shares<'_>>,
+                           weight: f32| {
+                for info in infos {
+                    let mut postings =
+                        reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+                    let mut doc = postings.doc();
+                    while doc != TERMINATED {
+                        if let Some(sum) = sums.get_mut(doc as usize) {
+                            let share = shares.map_or(1.0, |shares| shares.share(doc, postings.term_freq()));
+                            *sum += weight * share;
                         }
+                        doc = postings.advance();
                     }
-                    Ok::<(), std::io::Error>(())
-                };
-            add(&segment.body, &found.body, &body, weight)?;
-            add(&segment.title, &found.title, &title, weight)?;
-            add(&segment.words, &found.words, &flat, weight)?;
-            add(&segment.keys, found.tag.as_slice(), &flat, weight * TAG)?;
-            add(&segment.keys, found.slug.as_slice(), &flat, weight * SLUG)?;
+                }
+                Ok::<(), std::io::Error>(())
+            };
+            add(&segment.body, &found.body, Some(&body), weight)?;
+            add(&segment.title, &found.title, Some(&title), weight)?;
+            add(&segment.words, &found.words, None, weight)?;
+            add(&segment.keys, found.tag.as_slice(), None, weight * TAG)?;
+            add(&segment.keys, found.slug.as_slice(), None, weight * SLUG)?;
         }
-        for doc in allowed.iter() {
-            let sum = sums.get(doc as usize).copied().unwrap_or(0.0);
-            if sum > 0.0 && f64::from(sum) > best.threshold() && !self.is_superseded(segment, doc) {
-                best.add(f64::from(sum), number, doc);
-            }
-        }
-        Ok(())
+        Ok(sums)
     }
 
     /// The documents whose name is the question.
@@ -284,11 +297,7 @@ impl<'a> Gather<'a> {
             let mut left = MAX_NAMED;
             while postings.doc() != TERMINATED && left > 0 {
                 let doc = postings.doc();
-                let out_of_question = match allowed {
-                    Some(bits) => !bits.contains(doc),
-                    None => segment.reader.is_deleted(doc),
-                };
-                if !out_of_question && !self.is_superseded(segment, doc) {
+                if self.counts(segment, allowed, doc) {
                     let mut names = [false; 3];
                     names[which] = true;
                     out.push((number as u32, doc, names));
@@ -377,20 +386,19 @@ impl<'a> Gather<'a> {
 
 /// The shares of BM25 in one field of one segment.
 struct Shares<'a> {
-    norms: Option<&'a FieldNormReader>,
-    average: f32,
+    norms: &'a FieldNormReader,
+    /// By the number that stands for a length.
+    dampings: [f32; 256],
 }
 
 impl<'a> Shares<'a> {
     fn new(norms: &'a FieldNormReader, average: f32) -> Self {
-        Self { norms: Some(norms), average }
+        let length = |norm| FieldNormReader::id_to_fieldnorm(norm as u8) as f32;
+        Self { norms, dampings: std::array::from_fn(|norm| damping(length(norm), average)) }
     }
 
     fn share(&self, doc: u32, count: u32) -> f32 {
-        match self.norms {
-            Some(norms) => saturation(count as f32, norms.fieldnorm(doc) as f32, self.average),
-            None => 1.0,
-        }
+        saturated(count as f32, self.dampings[usize::from(self.norms.fieldnorm_id(doc))])
     }
 }
 

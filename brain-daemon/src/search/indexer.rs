@@ -3,16 +3,13 @@
 
 use std::{
     collections::{HashSet, VecDeque},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tantivy::{
     Index as Tantivy, IndexReader, IndexWriter, TantivyDocument, Term,
-    index::SegmentMeta,
+    index::{SegmentId, SegmentMeta},
     indexer::{IndexWriterOptions, LogMergePolicy, MergeCandidate, MergePolicy},
 };
 
@@ -31,6 +28,10 @@ const GATHER: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// While changes pour in, so many segments may stand side by side before they are merged.
 const MAX_UNMERGED: usize = 100;
+/// An index that is opened with more segments than this is tidied when it is quiet.
+const UNTIDY: usize = 8;
+/// When it is quiet, a segment is merged with all smaller ones unless it is so many times as large as they are together.
+const MUCH_LARGER: u64 = 4;
 /// How long after a commit the indexer first looks whether segments were merged; each look doubles it.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// After a pause of this length there is no further look.
@@ -59,8 +60,8 @@ pub(super) struct Indexer {
     retry_at: Option<Instant>,
     /// After changes were let go of: what the index may claim to have.
     frozen: Option<u64>,
-    /// Whether changes pour in, for the [`Patient`] merge policy.
-    pouring: Arc<AtomicBool>,
+    /// Whether changes have poured in since it was last tidied.
+    untidy: bool,
     /// When to look for merged segments, and the pause before that.
     look: Option<(Instant, Duration)>,
 }
@@ -70,20 +71,29 @@ enum Task {
     /// Hand over what was taken.
     Feed,
     /// That, and commit.
-    Commit,
+    Commit(Pace),
+    /// Merge what was left while changes poured in.
+    Tidy,
     /// Let searches see merged segments.
     Look,
 }
 
+/// How fast changes come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// Faster than they are indexed: merging can wait, it costs as much as indexing.
+    Pouring,
+    /// Now and then.
+    Steady,
+    /// They came fast, and have stopped: now is the time to merge.
+    Quiet,
+}
+
 impl Indexer {
     pub(super) fn new(shared: Arc<Shared>, disk: Disk, store: String) -> Self {
-        let ids = disk
-            .reader
-            .searcher()
-            .segment_readers()
-            .iter()
-            .filter_map(|r| Some(r.fast_fields().u64("id").ok()?.max_value()))
-            .max();
+        let searcher = disk.reader.searcher();
+        let segments = searcher.segment_readers();
+        let ids = segments.iter().filter_map(|r| Some(r.fast_fields().u64("id").ok()?.max_value())).max();
         Self {
             analyzer: Analyzer::new(shared.default_language()),
             shared,
@@ -100,7 +110,7 @@ impl Indexer {
             pause: Duration::ZERO,
             retry_at: None,
             frozen: None,
-            pouring: Arc::default(),
+            untidy: segments.len() > UNTIDY,
             look: None,
         }
     }
@@ -110,9 +120,13 @@ impl Indexer {
         while let Some(task) = self.take() {
             let result = guarded(|| match task {
                 Task::Feed => self.feed(),
-                Task::Commit => {
+                Task::Commit(pace) => {
                     self.feed()?;
-                    self.commit()
+                    self.commit(pace)
+                }
+                Task::Tidy => {
+                    self.tidy();
+                    Ok(())
                 }
                 Task::Look => {
                     self.look();
@@ -154,10 +168,7 @@ impl Indexer {
                     self.let_go();
                 }
                 let commit = bulk && self.queue.len() >= options.commit_changes_bulk && !retrying;
-                if commit {
-                    self.pouring.store(true, Ordering::Relaxed);
-                }
-                return Some(if commit { Task::Commit } else { Task::Feed });
+                return Some(if commit { Task::Commit(Pace::Pouring) } else { Task::Feed });
             }
             let mut due = None;
             let sooner = |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
@@ -176,6 +187,13 @@ impl Indexer {
                     }
                     sooner(&mut due, at);
                 }
+                if self.untidy {
+                    let at = state.last_push + options.commit_when_idle;
+                    if at <= now {
+                        return Some(Task::Tidy);
+                    }
+                    sooner(&mut due, at);
+                }
             } else {
                 let idle = now.saturating_duration_since(state.last_push);
                 let oldest = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
@@ -185,10 +203,14 @@ impl Indexer {
                     || (!retrying
                         && (enough || oldest >= options.commit_after || idle >= options.commit_when_idle))
                 {
-                    let pouring =
-                        self.queue.len() >= options.commit_changes && idle < options.commit_when_idle;
-                    self.pouring.store(pouring && !flushing, Ordering::Relaxed);
-                    return Some(Task::Commit);
+                    let quiet = idle >= options.commit_when_idle;
+                    return Some(Task::Commit(match self.queue.len() {
+                        // Somebody waits for a flush.
+                        _ if flushing => Pace::Steady,
+                        _ if quiet && self.untidy => Pace::Quiet,
+                        waiting if !quiet && waiting >= options.commit_changes => Pace::Pouring,
+                        _ => Pace::Steady,
+                    }));
                 }
                 sooner(&mut due, now + (GATHER * 10).min(options.commit_when_idle));
             }
@@ -208,8 +230,7 @@ impl Indexer {
             return Ok(());
         }
         if self.writer.is_none() {
-            self.writer =
-                Some(open_writer(&self.tantivy, Arc::clone(&self.pouring)).map_err(|e| e.to_string())?);
+            self.writer = Some(open_writer(&self.tantivy).map_err(|e| e.to_string())?);
             self.fed = 0;
         }
         let Some(writer) = &self.writer else { return Ok(()) };
@@ -228,15 +249,16 @@ impl Indexer {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), String> {
+    fn commit(&mut self, pace: Pace) -> Result<(), String> {
         let Some(last) = self.queue.iter().map(Op::seq).max() else { return Ok(()) };
         let Some(writer) = &mut self.writer else { return Err("it could not be opened".into()) };
         let seq = self.frozen.unwrap_or(last);
-        let payload = Payload { store: self.store.clone(), seq, format: FORMAT };
-        let payload = serde_json::to_string(&payload).map_err(|e| e.to_string())?;
-        let mut prepared = writer.prepare_commit().map_err(|e| e.to_string())?;
-        prepared.set_payload(&payload);
-        prepared.commit().map_err(|e| e.to_string())?;
+        commit(writer, pace, &self.store, seq).map_err(|e| e.to_string())?;
+        match pace {
+            Pace::Pouring => self.untidy = true,
+            Pace::Quiet => self.untidy = false,
+            Pace::Steady => {}
+        }
         self.reader.reload().map_err(|e| e.to_string())?;
         let searcher = self.reader.searcher();
         let languages = languages(&searcher, self.fields);
@@ -250,6 +272,28 @@ impl Indexer {
         self.look = Some((Instant::now() + FIRST_LOOK, FIRST_LOOK));
         self.shared.committed(searcher, languages, last, seq);
         Ok(())
+    }
+
+    /// Has segments merged that were left side by side while changes poured in. A disk that refuses is no matter: the
+    /// index is whole without.
+    fn tidy(&mut self) {
+        self.untidy = false;
+        let claimed = self.shared.state().claimed;
+        let writer = match self.writer.take() {
+            Some(writer) => Ok(writer),
+            None => open_writer(&self.tantivy),
+        };
+        let tidied = writer.and_then(|mut writer| {
+            commit(&mut writer, Pace::Quiet, &self.store, claimed)?;
+            Ok(writer)
+        });
+        match tidied {
+            Ok(writer) => {
+                self.writer = Some(writer);
+                self.look = Some((Instant::now() + FIRST_LOOK, FIRST_LOOK));
+            }
+            Err(error) => tracing::debug!(%error, "the index is not tidied"),
+        }
     }
 
     /// Lets searches see the segments that were merged since the last commit: fewer are searched faster, and the old
@@ -311,34 +355,72 @@ impl Indexer {
     }
 }
 
-/// Merges when there is time: merging what pours in costs as much as indexing it.
-#[derive(Debug)]
-struct Patient {
-    pouring: Arc<AtomicBool>,
-    policy: LogMergePolicy,
+/// Commits what `writer` was given: every change up to `seq` of the store named `store`.
+fn commit(writer: &mut IndexWriter, pace: Pace, store: &str, seq: u64) -> tantivy::Result<()> {
+    writer.set_merge_policy(pace.policy());
+    let payload = serde_json::to_string(&Payload { store: store.to_owned(), seq, format: FORMAT })
+        .map_err(|e| tantivy::TantivyError::InternalError(e.to_string()))?;
+    let mut prepared = writer.prepare_commit()?;
+    prepared.set_payload(&payload);
+    prepared.commit()?;
+    Ok(())
 }
 
-impl MergePolicy for Patient {
-    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        if self.pouring.load(Ordering::Relaxed) && segments.len() < MAX_UNMERGED {
-            return Vec::new();
+impl Pace {
+    fn policy(self) -> Box<dyn MergePolicy> {
+        let mut steady = LogMergePolicy::default();
+        steady.set_min_num_segments(6);
+        steady.set_min_layer_size(2_000);
+        steady.set_del_docs_ratio_before_merge(0.3);
+        match self {
+            Self::Pouring => Box::new(Patient(steady)),
+            Self::Steady => Box::new(steady),
+            Self::Quiet => Box::new(Thorough),
         }
-        self.policy.compute_merge_candidates(segments)
     }
 }
 
-fn open_writer(tantivy: &Tantivy, pouring: Arc<AtomicBool>) -> tantivy::Result<IndexWriter> {
+/// Merges when it cannot be put off any more.
+#[derive(Debug)]
+struct Patient(LogMergePolicy);
+
+impl MergePolicy for Patient {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        if segments.len() < MAX_UNMERGED { Vec::new() } else { self.0.compute_merge_candidates(segments) }
+    }
+}
+
+/// Merges the small ones into one, up to a segment that is [`MUCH_LARGER`]: what is large is seldom written anew.
+#[derive(Debug)]
+struct Thorough;
+
+impl MergePolicy for Thorough {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        let mut smallest: Vec<(u64, SegmentId)> =
+            segments.iter().map(|segment| (u64::from(segment.num_docs()), segment.id())).collect();
+        smallest.sort_unstable();
+        let mut docs = 0;
+        let small: Vec<SegmentId> = smallest
+            .into_iter()
+            .take_while(|&(size, _)| {
+                let joins = docs == 0 || size <= docs * MUCH_LARGER;
+                docs += size;
+                joins
+            })
+            .map(|(_, id)| id)
+            .collect();
+        if small.len() < 2 { Vec::new() } else { vec![MergeCandidate(small)] }
+    }
+}
+
+fn open_writer(tantivy: &Tantivy) -> tantivy::Result<IndexWriter> {
     let options = IndexWriterOptions::builder()
         .num_worker_threads(1)
         .memory_budget_per_thread(ARENA_BYTES)
         .num_merge_threads(1)
         .build();
     let writer: IndexWriter = tantivy.writer_with_options(options)?;
-    let mut policy = LogMergePolicy::default();
-    policy.set_min_num_segments(6);
-    policy.set_min_layer_size(2_000);
-    policy.set_del_docs_ratio_before_merge(0.3);
-    writer.set_merge_policy(Box::new(Patient { pouring, policy }));
+    writer.set_merge_policy(Pace::Steady.policy());
     // tantivy 0.27 gives a writer's first operation the number of the last commit. A merge of what was committed then
     // takes that operation for one of the past, and a page whose deletion it is may stay. So nothing goes first.
     writer.run([])?;
@@ -378,7 +460,7 @@ mod tests {
         let id = schema.add_u64_field("id", INDEXED);
         let tantivy = Tantivy::create_in_ram(schema.build());
         let term = |number| Term::from_field_u64(id, number);
-        let mut writer = open_writer(&tantivy, Arc::default()).unwrap();
+        let mut writer = open_writer(&tantivy).unwrap();
         writer.set_merge_policy(Box::new(NoMergePolicy));
         let mut segment_of = |numbers: &[u64]| {
             numbers.iter().for_each(|number| _ = writer.add_document(doc!(id => *number)).unwrap());
@@ -392,7 +474,7 @@ mod tests {
         writer.commit().unwrap();
         drop(writer);
 
-        let mut writer = open_writer(&tantivy, Arc::default()).unwrap();
+        let mut writer = open_writer(&tantivy).unwrap();
         writer.set_merge_policy(Box::new(NoMergePolicy));
         writer.delete_term(term(2));
         writer.merge(&[whole, deleted_from]).wait().unwrap();

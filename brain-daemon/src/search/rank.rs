@@ -66,7 +66,17 @@ impl Stats {
 
 /// The share of a group's weight that `count` occurrences in a field of `len` terms are worth, 0 to 2.2.
 pub(super) fn saturation(count: f32, len: f32, average: f32) -> f32 {
-    count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * len / average))
+    saturated(count, damping(len, average))
+}
+
+/// The same, where the [`damping`] of the field is known.
+pub(super) fn saturated(count: f32, damping: f32) -> f32 {
+    count * (K1 + 1.0) / (count + damping)
+}
+
+/// How much the length of a field takes from what its occurrences are worth.
+pub(super) fn damping(len: f32, average: f32) -> f32 {
+    K1 * (1.0 - B + B * len / average)
 }
 
 /// How a group stands in a field of a page.

@@ -1,6 +1,6 @@
 //! The passage to show of a found page: one line around the best cluster of the question's words.
 
-use std::{collections::HashMap, ops::Range};
+use std::{cell::RefCell, collections::HashMap, ops::Range};
 
 use super::{
     fold::{BuildTermHasher, hash},
@@ -16,6 +16,8 @@ pub const MAX_SNIPPET_CHARS: usize = 240;
 const MAX_SCAN: usize = 256 << 10;
 /// More matches are not weighed.
 const MAX_MATCHES: usize = 2_000;
+/// No more words than this are remembered.
+const MAX_STEMMED: usize = 10_000;
 /// The share of a passage that a cluster of matches may fill.
 const CLUSTER_CHARS: usize = 170;
 
@@ -39,6 +41,8 @@ pub struct Snippeter {
     prefixes: Vec<(String, usize)>,
     weights: Vec<f32>,
     languages: Vec<Lang>,
+    /// The groups of words that were compared by their stems, by the words' hashes: texts repeat their words.
+    stemmed: RefCell<HashMap<u64, Option<usize>, BuildTermHasher>>,
     /// How words that may match begin: first byte, and first two bytes.
     first: [bool; 256],
     begin: Vec<[u8; 2]>,
@@ -58,6 +62,7 @@ impl Snippeter {
             prefixes: Vec::new(),
             weights: (0..plan.groups.len()).map(|g| stats.map_or(1.0, |s| s.idf(g)).max(0.05)).collect(),
             languages: plan.languages.clone(),
+            stemmed: RefCell::default(),
             first: [false; 256],
             begin: Vec::new(),
         };
@@ -141,7 +146,8 @@ impl Snippeter {
         if token.kind == Kind::Tail {
             return None;
         }
-        if let Some(&group) = self.terms.get(&hash(bytes)) {
+        let hashed = hash(bytes);
+        if let Some(&group) = self.terms.get(&hashed) {
             return Some(group);
         }
         if let Some((_, group)) = self.prefixes.iter().find(|(prefix, _)| text.starts_with(prefix.as_str())) {
@@ -155,6 +161,19 @@ impl Snippeter {
         if bytes[0] < 0xD8 && bytes.len() > 5 && !self.begin.contains(&begin) {
             return None;
         }
+        let mut stemmed = self.stemmed.borrow_mut();
+        if let Some(group) = stemmed.get(&hashed) {
+            return *group;
+        }
+        let group = self.by_stem(text);
+        if stemmed.len() < MAX_STEMMED {
+            stemmed.insert(hashed, group);
+        }
+        group
+    }
+
+    /// The group that a word belongs to by its stem.
+    fn by_stem(&self, text: &str) -> Option<usize> {
         let alphabet = alphabet(text);
         let default = self.languages.first().copied().unwrap_or(Lang::ENGLISH);
         let mut tried: Option<Lang> = None;

@@ -309,12 +309,7 @@ fn commits_come_by_themselves() {
     let soon = Options { commit_when_idle: Duration::from_millis(30), ..Options::default() };
     let (index, _) = Index::open(dir.path(), "store", 9, soon).unwrap();
     index.push(vec![note(1, "one")]);
-    for _ in 0..200 {
-        if index.behind() == 0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_that("it is committed", || index.behind() == 0);
     assert_eq!((index.committed_seq(), ids(&index, "one")), (1, vec![1]));
 }
 
@@ -451,13 +446,7 @@ fn a_disk_that_fails_for_long_does_not_fill_the_memory() {
     fs::rename(&place, dir.path().join("away")).unwrap();
     assert!(index.flush().is_err());
     index.push((2..=900).map(|id| note(id, "later")).collect());
-    for _ in 0..200 {
-        if ids(&index, "first").is_empty() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(ids(&index, "first"), Vec::<u64>::new());
+    await_that("the first is let go of", || ids(&index, "first").is_empty());
     assert_eq!(ids(&index, "900"), [900]);
     fs::rename(dir.path().join("away"), &place).unwrap();
     index.flush().unwrap();
@@ -575,10 +564,43 @@ fn merged_segments_are_searched_without_another_commit() {
         index.push(vec![note(id, "harbour")]);
         index.flush().unwrap();
     }
-    let until = std::time::Instant::now() + Duration::from_secs(60);
-    while index.segments() >= 6 {
-        assert!(std::time::Instant::now() < until, "still {} segments", index.segments());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_that("segments are merged", || index.segments() < 6);
     assert_eq!(sorted(&index, "harbour"), (1..=6).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_poured_in_is_merged_when_it_is_quiet() {
+    const PAGES: u64 = 200;
+    let dir = tempfile::tempdir().unwrap();
+    let pouring = Options { commit_changes: 4, commit_changes_bulk: 16, ..patient() };
+    let (index, _) = Index::open(dir.path(), "store", PAGES + 1, pouring.clone()).unwrap();
+    for first in (1..=PAGES).step_by(20) {
+        index.push((first..first + 20).map(|n| note(n, &format!("common only{n}"))).collect());
+        await_that("it is committed", || index.behind() == 0);
+    }
+    assert!(index.segments() > 8, "{} segments", index.segments());
+    drop(index);
+
+    // An index that was left so is tidied, and so is one that is at work.
+    let quick = Options { commit_when_idle: Duration::from_millis(30), ..pouring };
+    let (index, opened) = Index::open(dir.path(), "store", PAGES + 1, quick).unwrap();
+    assert_eq!(opened, Opened { seq: PAGES, rebuilt: None });
+    await_that("one segment is left", || index.segments() == 1);
+    index.push(vec![put(page(7, PAGES + 1, "Note 7", "changed"))]);
+    await_that("it is committed", || index.behind() == 0);
+    assert_eq!((ids(&index, "changed"), ids(&index, "only8")), (vec![7], vec![8]));
+    let all = index.search(&Question { limit: 500, ..ask("common") }).unwrap();
+    assert_eq!((all.hits.len(), index.doc_count()), (PAGES as usize - 1, PAGES));
+    drop(index);
+    let reopened = Index::open(dir.path(), "store", PAGES + 1, patient()).unwrap().1;
+    assert_eq!(reopened, Opened { seq: PAGES + 1, rebuilt: None });
+}
+
+/// Waits up to half a minute.
+fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = std::time::Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(std::time::Instant::now() < until, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }

@@ -130,11 +130,10 @@ impl Scanner<'_> {
 
     /// Whether `joiner` at `at` connects the word before it with what follows.
     fn joins(&self, joiner: u8, at: usize, before: Span) -> bool {
-        let Some(next) = self.char_at(at + 1) else { return false };
         match joiner {
-            b'.' | b'_' | b'@' => class(next) == Class::Word,
+            b'.' | b'_' | b'@' => self.char_at(at + 1).is_some_and(|next| class(next) == Class::Word),
             b'-' | b'/' | b':' | b',' => {
-                next.is_ascii_digit()
+                self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
                     && self.buffer[before.from..before.to]
                         .bytes()
                         .next_back()
@@ -152,9 +151,12 @@ impl Scanner<'_> {
         let mut to = None;
         while let Some(&b) = self.bytes.get(at) {
             if b.is_ascii_alphanumeric() {
-                self.buffer.push(char::from(b.to_ascii_lowercase()));
-                at += 1;
-                end = at;
+                // Most words are such a run as a whole.
+                end = at + self.bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+                let before = self.buffer.len();
+                self.buffer.push_str(&self.text[at..end]);
+                self.buffer[before..].make_ascii_lowercase();
+                at = end;
                 continue;
             }
             if b < 0x80 && b != b'\'' {

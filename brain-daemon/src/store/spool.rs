@@ -278,7 +278,8 @@ pub(super) fn set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(path.parent().unwrap_or(path))? {
         let place = entry?.path();
         let number = place.as_os_str().as_bytes().strip_prefix(begins.as_os_str().as_bytes());
-        if number.is_some_and(|number| number.iter().all(u8::is_ascii_digit)) && place.is_file() {
+        let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+        if number.is_some_and(is_number) && place.is_file() {
             found.push(place);
         }
     }

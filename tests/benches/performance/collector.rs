@@ -10,7 +10,7 @@ use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
 use brain_tests::{Client, PATIENCE, TestHome};
 
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, memory};
+use crate::{Bench, TICKS, memory, ticks};
 
 /// Searches that are configured.
 const SEARCHES: usize = 10;
@@ -24,8 +24,6 @@ const KNOWN: usize = 2 * EACH + SEARCHES * FOUND;
 const STORED: usize = 100_000;
 /// Runs that are measured together: the system counts processor time in hundredths of a second.
 const RUNS: u32 = 10;
-/// What the processor's time is counted in, a second.
-const TICKS: f64 = 100.0;
 
 impl Bench {
     /// Runs over three streams, with ten searches and a thousand known posts.
@@ -151,13 +149,6 @@ fn cost(pid: u32, client: &mut Client) -> f64 {
         collect(client, KNOWN);
     }
     (ticks(pid) - before) / TICKS * 1e3 / f64::from(RUNS)
-}
-
-/// What a process has had of the processor, in ticks, threads that ended included (`utime` and `stime`, proc_pid_stat(5)).
-fn ticks(pid: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let rest = stat.rsplit_once(") ").unwrap().1;
-    rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum()
 }
 
 /// Milliseconds that it takes to read as many files as a run does, and to write half of them anew, with nothing else done.

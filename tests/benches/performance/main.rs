@@ -143,6 +143,8 @@ struct Filled {
     /// From the request until the last note was found.
     took: Duration,
     peak_mb: f64,
+    /// Seconds of processor time for what it did when it was left alone after that.
+    left: f64,
 }
 
 impl Filled {
@@ -190,6 +192,14 @@ impl Bench {
         };
         let third = self.import(&small, few);
         self.report_import(&runs, tantivy_few.built + redb_fill);
+        self.table.add(Row {
+            place: 63,
+            what: "what that leaves for a quiet moment, 100,000 notes: the daemon's processor time".into(),
+            goal: Goal::None,
+            value: many_filled.left,
+            measured: format!("{} s", short(many_filled.left)),
+            floor: None,
+        });
 
         self.step("many writers");
         self.writers(&third);
@@ -247,8 +257,10 @@ impl Bench {
         assert_eq!((reply.created, reply.failed_total), (count as u64, 0), "{:?}", reply.failed);
         assert!(hits.iter().any(|hit| hit.slug.as_str() == last.slug()), "{} is not found", last.slug());
         let peak_mb = memory(daemon.pid(), "VmHWM");
-        eprintln!("  {count} notes in {took:.2?}, peak {peak_mb:.0} MB");
-        Filled { daemon, home, reply, took, peak_mb }
+        // What is left for a quiet moment is not to disturb what comes next.
+        let left = rest(&daemon, &home);
+        eprintln!("  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {left:.1} s of processor time later");
+        Filled { daemon, home, reply, took, peak_mb, left }
     }
 
     /// Rates in notes a second and peaks in MB, of few notes and of many.
@@ -370,22 +382,22 @@ impl Bench {
     fn memory(&mut self, filled: Filled) -> Filled {
         let empty = TestHome::new();
         let lonely = empty.daemon();
-        rest(&empty);
+        rest(&lonely, &empty);
         let empty = memory(lonely.pid(), "VmRSS");
         drop(lonely);
-        rest(&filled.home);
+        rest(&filled.daemon, &filled.home);
         let after_import = memory(filled.daemon.pid(), "VmRSS");
         let mut client = filled.client();
         for n in 0..self.scale.searches {
             search(&mut client, &self.notes.question(n));
         }
-        rest(&filled.home);
+        rest(&filled.daemon, &filled.home);
         let after_searches = memory(filled.daemon.pid(), "VmRSS");
         let own_after_searches = memory(filled.daemon.pid(), "RssAnon");
-        let Filled { daemon, home, reply, took, peak_mb } = filled;
+        let Filled { daemon, home, reply, took, peak_mb, left } = filled;
         assert!(daemon.terminate().0.success(), "{}", home.log());
         let daemon = home.daemon();
-        rest(&home);
+        rest(&daemon, &home);
         let after_start = memory(daemon.pid(), "VmRSS");
         for (what, value) in [
             ("idle daemon with 10,000 pages, after the import", after_import),
@@ -407,7 +419,7 @@ impl Bench {
                 floor: Some((Some(empty), format!("{} MB: a daemon without pages", short(empty)))),
             });
         }
-        Filled { daemon, home, reply, took, peak_mb }
+        Filled { daemon, home, reply, took, peak_mb, left }
     }
 
     fn report_sizes(&mut self, home: &TestHome, count: usize, shown: &str) {
@@ -712,21 +724,36 @@ fn write(client: &mut Client, slug: &str, content: &str) {
     }
 }
 
-/// Waits until the daemon has nothing left to do.
-fn rest(home: &TestHome) -> StatusReply {
+/// Waits until the daemon has nothing left to do; tells how many seconds of processor time that took.
+fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
+    const QUIET: Duration = Duration::from_secs(3);
     let patience = Instant::now() + PATIENCE;
+    let mut client = home.connect().unwrap();
+    let first = ticks(daemon.pid());
+    let (mut last, mut since) = (first, Instant::now());
     loop {
-        let Ok(Reply::Status(status)) = home.connect().unwrap().ask(&Request::Status) else {
-            panic!("no status")
-        };
-        if (status.index_behind, status.degraded.is_empty()) == (0, true) {
-            // Merges of the index go on a little longer.
-            std::thread::sleep(Duration::from_secs(3));
-            return status;
+        std::thread::sleep(Duration::from_millis(100));
+        let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
+        let now = ticks(daemon.pid());
+        // Being asked costs a tick now and then; a merge of the index takes all that it can get.
+        if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last + 3.0 {
+            (last, since) = (now, Instant::now());
+        }
+        if since.elapsed() >= QUIET {
+            return (now - first) / TICKS;
         }
         assert!(Instant::now() < patience, "still {} behind, {:?}", status.index_behind, status.degraded);
-        std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// What the processor's time is counted in, a second.
+const TICKS: f64 = 100.0;
+
+/// What a process has had of the processor, in ticks, threads that ended included (`utime` and `stime`, proc_pid_stat(5)).
+fn ticks(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let rest = stat.rsplit_once(") ").unwrap().1;
+    rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum()
 }
 
 /// A figure of `/proc/<pid>/status`, in MB.
