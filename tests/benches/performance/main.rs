@@ -19,9 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{
-    Hit, Import, ImportReply, Origin, PageRef, Put, Reply, Request, Search, Slug, StatusReply,
-};
+use brain_protocol::{Hit, Import, ImportReply, Origin, PageRef, Put, Reply, Request, Search, Slug};
 use brain_tests::{Client, Daemon, PATIENCE, TestHome, program};
 
 use floors::{Disk, Echo, Redb, Tantivy};
