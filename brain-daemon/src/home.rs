@@ -1,4 +1,4 @@
-//! The places of one brain: everything below its home, and the socket.
+//! The places of one brain: everything below its home, the socket, and the room on the disk they are on.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -110,4 +110,13 @@ impl Home {
 /// What the disk says.
 pub fn make_private(dir: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// How many bytes whoever runs this may still write to the disk that `place` is on.
+///
+/// # Errors
+/// What the system says of `place`.
+pub fn free_bytes(place: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(place)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

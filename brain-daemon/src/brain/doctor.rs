@@ -14,6 +14,7 @@ use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, JobId, JobS
 use super::scheduled::{self, Standing};
 use super::{Brain, Caller, WatchState, collector as collecting, tunnel as tunnelling};
 use crate::clock::rfc3339;
+use crate::home::free_bytes;
 use crate::store::{RECOVERY_MS, SCHEMA, Visibility};
 
 /// How long one check may take.
@@ -357,10 +358,9 @@ fn watcher(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn disk(brain: &Brain) -> Result<Finding, Fault> {
-    let stat = rustix::fs::statvfs(brain.home.root()).map_err(|e| {
+    let free = free_bytes(brain.home.root()).map_err(|e| {
         Fault::new(brain_protocol::FaultCode::Io, format!("{}: {e}", brain.home.root().display()))
     })?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let message = format!("{} MB free for {}", free / 1_000_000, brain.home.root().display());
     let hint = format!("df -h {}", quoted(brain.home.root()));
     if free < brain.config.store_min_free_mb() * 1_000_000 {

@@ -10,6 +10,8 @@ use std::{
 
 use tantivy::{Searcher, Term, schema::IndexRecordOption};
 
+use crate::home::free_bytes;
+
 use super::{
     Change, Found, IndexError, Opened, Options, Question, Snippeter,
     disk::{self, condemn, guarded},
@@ -23,6 +25,10 @@ use super::{
     schema::Fields,
 };
 
+/// An indexer that sleeps no longer than this looks by itself for what was pushed.
+const NAP: Duration = Duration::from_millis(500);
+/// Room on the disk that merging leaves to others, in bytes.
+const RESERVE: u64 = 64 << 20;
 /// The least number of candidates that are scored in full.
 const CANDIDATES: usize = 100;
 
@@ -72,7 +78,7 @@ pub(super) struct State {
     /// What commits do not mend.
     pub(super) standing: Option<String>,
     pub(super) stop: bool,
-    /// The indexer waits without a time limit.
+    /// The indexer waits for long, and must be woken.
     pub(super) parked: bool,
     ended: bool,
 }
@@ -179,7 +185,10 @@ impl Shared {
         match due {
             Some(due) => {
                 let left = due.saturating_duration_since(Instant::now());
-                self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                state.parked = left > NAP;
+                let mut state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+                state.parked = false;
+                state
             }
             None => {
                 state.parked = true;
@@ -188,6 +197,14 @@ impl Shared {
                 state
             }
         }
+    }
+
+    /// Whether the disk takes another copy of the index, and is not full then.
+    pub(super) fn has_room(&self) -> bool {
+        let Ok(free) = free_bytes(&self.dir) else { return true };
+        let files = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let size: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+        free > size.saturating_mul(2).saturating_add(RESERVE)
     }
 
     /// Tells those who wait that the indexer has got on.
@@ -331,7 +348,7 @@ impl Index {
         state.last_push = Instant::now();
         state.fresh.extend(ops.iter().cloned());
         state.feed.extend(ops);
-        // A sleeping indexer looks by itself soon; waking it at every push costs more than the push.
+        // An indexer that naps looks by itself soon; waking it at every push costs more than the push.
         let wake = state.parked || state.feed.len() >= 256;
         drop(state);
         if wake {

@@ -34,8 +34,8 @@ const UNTIDY: usize = 8;
 const MUCH_LARGER: u64 = 4;
 /// How long after a commit the indexer first looks whether segments were merged; each look doubles it.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// After a pause of this length there is no further look.
-const LAST_LOOK: Duration = Duration::from_secs(32);
+/// After a pause of this length there is no further look: nothing takes so long to merge.
+const LAST_LOOK: Duration = Duration::from_secs(1024);
 /// An arena, given back after every commit. The larger it is, the fewer segments a bulk load leaves to merge.
 const ARENA_BYTES: usize = 32_000_000;
 
@@ -125,7 +125,10 @@ impl Indexer {
                     self.commit(pace)
                 }
                 Task::Tidy => {
-                    self.tidy();
+                    // The index is whole without.
+                    if let Err(problem) = guarded(|| self.tidy()) {
+                        tracing::debug!(problem, "the index is not tidied");
+                    }
                     Ok(())
                 }
                 Task::Look => {
@@ -274,26 +277,22 @@ impl Indexer {
         Ok(())
     }
 
-    /// Has segments merged that were left side by side while changes poured in. A disk that refuses is no matter: the
-    /// index is whole without.
-    fn tidy(&mut self) {
+    /// Has segments merged that were left side by side while changes poured in. Tried once: the next pour, or the next
+    /// start, tries again.
+    fn tidy(&mut self) -> Result<(), String> {
         self.untidy = false;
-        let claimed = self.shared.state().claimed;
-        let writer = match self.writer.take() {
-            Some(writer) => Ok(writer),
-            None => open_writer(&self.tantivy),
-        };
-        let tidied = writer.and_then(|mut writer| {
-            commit(&mut writer, Pace::Quiet, &self.store, claimed)?;
-            Ok(writer)
-        });
-        match tidied {
-            Ok(writer) => {
-                self.writer = Some(writer);
-                self.look = Some((Instant::now() + FIRST_LOOK, FIRST_LOOK));
-            }
-            Err(error) => tracing::debug!(%error, "the index is not tidied"),
+        if !self.shared.has_room() {
+            return Err("the disk has little room".into());
         }
+        let claimed = self.shared.state().claimed;
+        let mut writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => open_writer(&self.tantivy).map_err(|e| e.to_string())?,
+        };
+        commit(&mut writer, Pace::Quiet, &self.store, claimed).map_err(|e| e.to_string())?;
+        self.writer = Some(writer);
+        self.look = Some((Instant::now() + FIRST_LOOK, FIRST_LOOK));
+        Ok(())
     }
 
     /// Lets searches see the segments that were merged since the last commit: fewer are searched faster, and the old
@@ -326,11 +325,17 @@ impl Indexer {
     /// Takes the writer away and tries again later with a new one.
     fn fail(&mut self, problem: String) {
         let writer = self.writer.take();
-        if let Err(panic) = guarded(|| {
+        let ended = guarded(|| match &writer {
+            // What could not be finished is not to keep the disk full.
+            Some(writer) => writer.garbage_collect_files().wait().map(drop).map_err(|e| e.to_string()),
+            None => Ok(()),
+        });
+        let ended = ended.and(guarded(|| {
             drop(writer);
             Ok(())
-        }) {
-            tracing::warn!(panic, "the index writer ended badly");
+        }));
+        if let Err(problem) = ended {
+            tracing::warn!(problem, "the index writer ended badly");
         }
         self.fed = 0;
         self.pause = (self.pause * 2).clamp(Duration::from_secs(1), MAX_PAUSE);

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use brain_protocol::SourceId;
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
+use crate::home::free_bytes;
+
 use super::draft::Finished;
 use super::jobs::Waiting;
 use super::read::{Reader, Visibility};
@@ -339,8 +341,7 @@ impl Shared {
     /// Refuses while there is still room to refuse in: a write that fails half-way closes redb.
     pub(super) fn check_room(&self) -> Result<(), StoreError> {
         let place = self.path.parent().unwrap_or(&self.path);
-        let Ok(stat) = rustix::fs::statvfs(place) else { return Ok(()) };
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        let Ok(free) = free_bytes(place) else { return Ok(()) };
         if free < self.min_free_bytes {
             return Err(StoreError::DiskFull(format!(
                 "{} has {} MB free, and brain keeps {} MB",

@@ -730,7 +730,7 @@ fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
     let first = ticks(daemon.pid());
     let (mut last, mut since) = (first, Instant::now());
     loop {
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(250));
         let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
         let now = ticks(daemon.pid());
         // Being asked costs a tick now and then; a merge of the index takes all that it can get.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Brain;
 use super::state::{InUse, Work, locked};
+use crate::home::free_bytes;
 
 /// What was made is written this often, and when it is so much: a round's work. What a crash takes is made again, and may be paid again.
 pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(10);
@@ -54,8 +55,8 @@ impl Brain {
 
     /// Refuses where the store refuses: what is derived does not take the last room from what is not.
     fn room(&self) -> Result<(), String> {
-        let Ok(stat) = rustix::fs::statvfs(self.home.root()) else { return Ok(()) };
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize) / 1_000_000;
+        let Ok(free) = free_bytes(self.home.root()) else { return Ok(()) };
+        let free = free / 1_000_000;
         let least = self.config.store_min_free_mb();
         if free < least {
             return Err(format!(
