@@ -239,7 +239,8 @@ fn ideas_that_cannot_be_saved_are_shown_all_the_same() {
 
 #[test]
 fn on_a_terminal_ctrl_c_cancels_before_anything_is_spent() {
-    const SEND: &str = "import os, pty, sys, time\npid, fd = pty.fork()\nif pid == 0:\n    os.execv(sys.argv[1], sys.argv[1:])\n\
+    // A shell without job control has what it starts in the background ignore Ctrl-C, and programs inherit that.
+    const SEND: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
         out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, 65536)\nos.write(fd, b'\\x03')\n\
         status = os.waitpid(pid, 0)[1]\nsys.stdout.buffer.write(out)\nsys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status))\n";
     let model = FakeModel::new(Manner::default(), obedient);
