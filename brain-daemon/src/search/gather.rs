@@ -28,7 +28,8 @@ type Result<T> = tantivy::Result<T>;
 
 /// At most so many pages of one segment count as called just so.
 const MAX_NAMED: usize = 64;
-/// Below so many documents in a segment, adding up is quicker than pruning.
+/// Below so many documents in a segment, scores are added up, which is quicker at 100,000 (measured). What adding up takes
+/// grows with the documents, what pruning takes grows less; where they meet was not measured.
 const LARGE: u32 = if cfg!(test) { 32 } else { 262_144 };
 /// So many documents are looked at at once.
 const STRIDE: usize = 64;
