@@ -207,13 +207,11 @@ impl Indexer {
                         && (enough || oldest >= options.commit_after || idle >= options.commit_when_idle))
                 {
                     let quiet = idle >= options.commit_when_idle;
-                    return Some(Task::Commit(match self.queue.len() {
-                        // Somebody waits for a flush.
-                        _ if flushing => Pace::Steady,
-                        _ if quiet && self.untidy => Pace::Quiet,
-                        waiting if !quiet && waiting >= options.commit_changes => Pace::Pouring,
-                        _ => Pace::Steady,
-                    }));
+                    // What poured in is merged by `Task::Tidy`, which comes next when it is quiet, and not beside it.
+                    let pouring =
+                        if quiet { self.untidy } else { self.queue.len() >= options.commit_changes };
+                    let pace = if pouring && !flushing { Pace::Pouring } else { Pace::Steady };
+                    return Some(Task::Commit(pace));
                 }
                 sooner(&mut due, now + (GATHER * 10).min(options.commit_when_idle));
             }
@@ -257,11 +255,7 @@ impl Indexer {
         let Some(writer) = &mut self.writer else { return Err("it could not be opened".into()) };
         let seq = self.frozen.unwrap_or(last);
         commit(writer, pace, &self.store, seq).map_err(|e| e.to_string())?;
-        match pace {
-            Pace::Pouring => self.untidy = true,
-            Pace::Quiet => self.untidy = false,
-            Pace::Steady => {}
-        }
+        self.untidy |= pace == Pace::Pouring;
         self.reader.reload().map_err(|e| e.to_string())?;
         let searcher = self.reader.searcher();
         let languages = languages(&searcher, self.fields);
