@@ -85,7 +85,7 @@ impl Row {
             },
             run: |matches, context| match V::from_arg_matches(matches) {
                 Ok(verb) => verb.run(context),
-                Err(e) => Err(usage_fault(&e)),
+                Err(e) => Err(usage_fault(&e, Some(V::NAME))),
             },
         }
     }
@@ -156,7 +156,10 @@ pub(crate) fn parse(args: &[OsString]) -> Parsed {
                     Parsed::Done(Outcome::text(format!("{{\"version\":\"{VERSION}\"}}\n")))
                 }
                 ErrorKind::DisplayVersion => Parsed::Done(Outcome::text(version_line())),
-                _ => Parsed::Wrong { fault: usage_fault(&e), json },
+                _ => {
+                    let command = flags().find_map(|arg| verbs::ALL.iter().find(|row| arg == row.name));
+                    Parsed::Wrong { fault: usage_fault(&e, command.map(|row| row.name)), json }
+                }
             };
         }
     };
@@ -247,8 +250,9 @@ fn overview(width: usize) -> String {
     text
 }
 
-/// What clap has to say, as a fault: its first paragraph is what happened, its tips are the way out.
-fn usage_fault(error: &clap::Error) -> Fault {
+/// What clap has to say of `command`, as a fault: its first paragraph is what happened, its tips are the way out.
+fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
+    let help = command.map_or_else(|| "brain --help".to_owned(), |name| format!("brain {name} --help"));
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n");
     let first = paragraphs.next().unwrap_or_default();
@@ -257,9 +261,12 @@ fn usage_fault(error: &clap::Error) -> Fault {
     for line in paragraphs.flat_map(str::lines).map(str::trim) {
         if line.starts_with("tip: to pass '") {
             // clap would repeat the first letters only.
-            ways.push(
-                "put `--` before words that begin with a dash: brain capture -- \"- buy milk\"".to_owned(),
-            );
+            ways.push(match command {
+                Some("capture") => {
+                    "put `--` before words that begin with a dash: brain capture -- \"- buy milk\"".to_owned()
+                }
+                _ => format!("see its options: {help}; put `--` before words that begin with a dash"),
+            });
         } else if let Some(tip) = line.strip_prefix("tip: ") {
             ways.push(tip.to_owned());
         } else if let Some(usage) = line.strip_prefix("Usage: ")
@@ -270,7 +277,7 @@ fn usage_fault(error: &clap::Error) -> Fault {
     }
     let fault = Fault::new(FaultCode::Usage, message.join(" "));
     match ways.is_empty() {
-        true => fault.hint("see: brain --help"),
+        true => fault.hint(format!("see: {help}")),
         false => fault.hint(ways.join("; ")),
     }
 }
@@ -370,6 +377,11 @@ mod tests {
         }
         let dash = wrong(&["brain", "capture", "- buy milk"]).hint;
         assert!(dash.as_ref().is_some_and(|hint| hint.contains("put `--` before")), "{dash:?}");
+        for args in [&["brain", "get", "--foo"][..], &["brain", "--quiet", "get", "--source"]] {
+            let hint = wrong(args).hint;
+            let names_it = hint.as_ref().is_some_and(|hint| hint.contains("brain get --help"));
+            assert!(names_it && !hint.as_ref().is_some_and(|hint| hint.contains("capture")), "{hint:?}");
+        }
         assert_eq!(wrong(&["brain", "get", "Not A Slug"]).code, FaultCode::InvalidSlug);
         assert_eq!(wrong(&["brain", "get", "a", "--source", "Bad_Source"]).code, FaultCode::InvalidSource);
     }
