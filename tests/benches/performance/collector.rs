@@ -9,8 +9,9 @@ use brain_protocol::{Reply, Request};
 use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
 use brain_tests::{Client, PATIENCE, TestHome};
 
+use crate::Bench;
+use crate::process::{TICKS, memory, ticks};
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, TICKS, memory, ticks};
 
 /// Searches that are configured.
 const SEARCHES: usize = 10;

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Reply, Request, StatusReply, TokenCreate};
 use brain_tests::{Client, Daemon, TestHome, program};
 
+use crate::Bench;
 use crate::floors::Redb;
+use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, memory};
 
 /// Takes turns this often.
 const ROUNDS: usize = 3;

@@ -8,10 +8,12 @@
 mod collector;
 mod floors;
 mod http;
+mod imports;
 mod mcp;
 mod meaning;
 mod notes;
 mod operations;
+mod process;
 mod report;
 
 use std::ffi::OsStr;
@@ -19,11 +21,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Hit, Import, ImportReply, Origin, PageRef, Put, Reply, Request, Search, Slug};
-use brain_tests::{Client, Daemon, PATIENCE, TestHome, program};
+use brain_protocol::{Hit, Origin, PageRef, Put, Reply, Request, Search, Slug};
+use brain_tests::{Client, PATIENCE, TestHome, program};
 
 use floors::{Disk, Echo, Redb, Tantivy};
+use imports::Filled;
 use notes::{Dice, Notes};
+use process::{memory, rest};
 use report::{Goal, Row, Samples, Table, short};
 
 /// How much is measured.
@@ -82,7 +86,7 @@ fn main() {
         println!("run `.ci/measure performance`");
         return;
     }
-    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--writers` only lets many write,
+    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--import` only imports, `--writers` only lets many write,
     // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the collector, `--meaning` only search by
     // meaning, `--soak` only posts a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
@@ -91,6 +95,12 @@ fn main() {
         let dir = bench.notes.write(&bench.dir.path().join("few"), 0..FULL.few).unwrap();
         let filled = bench.import(&dir, FULL.few);
         return if wanted("--mcp") { bench.mcp(&filled) } else { bench.writers(&filled) };
+    }
+    if wanted("--import") {
+        let mut bench = Bench::new(FULL);
+        let [small, large] = bench.write_notes();
+        bench.imports([&small, &large], Duration::ZERO, &mut Vec::new());
+        return;
     }
     if wanted("--collector") {
         return Bench::new(FULL).collector();
@@ -133,29 +143,6 @@ struct Bench {
     nothing: Samples,
 }
 
-/// A home with notes in it, and a daemon.
-struct Filled {
-    daemon: Daemon,
-    home: TestHome,
-    reply: ImportReply,
-    /// From the request until the last note was found.
-    took: Duration,
-    peak_mb: f64,
-    /// Seconds of processor time for what it did when it was left alone after that.
-    left: f64,
-}
-
-impl Filled {
-    fn client(&self) -> Client {
-        self.home.connect().unwrap()
-    }
-
-    /// Notes a second, and the peak of the daemon's memory in MB.
-    fn figures(&self) -> (f64, f64) {
-        (self.reply.files as f64 / self.took.as_secs_f64(), self.peak_mb)
-    }
-}
-
 impl Bench {
     fn new(scale: Scale) -> Self {
         let dir = tempfile::Builder::new().prefix("brain-performance").tempdir().unwrap();
@@ -165,9 +152,7 @@ impl Bench {
 
     fn run(&mut self) {
         let Scale { few, many, .. } = self.scale;
-        self.step("writing notes");
-        let small = self.notes.write(&self.dir.path().join("few"), 0..few).unwrap();
-        let large = self.notes.write(&self.dir.path().join("many"), 0..many).unwrap();
+        let [small, large] = self.write_notes();
 
         self.step("tantivy and redb alone");
         let tantivy_few = Tantivy::new(&self.dir.path().join("tantivy-few"), &self.notes, few);
@@ -175,33 +160,13 @@ impl Bench {
         let redb = Redb::new(self.dir.path(), "floor.redb");
         let redb_fill = redb.fill(&self.notes, few);
 
-        self.step("importing");
-        // Taking turns: a rate is worth something beside the other rate of the same minute.
-        // No home is removed before the last import: ext4 passes over the inodes of files that were removed in the
-        // last minutes, one by one, and making files takes several times as long.
-        let (mut runs, mut homes) = (Vec::new(), Vec::new());
-        let (first, many_filled) = loop {
-            let (small, large) = (self.import(&small, few), self.import(&large, many));
-            runs.push([small.figures(), large.figures()]);
-            if runs.len() == 3 {
-                break (small, large);
-            }
-            homes.extend([small.home, large.home]);
-        };
-        let third = self.import(&small, few);
-        self.report_import(&runs, tantivy_few.built + redb_fill);
-        self.table.add(Row {
-            place: 63,
-            what: "what that leaves for a quiet moment, 100,000 notes: the daemon's processor time".into(),
-            goal: Goal::None,
-            value: many_filled.left,
-            measured: format!("{} s", short(many_filled.left)),
-            floor: None,
-        });
+        let mut homes = Vec::new();
+        let [first, many_filled, last] =
+            self.imports([&small, &large], tantivy_few.built + redb_fill, &mut homes);
 
         self.step("many writers");
-        self.writers(&third);
-        homes.push(third.home);
+        self.writers(&last);
+        homes.push(last.home);
 
         self.step("memory");
         let few_filled = self.memory(first);
@@ -234,80 +199,15 @@ impl Bench {
         drop(homes);
     }
 
+    /// The directories of few notes and of many.
+    fn write_notes(&self) -> [PathBuf; 2] {
+        self.step("writing notes");
+        [("few", self.scale.few), ("many", self.scale.many)]
+            .map(|(name, count)| self.notes.write(&self.dir.path().join(name), 0..count).unwrap())
+    }
+
     fn step(&self, what: &str) {
         eprintln!("{what} …");
-    }
-
-    fn import(&self, dir: &Path, count: usize) -> Filled {
-        let home = TestHome::new();
-        let daemon = home.daemon();
-        let mut client = home.connect().unwrap();
-        client.stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();
-        let request =
-            Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
-        let last = self.notes.note(count - 1);
-        // What was written before is not to be written back meanwhile.
-        rustix::fs::sync();
-        let began = Instant::now();
-        let Ok(Reply::Import(reply)) = client.ask(&request) else { panic!("no import") };
-        let hits = search(&mut client, &last.name);
-        let took = began.elapsed();
-        assert_eq!((reply.created, reply.failed_total), (count as u64, 0), "{:?}", reply.failed);
-        assert!(hits.iter().any(|hit| hit.slug.as_str() == last.slug()), "{} is not found", last.slug());
-        let peak_mb = memory(daemon.pid(), "VmHWM");
-        // What is left for a quiet moment is not to disturb what comes next.
-        let left = rest(&daemon, &home);
-        eprintln!("  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {left:.1} s of processor time later");
-        Filled { daemon, home, reply, took, peak_mb, left }
-    }
-
-    /// Rates in notes a second and peaks in MB, of few notes and of many.
-    fn report_import(&mut self, runs: &[[(f64, f64); 2]], alone: Duration) {
-        let [mut seconds, mut peaks, mut few, mut many, mut ratio] =
-            std::array::from_fn(|_| Samples::default());
-        let mut peak_of_many: f64 = 0.0;
-        for [(rate, peak), (rate_of_many, peak_many)] in runs {
-            seconds.push(self.scale.few as f64 / rate);
-            peaks.push(*peak);
-            few.push(*rate);
-            many.push(*rate_of_many);
-            ratio.push(rate_of_many / rate);
-            peak_of_many = peak_of_many.max(*peak_many);
-        }
-        let alone = alone.as_secs_f64();
-        self.table.add(Row {
-            place: 60,
-            what: "import of 10,000 notes of 1.2 KB, until the last one is found".into(),
-            goal: Goal::Below(3.0, "s"),
-            value: seconds.median(),
-            measured: seconds.text("s"),
-            floor: Some((Some(alone), format!("{} s: tantivy and redb alone", short(alone)))),
-        });
-        self.table.add(Row {
-            place: 61,
-            what: "the daemon's peak memory during that (VmHWM)".into(),
-            goal: Goal::Below(200.0, "MB"),
-            value: peaks.at(1.0),
-            measured: format!(
-                "{} MB at the most ({} MB with 100,000)",
-                short(peaks.at(1.0)),
-                short(peak_of_many)
-            ),
-            floor: None,
-        });
-        self.table.add(Row {
-            place: 62,
-            what: "import of 100,000: its rate as a part of the rate of 10,000, in turns".into(),
-            goal: Goal::AtLeast(0.8, "times"),
-            value: ratio.median(),
-            measured: format!(
-                "{} ({:.0} notes/s against {:.0})",
-                ratio.text("times"),
-                many.median(),
-                few.median()
-            ),
-            floor: None,
-        });
     }
 
     /// 1 and 64 writers, taking turns.
@@ -720,45 +620,6 @@ fn write(client: &mut Client, slug: &str, content: &str) {
         Ok(Reply::Written(reply)) => assert!(reply.written, "{reply:?}"),
         other => panic!("{slug}: {other:?}"),
     }
-}
-
-/// Waits until the daemon has nothing left to do; tells how many seconds of processor time that took.
-fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
-    const QUIET: Duration = Duration::from_secs(3);
-    let patience = Instant::now() + PATIENCE;
-    let mut client = home.connect().unwrap();
-    let first = ticks(daemon.pid());
-    let (mut last, mut since) = (first, Instant::now());
-    loop {
-        std::thread::sleep(Duration::from_millis(250));
-        let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
-        let now = ticks(daemon.pid());
-        // Being asked costs a tick now and then; a merge of the index takes all that it can get.
-        if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last + 3.0 {
-            (last, since) = (now, Instant::now());
-        }
-        if since.elapsed() >= QUIET {
-            return (now - first) / TICKS;
-        }
-        assert!(Instant::now() < patience, "still {} behind, {:?}", status.index_behind, status.degraded);
-    }
-}
-
-/// What the processor's time is counted in, a second.
-const TICKS: f64 = 100.0;
-
-/// What a process has had of the processor, in ticks, threads that ended included (`utime` and `stime`, proc_pid_stat(5)).
-fn ticks(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let rest = stat.rsplit_once(") ").unwrap().1;
-    rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum()
-}
-
-/// A figure of `/proc/<pid>/status`, in MB.
-fn memory(pid: u32, name: &str) -> f64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 1024.0 / 1e6
 }
 
 fn size_of_dir(dir: &Path) -> u64 {

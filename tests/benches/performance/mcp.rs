@@ -9,8 +9,10 @@ use brain_protocol::{Reply, Request, Scope, TokenCreate};
 use brain_tests::http::{Wire, request};
 
 use crate::http::{status, wrk};
+use crate::imports::Filled;
+use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, Filled, memory, search};
+use crate::{Bench, search};
 
 /// Takes turns this often.
 const ROUNDS: usize = 3;

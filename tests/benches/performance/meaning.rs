@@ -5,8 +5,9 @@ use std::time::Instant;
 use brain_protocol::{Reply, Request, Search};
 use brain_tests::TestHome;
 
+use crate::Bench;
+use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, memory};
 
 impl Bench {
     /// Hybrid searches over the socket, each with a question that was not asked before, and the memory that the model takes.

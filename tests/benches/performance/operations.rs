@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use brain_tests::{PATIENCE, TestHome};
 
 use crate::floors::Echo;
+use crate::imports::Filled;
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, Filled, brain, search, whole};
+use crate::{Bench, brain, search, whole};
 
 /// Files of the source that is synchronised.
 const FILES: usize = 5000;

@@ -1,0 +1,45 @@
+//! What the kernel says of a process, and waiting until a daemon has nothing left to do.
+
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Reply, Request};
+use brain_tests::{Daemon, PATIENCE, TestHome};
+
+/// Waits until the daemon has nothing left to do; tells how many seconds of processor time that took.
+pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
+    const QUIET: Duration = Duration::from_secs(3);
+    let patience = Instant::now() + PATIENCE;
+    let mut client = home.connect().unwrap();
+    let first = ticks(daemon.pid());
+    let (mut last, mut since) = (first, Instant::now());
+    loop {
+        std::thread::sleep(Duration::from_millis(250));
+        let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
+        let now = ticks(daemon.pid());
+        // Being asked costs a tick now and then; a merge of the index takes all that it can get.
+        if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last + 3.0 {
+            (last, since) = (now, Instant::now());
+        }
+        if since.elapsed() >= QUIET {
+            return (now - first) / TICKS;
+        }
+        assert!(Instant::now() < patience, "still {} behind, {:?}", status.index_behind, status.degraded);
+    }
+}
+
+/// What the processor's time is counted in, a second.
+pub(crate) const TICKS: f64 = 100.0;
+
+/// What a process has had of the processor, in ticks, threads that ended included (`utime` and `stime`, proc_pid_stat(5)).
+pub(crate) fn ticks(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let rest = stat.rsplit_once(") ").unwrap().1;
+    rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum()
+}
+
+/// A figure of `/proc/<pid>/status`, in MB.
+pub(crate) fn memory(pid: u32, name: &str) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 1024.0 / 1e6
+}
