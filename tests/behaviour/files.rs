@@ -19,6 +19,30 @@ fn warned(written: &Value) -> String {
 }
 
 #[test]
+fn many_who_change_one_page_at_once_do_not_take_its_file_for_anothers() {
+    const WRITERS: usize = 32;
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "text\n");
+    std::thread::scope(|scope| {
+        for n in 0..WRITERS {
+            let home = &home;
+            scope.spawn(move || {
+                for turn in 0..3 {
+                    home.json(["tags", "a", "--add", &format!("tag-{n}-{turn}")]);
+                }
+            });
+        }
+    });
+    assert_eq!(home.get("a")["tags"].as_array().unwrap().len(), 3 * WRITERS);
+    let file = fs::read_to_string(home.page_file("a")).unwrap();
+    let missing: Vec<_> =
+        (0..WRITERS).filter(|n| (0..3).any(|turn| !file.contains(&format!("tag-{n}-{turn}")))).collect();
+    assert_eq!(missing, Vec::<usize>::new(), "{file}");
+    assert_eq!(check(&home, "outbox")["status"], "ok");
+}
+
+#[test]
 fn a_file_that_another_program_changed_is_never_overwritten() {
     let home = TestHome::new();
     let daemon = home.daemon();

@@ -368,6 +368,25 @@ fn a_directory_that_is_gone_is_said_and_not_made_anew() {
     assert_eq!(row(&home, "work")["problem"], Value::Null);
 }
 
+/// What stands there is neither of the newest texts nor of the first ones.
+#[test]
+fn a_directory_that_comes_back_gets_the_newest_text() {
+    let (home, work) = with_work();
+    let write = |numbers: std::ops::Range<u32>| {
+        numbers.for_each(|n| _ = put_in(&home, "work", "a", &format!("text {n}\n")));
+    };
+    write(0..20);
+    let away = home.outside().join("unmounted");
+    fs::rename(&work, &away).unwrap();
+    write(20..40);
+    fs::rename(&away, &work).unwrap();
+    assert!(fs::read_to_string(work.join("a.md")).unwrap().ends_with("text 19\n"));
+    home.json(["doctor", "--fix"]);
+    assert!(fs::read_to_string(work.join("a.md")).unwrap().ends_with("text 39\n"));
+    home.json(["sync", "--source", "work"]);
+    assert_eq!(home.json(["get", "a", "--source", "work"])["body"], "text 39\n");
+}
+
 #[test]
 fn a_source_is_not_imported_into_itself() {
     let (home, work) = with_work();

@@ -14,8 +14,9 @@ use super::writer::ChangedPage;
 use super::{Draft, RECOVERY_MS, StoreError};
 use crate::page;
 
-/// How many digests of earlier files an outbox row keeps.
-const MAX_OURS: usize = 16;
+/// How many digests of earlier files an outbox row keeps. What is on disk is one of the newest while many change one page at once,
+/// and one of the oldest after its directory was away: each half has room for what comes between two flushes of the outbox.
+const MAX_OURS: usize = 512;
 
 /// A page as it comes in, worked out before the writer sees it.
 #[derive(Debug, Clone)]
@@ -364,12 +365,12 @@ impl Draft<'_> {
     ) -> Result<(), StoreError> {
         // A file that was never written may still hold what an earlier change left.
         if let Some(waiting) = self.outbox_row(id)? {
+            let new = ours.len();
             for digest in waiting.ours {
-                if !ours.contains(&digest) {
+                if !ours[..new].contains(&digest) {
                     ours.push(digest);
                 }
             }
-            // The oldest is the likeliest to be on disk, after the newest.
             if ours.len() > MAX_OURS {
                 ours.drain(MAX_OURS / 2..ours.len() - MAX_OURS / 2);
             }
