@@ -44,9 +44,9 @@ struct Imports {
 }
 
 impl Bench {
-    /// Imports `few` and `many` notes in turns. `alone` is what tantivy and redb take for few. Three filled homes: of few, of many, of few;
-    /// the others are left in `homes`, to be removed after the last import: ext4 passes over the inodes of files that were removed in the
-    /// last minutes, one by one, and making files takes several times as long.
+    /// Imports `few` and `many` notes in turns; `alone` is what tantivy and redb take for few. Three homes: of few, of many, of few.
+    /// The others are left in `homes`, to be removed after the last import: ext4 without a journal passes over the inodes of files
+    /// that were removed in the last minutes, one by one, and making files takes several times as long.
     pub(crate) fn imports(
         &mut self,
         [few, many]: [&Path; 2],

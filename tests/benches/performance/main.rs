@@ -547,8 +547,8 @@ impl Bench {
              from before their start until after their end, {} times, taking turns with an empty one. Import begins \
              with the request and ends when a search has found the last note. Goals of memory are in MB of 1,000,000 \
              bytes of resident memory, mapped files included; starts are held to the slowest one. Importing makes as \
-             many files as notes, and ext4 makes files several times more slowly for some minutes after many were \
-             removed: let a machine that just ran the tests rest first.\n\n\
+             many files as notes, and ext4 without a journal makes files several times more slowly for some minutes \
+             after many were removed: let a machine that just ran the tests rest first.\n\n\
              HTTP is loaded by `wrk` with two threads and texts that are all different; the bare endpoint is axum that reads \
              the body and answers. The rate limit is off, the queue has room for ten million items.\n\n\
              What many writers gain depends on the machine. They share commits, which pays as much as a commit costs: \
