@@ -63,10 +63,9 @@ impl Tree {
     /// What the disk says; the file is as it was then.
     pub fn put(&self, path: &str, text: &str, ours: &[[u8; 32]], tag: u64) -> io::Result<Outcome> {
         let place = self.place(path);
-        let wanted = digest(text.as_bytes());
         let there = match look(&place)? {
             Seen::Nothing => false,
-            Seen::File(found) if found == wanted => true,
+            Seen::File(found) if found == digest(text.as_bytes()) => true,
             // An empty file is what a power loss leaves of ours, and holds nobody's work.
             Seen::File(found) if ours.contains(&found) || found == digest(b"") => false,
             Seen::File(_) | Seen::Other => return Ok(Outcome::Foreign),

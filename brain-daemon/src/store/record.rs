@@ -387,7 +387,9 @@ fn options() -> impl Options {
 
 /// The bytes of a value.
 pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
-    let mut out = vec![T::FORMAT];
+    // bincode writes a few bytes at a time: room for most values, so that it is not made again and again.
+    let mut out = Vec::with_capacity(1024);
+    out.push(T::FORMAT);
     options()
         .serialize_into(&mut out, value)
         .map_err(|e| StoreError::damaged(format!("a {} cannot be stored: {e}", T::WHAT)))?;
