@@ -60,7 +60,7 @@ impl Show for StatusReply {
             "index",
             &match self.index_behind {
                 0 => "up to date".to_owned(),
-                n => format!("{} in memory only", count(n, "change")),
+                n => format!("{} not on the disk yet", count(n, "change")),
             },
         );
         t.field(

@@ -21,6 +21,8 @@ use crate::store::{RECOVERY_MS, SCHEMA, Visibility};
 const DEADLINE: Duration = Duration::from_secs(3);
 /// Less free room than this is worth a look, in bytes.
 const LOW_ROOM: u64 = 500_000_000;
+/// How many of the newest pages are read back.
+const READ_BACK: u64 = 2000;
 /// How late a purge may be: the timer comes by every ten minutes.
 const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
 /// How long an item may wait for its page: much has come in, or the disk was full.
@@ -189,14 +191,16 @@ fn socket(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn store(brain: &Brain) -> Result<Finding, Fault> {
-    let reader = brain.store.read(Visibility::All)?;
-    let counts = reader.counts()?;
     // A walk of the newest pages: whole rows, whole texts.
     let mut looked = 0;
-    reader.newest(u64::MAX, |(_, _, record)| {
-        reader.content(record.id)?;
-        looked += 1;
-        Ok(looked < 200)
+    let counts = brain.store.naming_damage(|| {
+        let reader = brain.store.read(Visibility::All)?;
+        reader.newest(u64::MAX, |(_, _, record)| {
+            reader.content(record.id)?;
+            looked += 1;
+            Ok(looked < READ_BACK)
+        })?;
+        reader.counts()
     })?;
     let size = std::fs::metadata(brain.store.path()).map_or(0, |m| m.len());
     ok(format!(

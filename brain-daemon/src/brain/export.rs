@@ -47,13 +47,15 @@ impl Brain {
             None => None,
         };
         let mut pages = Vec::new();
-        reader.in_order((only.as_ref().map_or("", SourceId::as_str), ""), |(source, slug, record)| {
-            let wanted = only.as_ref().is_none_or(|only| *only == source);
-            if wanted {
-                let (id, version, path) = (record.id, record.version, record.source_path);
-                pages.push(Listed { id, version, source, slug, path });
-            }
-            Ok(wanted || only.is_none())
+        self.store.naming_damage(|| {
+            reader.in_order((only.as_ref().map_or("", SourceId::as_str), ""), |(source, slug, record)| {
+                let wanted = only.as_ref().is_none_or(|only| *only == source);
+                if wanted {
+                    let (id, version, path) = (record.id, record.version, record.source_path);
+                    pages.push(Listed { id, version, source, slug, path });
+                }
+                Ok(wanted || only.is_none())
+            })
         })?;
         drop(reader);
         let several = only.is_none() && sources.len() > 1;
@@ -97,7 +99,9 @@ impl Brain {
             if bytes > BATCH_BYTES {
                 break;
             }
-            let text = content_then(&reader, listed)
+            let text = self
+                .store
+                .naming_damage(|| content_then(&reader, listed))
                 .map(|content| page::file_text(&content.frontmatter, &content.body));
             bytes += text.as_ref().map_or(0, String::len);
             out.push(text);

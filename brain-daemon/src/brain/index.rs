@@ -123,8 +123,17 @@ impl Follower {
         self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// How many changes are not in the index on disk, about.
     pub(super) fn behind(&self) -> u64 {
-        self.get().map_or(0, Index::behind)
+        let shared = &self.shared;
+        let to_come = match shared.live.load(Ordering::Acquire) {
+            true => 0,
+            false => {
+                let all = shared.to_feed.load(Ordering::Relaxed);
+                all.saturating_sub(shared.fed.load(Ordering::Relaxed)).max(1)
+            }
+        };
+        self.get().map_or(0, Index::behind) + to_come
     }
 
     /// Lets the index come closer before more is pushed in bulk.
@@ -158,7 +167,7 @@ impl Shared {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let last = self.push_after(&store.read(Visibility::All)?, *seq)?;
+            let last = store.naming_damage(|| self.push_after(&store.read(Visibility::All)?, *seq))?;
             if last == *seq {
                 break;
             }

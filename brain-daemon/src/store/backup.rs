@@ -62,7 +62,9 @@ impl Store {
         self.settle()?;
         let from = self.snapshot()?;
         let room = || self.check_room_for(target);
-        let (rows, digest) = Copy { from: &from, place: target, heard, room: &room }.run(&unfinished, now)?;
+        let (rows, digest) = self.naming_damage(|| {
+            Copy { from: &from, place: target, heard, room: &room }.run(&unfinished, now)
+        })?;
         drop(from);
         between(&unfinished.path);
         // redb gave the lock back; reading wants to share it.

@@ -1,5 +1,8 @@
 //! Failures of the store, each with the way out.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
 use brain_protocol::{Fault, FaultCode};
 
 /// Why the store could not do its work.
@@ -81,6 +84,25 @@ impl StoreError {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         Self::Refused(fault)
+    }
+}
+
+/// Reads the file of a store. Where its bytes are not what they should be, redb may be led anywhere, into a panic too: that is damage
+/// to the file at `path`, and not a defect of whoever reads.
+///
+/// # Errors
+/// [`StoreError::Damaged`] with the file's name, and what `work` says.
+pub(super) fn naming_damage<T>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let place = path.display().to_string();
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Err(StoreError::Damaged(what))) if !what.contains(&place) => {
+            Err(StoreError::Damaged(format!("{place}: {what}")))
+        }
+        Ok(result) => result,
+        Err(_) => Err(StoreError::Damaged(format!("{place}: its inner structure cannot be followed"))),
     }
 }
 

@@ -14,6 +14,9 @@ mod backup;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod backup_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod damage_tests;
 mod draft;
 mod error;
 mod grants;

@@ -15,6 +15,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 use crate::home::free_bytes;
 
 use super::draft::Finished;
+use super::error::naming_damage;
 use super::jobs::Waiting;
 use super::read::{Reader, Visibility};
 use super::writer::{Change, CommitHook, Writer};
@@ -83,6 +84,10 @@ impl Store {
     /// [`StoreError::Locked`] when another process has it, [`StoreError::Newer`] when a newer program wrote it,
     /// [`StoreError::Damaged`] when it is not a store any more, and what the disk says.
     pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
+        naming_damage(path, || Self::open_sound(path, options, hook))
+    }
+
+    fn open_sound(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
         if fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
             create(path, options)?;
         }
@@ -138,6 +143,14 @@ impl Store {
         D: FnOnce(Result<T, StoreError>) + Send + 'static,
     {
         self.writer.call_then(work, done);
+    }
+
+    /// Reads much of the file, with what [`Store::read`] gives, and tells a panic over damaged bytes from a defect.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with the file's name, and what `work` says.
+    pub fn naming_damage<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        naming_damage(self.path(), work)
     }
 
     /// Every registered source. Read from the file only after one changed.

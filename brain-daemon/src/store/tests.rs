@@ -13,15 +13,15 @@ use super::record::{Stored, from_bytes, to_bytes};
 use super::*;
 use crate::store::tables as t;
 
-fn options() -> StoreOptions {
+pub(super) fn options() -> StoreOptions {
     StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 }
 }
 
-fn open(path: &Path) -> Store {
+pub(super) fn open(path: &Path) -> Store {
     Store::open(path, &options(), Box::new(|_| {})).unwrap()
 }
 
-fn slug(text: &str) -> Slug {
+pub(super) fn slug(text: &str) -> Slug {
     Slug::parse(text).unwrap()
 }
 

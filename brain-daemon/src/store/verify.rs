@@ -5,7 +5,6 @@ mod http;
 
 use std::fs::File;
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
@@ -16,6 +15,7 @@ use redb::{
 use sha2::{Digest as _, Sha256};
 
 use super::backup::{Heard, gave_up};
+use super::error::naming_damage;
 use super::overlay::Overlay;
 use super::record::{Content, Derived, FileRecord, OutboxRow, Provenance, from_bytes};
 use super::{StoreError, migrate, tables as t};
@@ -86,14 +86,7 @@ pub(super) fn verify_against(
             _ => Ok(sound),
         }
     };
-    // Damage may lead redb anywhere.
-    match catch_unwind(AssertUnwindSafe(look)) {
-        Ok(Err(StoreError::Damaged(what))) if !what.contains(&place) => {
-            Err(StoreError::Damaged(format!("{place}: {what}")))
-        }
-        Ok(result) => result,
-        Err(_) => Err(StoreError::Damaged(format!("{place}: its inner structure cannot be followed"))),
-    }
+    naming_damage(path, look)
 }
 
 /// The number that the store at `path` was made with, read without looking further.

@@ -213,7 +213,7 @@ async fn work(
         Ok(Err(fault)) => Answer::Fault(fault),
         Err(_) => Answer::Fault(
             Fault::new(FaultCode::Internal, "a defect in brain ended this request")
-                .hint("the log of the daemon has the place; please report it"),
+                .hint("`brain doctor` says whether the store is whole; the log of the daemon has the place; please report it"),
         ),
     })
 }
