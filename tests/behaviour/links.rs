@@ -46,6 +46,7 @@ fn a_link_becomes_live_when_its_page_appears_and_missing_when_it_goes() {
     let _daemon = home.daemon();
     home.put("from", "see [[to/come]]\n");
     assert_eq!(home.json(["links", "from"])["links"][0]["status"], "missing");
+    assert_eq!(texts(&home.json(["backlinks", "to/come"])["links"], "status"), ["missing"]);
     home.put("to/come", "---\ntitle: Here now\n---\nx\n");
     let link = home.json(["links", "from"])["links"][0].clone();
     assert_eq!(
@@ -53,12 +54,15 @@ fn a_link_becomes_live_when_its_page_appears_and_missing_when_it_goes() {
         (&json!("live"), &json!("to/come"), &json!("Here now"))
     );
     assert_eq!(slugs(&home.json(["backlinks", "to/come"])["links"]), ["from"]);
+    assert_eq!(texts(&home.json(["backlinks", "to/come"])["links"], "status"), ["live"]);
     home.json(["delete", "to/come"]);
     assert_eq!(home.json(["links", "from"])["links"][0]["status"], "missing");
     home.json(["restore", "to/come"]);
     assert_eq!(slugs(&home.json(["backlinks", "to/come"])["links"]), ["from"]);
     home.put("from", "no links any more\n");
     assert_eq!(home.json(["backlinks", "to/come"])["links"], json!([]));
+    let run = home.brain(["link", "from", "nowhere", "--remove"]).expect(0);
+    assert_eq!((run.stdout.trim(), run.stderr.as_str()), ("unchanged from → nowhere (related)", ""));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{Text, bytes, count, day, minute, pad, stdout_width, width};
+pub(crate) use text::{Text, bytes, count, day, fit, minute, pad, stdout_width, width};
 
 use crate::fail;
 

@@ -71,9 +71,10 @@ impl Show for Linked {
     }
 
     fn notes(&self) -> Vec<String> {
-        match self.live || self.status == "removed" {
-            true => Vec::new(),
-            false => vec![format!("{} does not exist yet; the link becomes live when it does", self.to)],
+        // One that was to be removed and is not there is `unchanged`, too.
+        match self.status == "added" && !self.live {
+            true => vec![format!("{} does not exist yet; the link becomes live when it does", self.to)],
+            false => Vec::new(),
         }
     }
 }

@@ -7,8 +7,13 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, clean, day},
+    output::{Outcome, Show, Text, clean, day, fit},
 };
+
+/// The greatest `--limit`.
+const MOST: i64 = 200;
+/// How much of a question is repeated to who asked it, in columns.
+const SHOWN: usize = 100;
 
 /// Arguments of `search`.
 #[derive(Debug, Args)]
@@ -18,7 +23,7 @@ pub(crate) struct Search {
     query: Vec<String>,
 
     /// How many pages, 1 to 200
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=MOST))]
     limit: u32,
 
     /// Only pages of this source
@@ -94,10 +99,13 @@ impl Show for Hits {
 
     fn notes(&self) -> Vec<String> {
         if self.hits.is_empty() {
-            return vec![format!("no page found for \"{}\"", clean(&self.query))];
+            return vec![format!("no page found for \"{}\"", fit(&clean(&self.query), Some(SHOWN)))];
         }
-        let more = self.truncated.then(|| "there are more matches; --limit shows more".to_owned());
-        more.into_iter().collect()
+        let way = match self.hits.len() as i64 >= MOST {
+            true => "ask for something narrower",
+            false => "--limit shows more",
+        };
+        self.truncated.then(|| format!("there are more matches; {way}")).into_iter().collect()
     }
 }
 

@@ -7,6 +7,8 @@ use brain_protocol::{Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, 
 use super::{Brain, Caller};
 use crate::store::{LinkRecord, PageRecord, Resolution};
 
+/// The status of a link to no page.
+const MISSING: &str = "missing";
 const MAX_DEPTH: u32 = 5;
 const MAX_NODES: u32 = 1000;
 const MAX_ROWS: usize = 10_000;
@@ -33,11 +35,11 @@ impl Brain {
 
     pub(super) fn backlinks(&self, caller: &Caller, request: &PageRef) -> Result<Links, Fault> {
         let reader = self.store.read(caller.view())?;
-        let (source, found) = match self.active(caller, &reader, request) {
+        let (source, found, exists) = match self.active(caller, &reader, request) {
             Ok((source, record)) => {
                 let page = (source, request.slug.clone(), record);
                 let found = reader.backlinks(&page)?;
-                (page.0, found)
+                (page.0, found, true)
             }
             // A page that does not exist yet can be linked to already.
             Err(fault) if fault.code == FaultCode::NotFound => {
@@ -47,7 +49,7 @@ impl Brain {
                 if found.is_empty() || reader.page_even_deleted(&source, &request.slug)?.is_some() {
                     return Err(fault);
                 }
-                (source, found)
+                (source, found, false)
             }
             Err(fault) => return Err(fault),
         };
@@ -55,7 +57,11 @@ impl Brain {
         let links = found
             .into_iter()
             .take(MAX_ROWS)
-            .map(|(from, link)| link_row(link, Resolution::Page(Box::new(from))))
+            .map(|(from, link)| {
+                let row = link_row(link, Resolution::Page(Box::new(from)));
+                // The row is of the page that links; whether the link leads somewhere is another matter.
+                if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
+            })
             .collect();
         Ok(Links {
             slug: request.slug.clone(),
@@ -141,7 +147,7 @@ fn node(
 fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
     let status = match &resolution {
         Resolution::Page(_) => "live",
-        Resolution::Missing => "missing",
+        Resolution::Missing => MISSING,
         Resolution::Ambiguous => "ambiguous",
     };
     let (source_id, slug, title, source_kind) = match resolution {
