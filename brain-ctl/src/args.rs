@@ -157,7 +157,8 @@ pub(crate) fn parse(args: &[OsString]) -> Parsed {
                 }
                 ErrorKind::DisplayVersion => Parsed::Done(Outcome::text(version_line())),
                 _ => {
-                    let command = flags().find_map(|arg| verbs::ALL.iter().find(|row| arg == row.name));
+                    let first = flags().find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
+                    let command = first.and_then(|arg| verbs::ALL.iter().find(|row| arg == row.name));
                     Parsed::Wrong { fault: usage_fault(&e, command.map(|row| row.name)), json }
                 }
             };

@@ -30,7 +30,8 @@ impl Dedup {
 
     /// Takes in what was captured in the last 24 hours.
     pub(super) fn refill(&self, store: &Store, now: i64) -> Result<(), Fault> {
-        for (source, slug, record) in store.read(Visibility::All)?.captured(now - WINDOW_MS)? {
+        let captured = store.naming_damage(|| store.read(Visibility::All)?.captured(now - WINDOW_MS))?;
+        for (source, slug, record) in captured {
             self.remember(source, record.content_hash, slug, record.content_at);
         }
         Ok(())

@@ -21,8 +21,9 @@ use crate::store::{RECOVERY_MS, SCHEMA, Visibility};
 const DEADLINE: Duration = Duration::from_secs(3);
 /// Less free room than this is worth a look, in bytes.
 const LOW_ROOM: u64 = 500_000_000;
-/// How many of the newest pages are read back.
+/// How many of the newest pages are read back, and how long at the most: a disk may be slow, and a page large.
 const READ_BACK: u64 = 2000;
+const READ_FOR: Duration = Duration::from_secs(1);
 /// How late a purge may be: the timer comes by every ten minutes.
 const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
 /// How long an item may wait for its page: much has come in, or the disk was full.
@@ -192,13 +193,13 @@ fn socket(brain: &Brain) -> Result<Finding, Fault> {
 
 fn store(brain: &Brain) -> Result<Finding, Fault> {
     // A walk of the newest pages: whole rows, whole texts.
-    let mut looked = 0;
+    let (mut looked, began) = (0, Instant::now());
     let counts = brain.store.naming_damage(|| {
         let reader = brain.store.read(Visibility::All)?;
         reader.newest(u64::MAX, |(_, _, record)| {
             reader.content(record.id)?;
             looked += 1;
-            Ok(looked < READ_BACK)
+            Ok(looked < READ_BACK && began.elapsed() < READ_FOR)
         })?;
         reader.counts()
     })?;

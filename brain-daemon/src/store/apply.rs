@@ -14,8 +14,9 @@ use super::writer::ChangedPage;
 use super::{Draft, RECOVERY_MS, StoreError};
 use crate::page;
 
-/// How many digests of earlier files an outbox row keeps. What is on disk is one of the newest while many change one page at once,
-/// and one of the oldest after its directory was away: each half has room for what comes between two flushes of the outbox.
+/// How many digests of earlier files an outbox row keeps. What is on disk is one of the newest while many change one page at once, and
+/// one of the oldest after its directory was away: each half has room for hundreds of changes in the seconds between two flushes of
+/// the outbox, which begin the list anew.
 const MAX_OURS: usize = 512;
 
 /// A page as it comes in, worked out before the writer sees it.

@@ -12,12 +12,11 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
 use redb::backends::FileBackend;
-use redb::{
-    Database, Key, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle, Value,
-};
+use redb::{Database, Key, ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle, Value};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use super::error::naming_damage;
 use super::verify::{Digest, Sound, verify_against};
 use super::{Store, StoreError, tables as t};
 
@@ -62,9 +61,8 @@ impl Store {
         self.settle()?;
         let from = self.snapshot()?;
         let room = || self.check_room_for(target);
-        let (rows, digest) = self.naming_damage(|| {
-            Copy { from: &from, place: target, heard, room: &room }.run(&unfinished, now)
-        })?;
+        let copy = Copy { from: &from, store: self.path(), place: target, heard, room: &room };
+        let (rows, digest) = copy.run(&unfinished, now)?;
         drop(from);
         between(&unfinished.path);
         // redb gave the lock back; reading wants to share it.
@@ -83,6 +81,7 @@ impl Store {
 /// One run of copying.
 struct Copy<'a> {
     from: &'a ReadTransaction,
+    store: &'a Path,
     place: &'a Path,
     heard: Heard<'a>,
     room: &'a dyn Fn() -> Result<(), StoreError>,
@@ -99,12 +98,12 @@ impl Copy<'_> {
         let mut known = Vec::new();
         macro_rules! measure {
             ($($table:ident),*) => {$(
-                total += self.from.open_table(t::$table)?.len()?;
+                total += self.read(|| Ok(self.from.open_table(t::$table)?.len()?))?;
                 known.push(t::$table.name());
             )*};
         }
         t::every_table!(measure);
-        for table in self.from.list_tables()? {
+        for table in self.read(|| Ok(self.from.list_tables()?))? {
             if !known.contains(&table.name()) {
                 let message =
                     format!("the store has a table \"{}\" that a backup does not know", table.name());
@@ -141,8 +140,7 @@ impl Copy<'_> {
         total: u64,
         digest: &mut Digest,
     ) -> Result<(), StoreError> {
-        let table = self.from.open_table(definition)?;
-        let mut rows = table.iter()?;
+        let mut rows = self.read(|| Ok(self.from.open_table(definition)?.range::<K::SelfType<'_>>(..)?))?;
         let mut more = true;
         while more {
             (self.room)()?;
@@ -157,13 +155,16 @@ impl Copy<'_> {
                     if n == CHUNK_ROWS || bytes > CHUNK_BYTES {
                         break;
                     }
-                    let Some(row) = rows.next() else {
+                    let row = self.read(|| {
+                        let Some((key, value)) = rows.next().transpose()? else { return Ok(None) };
+                        bytes += V::as_bytes(&value.value()).as_ref().len();
+                        digest.row(&definition, &key.value(), &value.value());
+                        Ok(Some((key, value)))
+                    })?;
+                    let Some((key, value)) = row else {
                         more = false;
                         break;
                     };
-                    let (key, value) = row?;
-                    bytes += V::as_bytes(&value.value()).as_ref().len();
-                    digest.row(&definition, &key.value(), &value.value());
                     copy.insert(key.value(), value.value()).map_err(|e| self.there(e))?;
                     *done += 1;
                 }
@@ -171,6 +172,11 @@ impl Copy<'_> {
             txn.commit().map_err(|e| self.there(e))?;
         }
         Ok(())
+    }
+
+    /// Reads from the store, whose damage is told apart from that of the copy.
+    fn read<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        naming_damage(self.store, work)
     }
 
     /// A failure of the copy, with its place: the store itself is well.

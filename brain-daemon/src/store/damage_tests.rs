@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use brain_protocol::SourceId;
 
@@ -15,7 +16,7 @@ const PAGES: usize = 300;
 #[test]
 fn a_damaged_block_is_told_as_damage_to_the_file() {
     let dir = tempfile::tempdir().unwrap();
-    let (path, bad) = (dir.path().join("brain.redb"), dir.path().join("bad.redb"));
+    let path = dir.path().join("brain.redb");
     let store = open(&path);
     let all: Vec<_> = (0..PAGES)
         .map(|n| {
@@ -30,28 +31,35 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
     store.write(write).unwrap();
     drop(store);
     let good = fs::read(&path).unwrap();
-    let (mut not_opened, mut not_read) = (0, 0);
+    let (mut not_opened, mut not_read, mut read_on) = (0, 0, 0);
     let named = |error: StoreError, block| match error {
         StoreError::Damaged(what) => assert!(what.contains("bad.redb"), "block {block}: {what}"),
         other => panic!("block {block}: {other:?}"),
     };
     for block in 1..good.len() / BLOCK {
-        let damage = || {
-            let file = fs::File::options().write(true).open(&bad).unwrap();
+        // A file of its own for each: a program that another test starts may still hold the lock of the last one.
+        let fresh = |name: &str| {
+            let bad = dir.path().join(format!("{name}-{block}-bad.redb"));
+            fs::write(&bad, &good).unwrap();
+            bad
+        };
+        let damage = |bad: &Path| {
+            let file = fs::File::options().write(true).open(bad).unwrap();
             file.write_all_at(&[0xA5; BLOCK], (block * BLOCK) as u64).unwrap();
         };
-        fs::write(&bad, &good).unwrap();
-        damage();
+        let bad = fresh("before");
+        damage(&bad);
         if let Err(error) = Store::open(&bad, &options(), Box::new(|_| {})) {
             not_opened += 1;
             named(error, block);
         }
+        fs::remove_file(bad).unwrap();
         // Built for debugging redb looks at every block when it opens the file, so that the damage has to come after that; and no
         // cache may hide it.
-        fs::write(&bad, &good).unwrap();
+        let bad = fresh("after");
         let uncached = StoreOptions { cache_bytes: 0, ..options() };
         let store = Store::open(&bad, &uncached, Box::new(|_| {})).unwrap();
-        damage();
+        damage(&bad);
         let mut read = 0;
         let looked = store.naming_damage(|| {
             let reader = store.read(Visibility::All)?;
@@ -65,8 +73,18 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
             Err(error) => {
                 not_read += 1;
                 named(error, block);
+                let first = store.naming_damage(|| {
+                    let reader = store.read(Visibility::All)?;
+                    Ok(reader.page_even_deleted(&SourceId::default(), &slug("area/note-0"))?.is_some())
+                });
+                read_on += usize::from(first.is_ok_and(|there| there));
+                let copy = dir.path().join("copy.redb");
+                named(store.back_up(&copy, 1, &|_, _| true).unwrap_err(), block);
+                assert!(!copy.exists());
             }
         }
+        drop(store);
+        fs::remove_file(bad).unwrap();
     }
-    assert!(not_opened > 0 && not_read > 20, "{not_opened}, {not_read}");
+    assert!(not_opened > 0 && not_read > 20 && read_on > 20, "{not_opened}, {not_read}, {read_on}");
 }

@@ -428,15 +428,13 @@ fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, StoreError
         // redb would make a new store of it, and an emptied one would look like a lost brain.
         return Err(StoreError::Damaged(format!("{place} is empty")));
     }
-    match Database::builder().set_cache_size(cache_bytes).open(path) {
+    // A panic must not end the writer, which opens the file anew after a failure of the disk.
+    naming_damage(path, || match Database::builder().set_cache_size(cache_bytes).open(path) {
         Ok(db) => Ok(db),
         Err(redb::DatabaseError::DatabaseAlreadyOpen) => Err(StoreError::Locked(place)),
         Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) => Err(StoreError::from_io(&e, &place)),
-        Err(redb::DatabaseError::Storage(redb::StorageError::Corrupted(what))) => {
-            Err(StoreError::Damaged(format!("{place}: {what}")))
-        }
-        Err(e) => Err(StoreError::Damaged(format!("{place}: {e}"))),
-    }
+        Err(e) => Err(StoreError::Damaged(e.to_string())),
+    })
 }
 
 /// Makes a store beside its place and moves it there when it is whole, so that a file of that name always is one.

@@ -96,8 +96,10 @@ pub(super) fn verify_against(
 pub fn store_id(path: &Path) -> Result<u64, StoreError> {
     let place = path.display().to_string();
     drop(open(path)?);
-    let db = redb::ReadOnlyDatabase::open(path).map_err(|e| of_redb(e, &place))?;
-    Ok(migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
+    naming_damage(path, || {
+        let db = redb::ReadOnlyDatabase::open(path).map_err(|e| of_redb(e, &place))?;
+        Ok(migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
+    })
 }
 
 /// The file, if it can be one of redb's and nobody writes to it.

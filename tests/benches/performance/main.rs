@@ -99,7 +99,7 @@ fn main() {
     if wanted("--import") {
         let mut bench = Bench::new(FULL);
         let [small, large] = bench.write_notes();
-        bench.imports([&small, &large], Duration::ZERO, &mut Vec::new());
+        bench.imports([&small, &large], None, &mut Vec::new());
         return;
     }
     if wanted("--collector") {
@@ -162,7 +162,7 @@ impl Bench {
 
         let mut homes = Vec::new();
         let [first, many_filled, last] =
-            self.imports([&small, &large], tantivy_few.built + redb_fill, &mut homes);
+            self.imports([&small, &large], Some(tantivy_few.built + redb_fill), &mut homes);
 
         self.step("many writers");
         self.writers(&last);
