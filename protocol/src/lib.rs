@@ -49,5 +49,8 @@ pub const PROTOCOL: u16 = 7;
 /// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;
 
+/// The most pages that a search answers with.
+pub const MAX_HITS: u32 = 200;
+
 /// The largest message of MCP, in bytes: a page of the largest size, as JSON.
 pub const MAX_MESSAGE: usize = 8 * 1024 * 1024;

@@ -315,7 +315,7 @@ pub struct Search {
     /// The question as it was typed: words, `"phrases"`, `-word`, `prefix*`, `title:`, `tag:`,
     /// `type:`, `source:`.
     pub query: String,
-    /// How many pages to answer with, 1 to 200.
+    /// How many pages to answer with, 1 to [`crate::MAX_HITS`].
     pub limit: u32,
     /// Only this source.
     pub source: Option<SourceId>,

@@ -1,6 +1,6 @@
 //! `brain search`: find pages.
 
-use brain_protocol::{Fault, Hit, Hits, Reply, Request, SourceId};
+use brain_protocol::{Fault, Hit, Hits, MAX_HITS, Reply, Request, SourceId};
 use clap::Args;
 
 use crate::{
@@ -10,8 +10,6 @@ use crate::{
     output::{Outcome, Show, Text, clean, day, fit},
 };
 
-/// The greatest `--limit`.
-const MOST: i64 = 200;
 /// How much of a question is repeated to who asked it, in columns.
 const SHOWN: usize = 100;
 
@@ -23,7 +21,7 @@ pub(crate) struct Search {
     query: Vec<String>,
 
     /// How many pages, 1 to 200
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS)))]
     limit: u32,
 
     /// Only pages of this source
@@ -101,7 +99,7 @@ impl Show for Hits {
         if self.hits.is_empty() {
             return vec![format!("no page found for \"{}\"", fit(&clean(&self.query), Some(SHOWN)))];
         }
-        let way = match self.hits.len() as i64 >= MOST {
+        let way = match self.hits.len() >= MAX_HITS as usize {
             true => "ask for something narrower",
             false => "--limit shows more",
         };

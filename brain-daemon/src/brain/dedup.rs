@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use brain_protocol::{Fault, Slug, SourceId};
 use lru::LruCache;
 
-use crate::store::{Hash, Store, Visibility};
+use crate::store::{Hash, Store};
 
 /// How long the same content is a duplicate, in milliseconds: 24 hours.
 pub(super) const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
@@ -30,7 +30,7 @@ impl Dedup {
 
     /// Takes in what was captured in the last 24 hours.
     pub(super) fn refill(&self, store: &Store, now: i64) -> Result<(), Fault> {
-        let captured = store.naming_damage(|| store.read(Visibility::All)?.captured(now - WINDOW_MS))?;
+        let captured = store.read_through(|reader| reader.captured(now - WINDOW_MS))?;
         for (source, slug, record) in captured {
             self.remember(source, record.content_hash, slug, record.content_at);
         }

@@ -194,8 +194,7 @@ fn socket(brain: &Brain) -> Result<Finding, Fault> {
 fn store(brain: &Brain) -> Result<Finding, Fault> {
     // A walk of the newest pages: whole rows, whole texts.
     let (mut looked, began) = (0, Instant::now());
-    let counts = brain.store.naming_damage(|| {
-        let reader = brain.store.read(Visibility::All)?;
+    let counts = brain.store.read_through(|reader| {
         reader.newest(u64::MAX, |(_, _, record)| {
             reader.content(record.id)?;
             looked += 1;

@@ -63,7 +63,7 @@ impl Follower {
 
     /// Opens the index and catches up with the store.
     pub(super) fn start(&self, store: &Arc<Store>, dir: &Path, config: &Config) -> Result<(), Fault> {
-        let counts = store.naming_damage(|| store.read(Visibility::All)?.counts())?;
+        let counts = store.read_through(Reader::counts)?;
         let options = Options { default_language: config.search_language(), ..Options::default() };
         let (index, opened) = Index::open(dir, &format!("{:016x}", store.id()), counts.seq, options)
             .map_err(|e| index_fault(&e))?;
@@ -74,7 +74,7 @@ impl Follower {
             *self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.clone());
         }
         let _ = self.shared.index.set(index);
-        let behind = store.naming_damage(|| store.read(Visibility::All)?.changes_after_count(opened.seq))?;
+        let behind = store.read_through(|reader| reader.changes_after_count(opened.seq))?;
         self.shared.to_feed.store(behind, Ordering::Relaxed);
         if behind <= CATCH_UP_AT_START {
             let mut seq = opened.seq;
@@ -165,7 +165,7 @@ impl Shared {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let last = store.naming_damage(|| self.push_after(&store.read(Visibility::All)?, *seq))?;
+            let last = store.read_through(|reader| self.push_after(reader, *seq))?;
             if last == *seq {
                 break;
             }

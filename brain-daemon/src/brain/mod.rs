@@ -57,7 +57,7 @@ use crate::home::Home;
 use crate::net::{self, Outgoing};
 use crate::random::{Random, SystemRandom};
 use crate::secrets::{Secrets, Variables};
-use crate::store::{Reader, SourceRecord, Store, StoreOptions, Visibility};
+use crate::store::{Reader, SourceRecord, Store, StoreOptions};
 
 pub(crate) use intake::{OWN, STAMPS};
 
@@ -190,7 +190,7 @@ impl Brain {
         let hook = both(meaning.hook(), index.hook());
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         index.start(&store, &home.index(), &config)?;
-        let waiting = store.naming_damage(|| store.read(Visibility::All)?.job_counts())?.waiting;
+        let waiting = store.read_through(Reader::job_counts)?.waiting;
         // The store is ours from here on, so the owner's token is made once.
         let secrets = Arc::new(Secrets::new(home.secrets(), outside.variables));
         let grants = Grants::open(

@@ -198,8 +198,8 @@ impl Brain {
         let mut failed = 0;
         for &id in ids.iter().take_while(|_| !self.is_stopping()) {
             // One that damage keeps from being read is not to stop the others.
-            let agreed = self.store.naming_damage(|| Ok(self.agree_by_id(id)));
-            failed += usize::from(!matches!(agreed, Ok(Ok(_))));
+            let agreed = self.store.naming_damage(|| Ok(self.agree_by_id(id).is_ok()));
+            failed += usize::from(!agreed.unwrap_or(false));
         }
         if !ids.is_empty() {
             tracing::info!(files = ids.len(), failed, "outbox replayed");

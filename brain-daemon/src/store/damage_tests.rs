@@ -61,8 +61,7 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
         let store = Store::open(&bad, &uncached, Box::new(|_| {})).unwrap();
         damage(&bad);
         let mut read = 0;
-        let looked = store.naming_damage(|| {
-            let reader = store.read(Visibility::All)?;
+        let looked = store.read_through(|reader| {
             reader.newest(u64::MAX, |(_, _, record)| {
                 read += usize::from(reader.content(record.id)?.body.starts_with("words of "));
                 Ok(true)
@@ -73,8 +72,7 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
             Err(error) => {
                 not_read += 1;
                 named(error, block);
-                let first = store.naming_damage(|| {
-                    let reader = store.read(Visibility::All)?;
+                let first = store.read_through(|reader| {
                     Ok(reader.page_even_deleted(&SourceId::default(), &slug("area/note-0"))?.is_some())
                 });
                 read_on += usize::from(first.is_ok_and(|there| there));

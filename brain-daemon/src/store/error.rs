@@ -96,14 +96,13 @@ pub(super) fn naming_damage<T>(
     path: &Path,
     work: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
+    let what = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Err(StoreError::Damaged(what))) => what,
+        Ok(result) => return result,
+        Err(_) => "its inner structure cannot be followed".into(),
+    };
     let place = path.display().to_string();
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Err(StoreError::Damaged(what))) if !what.contains(&place) => {
-            Err(StoreError::Damaged(format!("{place}: {what}")))
-        }
-        Ok(result) => result,
-        Err(_) => Err(StoreError::Damaged(format!("{place}: its inner structure cannot be followed"))),
-    }
+    Err(StoreError::Damaged(if what.contains(&place) { what } else { format!("{place}: {what}") }))
 }
 
 impl From<redb::StorageError> for StoreError {

@@ -145,7 +145,18 @@ impl Store {
         self.writer.call_then(work, done);
     }
 
-    /// Reads much of the file, with what [`Store::read`] gives, and tells a panic over damaged bytes from a defect.
+    /// Reads what may lie anywhere in the file, whoever's it is, in one snapshot. A panic over damaged bytes is told as damage.
+    ///
+    /// # Errors
+    /// As [`Store::naming_damage`].
+    pub fn read_through<T>(
+        &self,
+        work: impl FnOnce(&Reader) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.naming_damage(|| work(&self.read(Visibility::All)?))
+    }
+
+    /// Does what reads from the store, and tells a panic over damaged bytes from a defect.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] with the file's name, and what `work` says.

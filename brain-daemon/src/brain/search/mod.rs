@@ -20,7 +20,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use brain_protocol::{Fault, FaultCode, Hit, Hits, Search, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId};
 
 use self::fuse::{Fused, Legs, fuse};
 use self::relations::relations;
@@ -32,7 +32,6 @@ use crate::page;
 use crate::search::{Asked, Index, IndexError, Question, Ranked, Snippet, Snippeter};
 use crate::store::{Content, PageRecord, Reader, StoreError, Visibility};
 
-const MAX_LIMIT: u32 = 200;
 /// How many pages each way brings into the fusion.
 const DEPTH: usize = 200;
 /// A day in milliseconds.
@@ -48,7 +47,7 @@ impl Brain {
         let since = instant(request.since.as_deref(), false)?;
         let until = instant(request.until.as_deref(), true)?;
         let sources = self.sources_to_search(caller, request.source.as_ref())?;
-        let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let limit = request.limit.clamp(1, MAX_HITS) as usize;
         let Some(index) = self.index.get() else {
             return Err(
                 Fault::new(FaultCode::Busy, "the index is not open yet").hint("try again in a moment")
