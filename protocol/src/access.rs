@@ -62,7 +62,8 @@ pub struct TokenCreate {
     pub scopes: Scopes,
     /// The only sources it may see and write; all when empty.
     pub sources: Vec<SourceId>,
-    /// How long it lives, in seconds; until it is revoked when absent.
+    /// How long it lives, in seconds; 0 until it is revoked. When absent 90 days, or 30 with the scope
+    /// `admin`.
     pub expires_in: Option<u64>,
 }
 
@@ -182,6 +183,7 @@ pub struct TokenInfo {
     /// Its id: names it, lets nobody in.
     pub id: String,
     /// `personal`, `access` or `refresh`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^(personal|access|refresh)$"))]
     pub kind: String,
     /// What people call it; a client's tokens have the client's name.
     pub name: String,

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use brain_daemon::clock::parse_instant;
 use brain_tests::{Daemon, TestHome, texts};
 
 use crate::terminal::on_a_terminal;
@@ -97,7 +98,8 @@ fn a_token_is_made_used_and_taken_back() {
     let made = home.brain(["token", "create", "shortcut", "--scope", "write", "--expires", "90d"]).expect(0);
     assert!(made.stdout.contains("made the token shortcut") && made.stdout.contains("brain_pt_"), "{made:?}");
     assert!(made.stderr.contains("never again") && made.stderr.contains("BRAIN_TOKEN"), "{made:?}");
-    let quiet = home.brain(["token", "create", "other", "--scope", "read", "--quiet"]).expect(0);
+    let other = ["token", "create", "other", "--scope", "read", "--quiet", "--expires", "never"];
+    let quiet = home.brain(other).expect(0);
     assert!(
         quiet.stdout.starts_with("brain_pt_") && quiet.stdout.lines().count() == 1 && quiet.stderr.is_empty()
     );
@@ -121,6 +123,42 @@ fn a_token_is_made_used_and_taken_back() {
     assert_eq!(texts(&home.json(["token"])["tokens"], "name"), ["shortcut"]);
     assert_eq!(home.json(["token", "--all"])["tokens"].as_array().map(Vec::len), Some(2));
     home.fault(["token", "revoke", "nobody"], 4);
+}
+
+#[test]
+fn a_token_ends_by_itself_unless_it_is_made_not_to() {
+    let (home, _daemon) = home();
+    let lives = |name: &str, more: &[&str]| {
+        let args = ["token", "create", name, "--scope"].into_iter().chain(more.iter().copied());
+        let made = home.brain(args).expect(0);
+        let listed = home.json(["token", "list"]);
+        let token = listed["tokens"].as_array().unwrap().iter().find(|token| token["name"] == name);
+        let token = token.unwrap();
+        let at = |key: &str| token[key].as_str().map(|at| parse_instant(at, false).unwrap());
+        let days = at("expires_at").map(|end| (end - at("created_at").unwrap()) / 86_400_000);
+        let said =
+            made.stderr.lines().find(|line| line.contains("it ends on") || line.contains("never ends"));
+        let day = token["expires_at"].as_str().map_or("never ends", |end| &end[..10]);
+        assert!(said.is_some_and(|line| line.contains(day)), "{made:?}");
+        days
+    };
+    assert_eq!(lives("phone", &["write"]), Some(90));
+    assert_eq!(lives("boss", &["admin"]), Some(30));
+    assert_eq!(lives("endless", &["read", "--expires", "never"]), None);
+    assert_eq!(lives("year", &["read", "--days", "365"]), Some(365));
+    assert_eq!(lives("soon", &["read", "--expires", "20d"]), Some(20));
+    home.brain(["token", "create", "x", "--scope", "read", "--days", "0"]).expect(2);
+    home.brain(["token", "create", "x", "--scope", "read", "--days", "1", "--expires", "1d"]).expect(2);
+    let told = home.json(["doctor"])["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "clients")
+        .unwrap()["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(told.contains("personal tokens: 5; without an end: endless"), "{told}");
 }
 
 #[test]

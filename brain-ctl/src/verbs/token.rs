@@ -37,9 +37,13 @@ pub(crate) struct Token {
     #[arg(long = "source", value_name = "SOURCE")]
     sources: Vec<String>,
 
-    /// How long it lives, for example 90d; without it until it is revoked (create)
-    #[arg(long, value_name = "SPAN", value_parser = span::seconds)]
+    /// How long it lives, for example 90d, or never; without it 90d, with the scope admin 30d (create)
+    #[arg(long, value_name = "SPAN", value_parser = lifetime)]
     expires: Option<u64>,
+
+    /// The same in days (create)
+    #[arg(long, value_name = "N", conflicts_with = "expires")]
+    days: Option<u32>,
 
     /// Those of clients, and revoked and expired ones, too (list)
     #[arg(long)]
@@ -68,7 +72,8 @@ impl Verb for Token {
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "Make and take back tokens";
     const EXAMPLES: &'static str = "Examples:
-  brain token create shortcut --scope write --expires 90d
+  brain token create shortcut --scope write
+  brain token create server --scope read --days 365
   brain token revoke shortcut";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
@@ -80,7 +85,13 @@ impl Verb for Token {
                 name,
                 scopes: scopes(self.scope.as_deref())?,
                 sources: sources(&self.sources)?,
-                expires_in: self.expires,
+                expires_in: match self.days {
+                    Some(0) => {
+                        return Err(fail::usage("a token of 0 days is none; --expires never has no end"));
+                    }
+                    Some(days) => Some(u64::from(days) * 86_400),
+                    None => self.expires,
+                },
             }),
             Action::Revoke => Request::TokenRevoke(TokenRevoke { token: name }),
             Action::Admin => {
@@ -99,6 +110,11 @@ impl Verb for Token {
     }
 }
 
+/// The seconds that a token lives; 0 for one that never ends.
+fn lifetime(text: &str) -> Result<u64, String> {
+    if text == "never" { Ok(0) } else { span::seconds(text) }
+}
+
 impl Token {
     /// Refuses what is given, but would not be heeded.
     fn check(&self) -> Result<(), Fault> {
@@ -115,6 +131,7 @@ impl Token {
                 ("--scope", self.scope.is_some(), &[Create]),
                 ("--source", !self.sources.is_empty(), &[Create]),
                 ("--expires", self.expires.is_some(), &[Create]),
+                ("--days", self.days.is_some(), &[Create]),
                 ("--all", self.all, &[List]),
                 ("--rotate", self.rotate, &[Admin]),
             ],
@@ -211,6 +228,10 @@ impl Show for TokenMade {
         vec![
             "it is shown now and never again: put it where the program keeps its secrets, for example as BRAIN_TOKEN".into(),
             "a program sends it as `Authorization: Bearer …`".into(),
+            match &self.info.expires_at {
+                Some(end) => format!("it ends on {}; brain doctor says so two weeks before", day(end)),
+                None => "it never ends: brain token revoke takes it back".into(),
+            },
         ]
     }
 }

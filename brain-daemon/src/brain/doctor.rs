@@ -405,9 +405,14 @@ fn clients(brain: &Brain) -> Result<Finding, Fault> {
     if !standing.ending.is_empty() {
         let ending: Vec<String> =
             standing.ending.iter().map(|(name, at)| format!("\"{name}\" at {}", rfc3339(*at))).collect();
-        return warn(format!("tokens end soon: {}", ending.join(", ")), "brain token list");
+        let hint = "make new ones: brain token create NAME --scope SCOPES; brain token list has these";
+        return warn(format!("tokens end soon: {}", ending.join(", ")), hint);
     }
-    ok(format!("clients: {}, personal tokens: {}", standing.clients, standing.tokens))
+    let endless = match standing.endless.as_slice() {
+        [] => String::new(),
+        names => format!("; without an end: {}", names.join(", ")),
+    };
+    ok(format!("clients: {}, personal tokens: {}{endless}", standing.clients, standing.tokens))
 }
 
 fn embedding(brain: &Brain) -> Result<Finding, Fault> {

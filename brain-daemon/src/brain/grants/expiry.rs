@@ -13,7 +13,7 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 /// How long revoked clients and ended personal tokens are still shown, and clients that registered themselves wait, in milliseconds.
 const MEMORY: i64 = 90 * DAY;
 /// Personal tokens that end within this time are worth a word, in milliseconds.
-const SOON: i64 = 7 * DAY;
+const SOON: i64 = 14 * DAY;
 
 /// What there is, for `brain doctor`.
 pub(in crate::brain) struct GrantsStanding {
@@ -21,8 +21,10 @@ pub(in crate::brain) struct GrantsStanding {
     pub(in crate::brain) clients: usize,
     /// Personal tokens that are good.
     pub(in crate::brain) tokens: usize,
-    /// Those of them that end within 7 days: name and when, Unix milliseconds; the first one first.
+    /// Those of them that end within 14 days: name and when, Unix milliseconds; the first one first.
     pub(in crate::brain) ending: Vec<(String, i64)>,
+    /// Those of them that never end, by name.
+    pub(in crate::brain) endless: Vec<String>,
     /// Why there is no admin token.
     pub(in crate::brain) problem: Option<Fault>,
 }
@@ -42,10 +44,17 @@ impl Brain {
             })
             .collect();
         ending.sort_by_key(|(_, end)| *end);
+        let mut endless: Vec<String> = tokens
+            .iter()
+            .filter(|token| token.expires_at.is_none())
+            .map(|token| token.name.clone())
+            .collect();
+        endless.sort();
         GrantsStanding {
             clients: table.clients().filter(|(_, client)| client.record.revoked_at.is_none()).count(),
             tokens: tokens.len(),
             ending,
+            endless,
             problem: self.grants.admin.problem(),
         }
     }

@@ -1,7 +1,7 @@
 //! Tokens that the owner makes and takes back.
 
 use brain_protocol::{
-    Fault, FaultCode, TokenCreate, TokenInfo, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+    Fault, FaultCode, Scope, TokenCreate, TokenInfo, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
 };
 
 use super::clients::{check_reach, checked_name};
@@ -12,6 +12,12 @@ use crate::clock::rfc3339;
 use crate::random;
 use crate::store::{GrantChange, Hash, TokenKind, TokenRecord};
 
+/// A day, in seconds.
+const DAY: u64 = 24 * 60 * 60;
+/// How long a token lives when nobody says, in seconds.
+const USUAL: u64 = 90 * DAY;
+/// The same for a token that administers.
+const USUAL_ADMIN: u64 = 30 * DAY;
 /// How long a token may be made for, in seconds: a minute to ten years.
 const TTL: std::ops::RangeInclusive<u64> = 60..=10 * 366 * 24 * 60 * 60;
 
@@ -20,11 +26,12 @@ impl Brain {
         let name = checked_name(&request.name)?;
         let sources = self.granted_sources(&request.sources)?;
         check_reach(request.scopes, &sources)?;
-        if request.expires_in.is_some_and(|seconds| !TTL.contains(&seconds)) {
-            return Err(wrong(
-                "a token lives a minute to ten years",
-                "for example 90d; without it, until revoked",
-            ));
+        let usual =
+            if request.scopes.iter().any(|scope| scope == Scope::Admin) { USUAL_ADMIN } else { USUAL };
+        // 0 says "never", which an absent span no longer does.
+        let lives = Some(request.expires_in.unwrap_or(usual)).filter(|&seconds| seconds != 0);
+        if lives.is_some_and(|seconds| !TTL.contains(&seconds)) {
+            return Err(wrong("a token lives a minute to ten years", "for example 90d, or never"));
         }
         let now = self.clock.now();
         let mut turn = self.grants.turn();
@@ -46,7 +53,7 @@ impl Brain {
             resource: None,
             family: random::number(&*self.grants.random)?,
             created_at: now,
-            expires_at: request.expires_in.map(|seconds| now + 1000 * seconds as i64),
+            expires_at: lives.map(|seconds| now + 1000 * seconds as i64),
             used_at: None,
             revoked_at: None,
         };

@@ -115,7 +115,7 @@ fn personal_tokens_have_names_of_their_own() {
     assert!(first.expose().starts_with("brain_pt_"));
     assert_eq!(lab.personal(" laptop ", "read", None), Err(FaultCode::Conflict));
     assert_eq!(lab.personal("", "read", None), Err(FaultCode::InvalidRequest));
-    for seconds in [0, 59, u64::MAX] {
+    for seconds in [1, 59, u64::MAX] {
         assert_eq!(lab.personal("x", "read", Some(seconds)), Err(FaultCode::InvalidRequest));
     }
     let unknown = TokenCreate {
@@ -218,12 +218,13 @@ fn doctor(lab: &Lab) -> (CheckStatus, String) {
 }
 
 #[test]
-fn doctor_says_what_ends_within_a_week() {
+fn doctor_says_what_ends_within_two_weeks() {
     let lab = Lab::new();
     lab.service("phone", "read", &[]);
-    lab.personal("for ever", "read", None).unwrap();
-    lab.personal("laptop", "read", Some(8 * 24 * 3600)).unwrap();
-    assert_eq!(doctor(&lab), (CheckStatus::Ok, "clients: 1, personal tokens: 2".into()));
+    lab.personal("for ever", "read", Some(0)).unwrap();
+    lab.personal("laptop", "read", Some(15 * 24 * 3600)).unwrap();
+    let expected = "clients: 1, personal tokens: 2; without an end: for ever";
+    assert_eq!(doctor(&lab), (CheckStatus::Ok, expected.into()));
     lab.turn(DAY);
     lab.personal("for a day", "read", Some(24 * 3600)).unwrap();
     let (status, message) = doctor(&lab);
@@ -231,6 +232,23 @@ fn doctor_says_what_ends_within_a_week() {
         status == CheckStatus::Warn && message.contains("\"laptop\"") && !message.contains("for a day"),
         "{message}"
     );
-    lab.turn(8 * DAY);
+    lab.turn(15 * DAY);
     assert_eq!(doctor(&lab).0, CheckStatus::Ok, "it has ended: nothing to be done in time");
+}
+
+#[test]
+fn tokens_end_after_90_days_and_those_of_admin_after_30() {
+    let lab = Lab::new();
+    let usual = lab.personal("laptop", "read write", None).unwrap();
+    let admin = lab.personal("boss", "admin", None).unwrap();
+    let endless = lab.personal("for ever", "admin", Some(0)).unwrap();
+    let let_in = || [&usual, &admin, &endless].map(|token| lab.is_let_in(token));
+    lab.turn(30 * DAY - 1);
+    assert_eq!(let_in(), [true, true, true]);
+    lab.turn(1);
+    assert_eq!(let_in(), [true, false, true]);
+    lab.turn(60 * DAY);
+    assert_eq!(let_in(), [false, false, true]);
+    lab.turn(4000 * DAY);
+    assert_eq!(let_in(), [false, false, true]);
 }

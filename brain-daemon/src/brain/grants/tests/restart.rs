@@ -107,7 +107,7 @@ fn what_has_ended_is_forgotten_in_time() {
     lab.turn(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
     lab.personal("short", "read", Some(60)).unwrap();
-    lab.personal("long", "read", None).unwrap();
+    lab.personal("long", "read", Some(0)).unwrap();
     assert_eq!(tokens(&lab), 7);
     assert_eq!(lab.brain().purge_grants().unwrap(), 0, "nothing has ended");
     lab.turn(HOUR + DAY);

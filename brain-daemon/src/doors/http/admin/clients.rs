@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::words::{self, Words};
+use super::words::{self, GrantWords, ScopeWords, SourceWords, Words};
 use super::{Refusals, ask};
 use crate::doors::http::body::{Asked, Object};
 use crate::doors::http::session::Owner;
@@ -28,17 +28,22 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
 #[serde(deny_unknown_fields)]
 struct NewClient {
     /// What people call it, 1 to 120 characters.
+    #[schema(min_length = 1, max_length = 120)]
     name: String,
     /// What it is granted, exactly: `read`, `write`, `admin`.
-    #[schema(example = "read write")]
+    #[schema(value_type = Option<ScopeWords>, example = "read write")]
     scope: Option<Words>,
     /// The same under another name.
+    #[schema(value_type = Option<ScopeWords>)]
     scopes: Option<Words>,
     /// The only sources it may see and write; all when absent.
+    #[schema(value_type = Option<SourceWords>)]
     sources: Option<Words>,
     /// `client_credentials` when absent.
+    #[schema(value_type = Option<GrantWords>)]
     grant_types: Option<Words>,
-    /// Where a browser may be sent back to. Needed for `authorization_code`.
+    /// Where a browser may be sent back to, 2000 bytes at most each. Needed for `authorization_code`.
+    #[schema(max_items = 10)]
     redirect_uris: Option<Vec<String>>,
     /// How long its access tokens live, in seconds; an hour when absent.
     #[schema(minimum = 60, maximum = 2_592_000)]
@@ -52,10 +57,13 @@ struct NewClient {
 #[serde(deny_unknown_fields)]
 struct Changes {
     /// What it is granted from now on, exactly.
+    #[schema(value_type = Option<ScopeWords>)]
     scope: Option<Words>,
     /// The same under another name.
+    #[schema(value_type = Option<ScopeWords>)]
     scopes: Option<Words>,
     /// The only sources it may see and write from now on; `[]` for all.
+    #[schema(value_type = Option<SourceWords>)]
     sources: Option<Words>,
     /// How long its access tokens live, in seconds.
     #[schema(minimum = 60, maximum = 2_592_000)]
@@ -129,7 +137,7 @@ async fn list(
     tag = "admin",
     security(("bearer" = [])),
     params(("id" = String, Path, description = "The client's id, or its name when only one has it")),
-    request_body(content = Changes, description = "At most 64 KiB. Members that are null are absent."),
+    request_body(content = Option<Changes>, description = "At most 64 KiB. Members that are null are absent."),
     responses((status = 200, description = "The client now", body = ClientChanged), Refusals)
 )]
 async fn update(

@@ -3,13 +3,15 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use brain_protocol::{Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens};
+use brain_protocol::{
+    Fault, FaultCode, Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::words::{self, Words};
+use super::words::{self, ScopeWords, SourceWords, Words};
 use super::{Refusals, ask};
 use crate::doors::http::body::{Asked, Object};
 use crate::doors::http::session::Owner;
@@ -25,16 +27,22 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
 #[serde(deny_unknown_fields)]
 struct NewToken {
     /// What people call it, 1 to 120 characters; no other active token has the name.
+    #[schema(min_length = 1, max_length = 120)]
     name: String,
     /// What it is granted, exactly: `read`, `write`, `admin`.
-    #[schema(example = "read write")]
+    #[schema(value_type = Option<ScopeWords>, example = "read write")]
     scope: Option<Words>,
     /// The same under another name.
+    #[schema(value_type = Option<ScopeWords>)]
     scopes: Option<Words>,
     /// The only sources it may see and write; all when absent.
+    #[schema(value_type = Option<SourceWords>)]
     sources: Option<Words>,
-    /// How long it lives, in seconds; until it is revoked when absent.
+    /// How long it lives, in seconds; when absent 90 days, or 30 with the scope `admin`.
+    #[schema(minimum = 60, maximum = 316_224_000)]
     expires_in: Option<u64>,
+    /// It lives until it is revoked. Not together with `expires_in`.
+    never_expires: Option<bool>,
 }
 
 /// Which tokens.
@@ -69,9 +77,20 @@ async fn create(
         name: new.name,
         scopes,
         sources: words::sources(new.sources)?.unwrap_or_default(),
-        expires_in: new.expires_in,
+        expires_in: lifetime(new.expires_in, new.never_expires == Some(true))?,
     });
     ask!(desk, caller, request, Reply::TokenMade).map(|made| (StatusCode::CREATED, Json(made)))
+}
+
+/// The lifetime as the brain takes it: 0 for a token that never ends.
+fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
+    let invalid = |message| Fault::new(FaultCode::InvalidRequest, message);
+    match (seconds, never) {
+        (Some(_), true) => Err(invalid("\"expires_in\" and \"never_expires\" do not go together")),
+        (Some(0), false) => Err(invalid("\"expires_in\" is 0; a token lives a minute to ten years")),
+        (None, true) => Ok(Some(0)),
+        (seconds, false) => Ok(seconds),
+    }
 }
 
 /// Lists tokens, none of which can be read from it.

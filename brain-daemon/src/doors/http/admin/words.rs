@@ -38,18 +38,41 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-impl utoipa::PartialSchema for Words {
-    fn schema() -> RefOr<Schema> {
-        let text = || ObjectBuilder::new().schema_type(Type::String);
-        let several = ArrayBuilder::new().items(text());
-        OneOfBuilder::new()
-            .item(text().description(Some("With spaces or commas between them.")))
-            .item(several)
-            .into()
-    }
+/// [`Words`] that are each of `word`, a pattern: `least` of them, or more.
+fn several(word: &str, least: usize) -> RefOr<Schema> {
+    let text = |pattern: String| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+    let some = format!("{word}([ ,\\t]+{word})*[ ,\\t]*");
+    let joined = if least == 0 { format!("^[ ,\\t]*({some})?$") } else { format!("^[ ,\\t]*{some}$") };
+    OneOfBuilder::new()
+        .item(text(joined).description(Some("With spaces or commas between them.")))
+        .item(ArrayBuilder::new().items(text(format!("^{word}$"))).min_items(Some(least)))
+        .into()
 }
 
-impl utoipa::ToSchema for Words {}
+/// Defines what a kind of words is in the document.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident: $word:expr, $least:expr;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name;
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                several($word, $least)
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    )*};
+}
+
+words! {
+    /// Scopes.
+    ScopeWords: "(read|write|admin)", 1;
+    /// Ids of sources.
+    SourceWords: "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", 0;
+    /// Ways to a token.
+    GrantWords: "(authorization_code|client_credentials|refresh_token)", 0;
+}
 
 /// The scopes that are asked for under either name.
 ///
