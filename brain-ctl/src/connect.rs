@@ -217,8 +217,10 @@ fn is_timeout(error: &io::Error) -> bool {
 }
 
 fn silent(patience: Duration) -> Fault {
-    Fault::new(FaultCode::Timeout, format!("the daemon said nothing for {} s", patience.as_secs()))
-        .hint("see how it is with: brain status")
+    // The question went out with the greeting: the daemon may be at work on it.
+    Fault::new(FaultCode::Timeout, format!("the daemon said nothing for {} s", patience.as_secs())).hint(
+        "what you asked for may have been done, or may still be done: look before you repeat it; brain status says how the daemon is",
+    )
 }
 
 fn lost(error: &io::Error) -> Fault {

@@ -201,20 +201,19 @@ fn bodies_and_queries_are_read_strictly() {
     let good = r#"{"name":"c","scope":"read"}"#;
     let kind = Some("application/json");
     post(Some("application/json; charset=utf-8"), good).expect(201);
+    for bad in ["[]", "null", "7", "\"x\"", "{}"] {
+        post(kind, bad).refused(400, "invalid_request");
+    }
     for bad in [
         "",
         "{",
-        "[]",
-        "null",
-        "7",
-        "\"x\"",
         "{\"name\":\"c\",}",
         "\u{feff}{}",
         "{\"name\":\"\\ud800\",\"scope\":\"read\"}",
+        &format!("{{\"name\":{}", "[".repeat(20_000)),
     ] {
-        post(kind, bad).refused(400, "invalid_request");
+        post(kind, bad).refused(400, "invalid_json");
     }
-    post(kind, &format!("{{\"name\":{}", "[".repeat(20_000))).refused(400, "invalid_request");
     post(kind, &format!(r#"{{"name":"{}","scope":"read"}}"#, "x".repeat(70_000))).refused(413, "too_large");
     for other in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("json")] {
         post(other, good).refused(415, "unsupported_content_type");

@@ -413,7 +413,9 @@ fn what_an_edit_shows_of_a_strangers_text_is_said_to_be_one() {
 
 #[test]
 fn in_a_crowd_of_writers_of_one_page_each_gets_its_turn() {
-    let lab = Lab::new();
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
+    let lab = Lab::of(home);
     let _ = lab.agent.call("put_page", put("a", "# Log\n"));
     let begin = Barrier::new(12);
     thread::scope(|scope| {

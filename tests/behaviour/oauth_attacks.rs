@@ -359,7 +359,7 @@ fn behind_a_tunnel() -> Site {
 }
 
 #[test]
-fn guessing_a_client_ends_after_fifty() {
+fn wrong_secrets_are_limited_and_the_right_one_is_not() {
     let site = behind_a_tunnel();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
@@ -377,16 +377,18 @@ fn guessing_a_client_ends_after_fifty() {
             .refused(400, "unsupported_grant_type");
         from(&wrong, &format!("10.0.0.{at}, 192.0.2.1")).refused(401, "invalid_client");
     }
-    let limited = from(&right, "10.0.0.99, 192.0.2.1").refused(429, "rate_limited");
+    let limited = from(&wrong, "10.0.0.99, 192.0.2.1").refused(429, "rate_limited");
     let wait: u64 = limited.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=900).contains(&wait), "{wait}");
-    let token = [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret.as_str())];
-    from(&Ask::form("/revoke", &token), "192.0.2.1").refused(429, "rate_limited");
+    let token = |secret| [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret)];
+    from(&Ask::form("/revoke", &token("guess")), "192.0.2.1").refused(429, "rate_limited");
+    from(&Ask::form("/revoke", &token(&secret)), "192.0.2.1").expect(200);
+    from(&right, "192.0.2.1").expect(200);
     from(&other, "192.0.2.1").expect(200);
-    from(&right, "192.0.2.2").expect(200);
-    site.public(&right).expect(200);
+    from(&wrong, "192.0.2.2").refused(401, "invalid_client");
+    site.public(&wrong).refused(401, "invalid_client");
     // On this machine, nobody speaks for somebody else.
-    site.local(&right.header("X-Forwarded-For", "192.0.2.1")).expect(200);
+    site.local(&wrong.header("X-Forwarded-For", "192.0.2.1")).refused(401, "invalid_client");
 }
 
 #[test]

@@ -17,6 +17,9 @@ pub struct Key {
     pub what: &'static str,
 }
 
+/// The largest value of `ingest.max_bytes`.
+pub const LARGEST_BODY: u64 = 5_000_000;
+
 /// Every key.
 pub const KEYS: &[Key] = &[
     Key {
@@ -185,12 +188,26 @@ pub const KEYS: &[Key] = &[
         name: "rate",
         kind: Kind::Rate,
         default: "100/10s",
-        what: "calls of one client in a span of time, or \"off\"",
+        what: "calls of one client to /ingest and /mcp in a span of time, or \"off\"",
+    },
+    Key {
+        section: "ingest",
+        name: "daily_pages",
+        kind: Kind::Number(0, 1_000_000_000),
+        default: "50000",
+        what: "pages that one client may write over HTTP in a day; 0: as many as it likes",
+    },
+    Key {
+        section: "ingest",
+        name: "daily_bytes",
+        kind: Kind::Number(0, 1_000_000_000_000),
+        default: "1073741824",
+        what: "bytes that one client may write over HTTP in a day; 0: as many as it likes",
     },
     Key {
         section: "ingest",
         name: "max_bytes",
-        kind: Kind::Number(1, 5_000_000),
+        kind: Kind::Number(1, LARGEST_BODY),
         default: "1048576",
         what: "the largest body, in bytes",
     },

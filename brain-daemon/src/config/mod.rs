@@ -25,7 +25,7 @@ use crate::home::Home;
 use kinds::{ids, listed, rate, span};
 
 pub use collector::Switches;
-pub use keys::{KEYS, Key};
+pub use keys::{KEYS, Key, LARGEST_BODY};
 pub use kinds::{Kind, handle};
 pub use tunnel::Voice;
 
@@ -350,6 +350,18 @@ impl Config {
     #[must_use]
     pub fn ingest_max_bytes(&self) -> usize {
         self.number("ingest", "max_bytes") as usize
+    }
+
+    /// Pages that one client may write in a day; `None` when there is no limit.
+    #[must_use]
+    pub fn ingest_daily_pages(&self) -> Option<u64> {
+        Some(self.number("ingest", "daily_pages")).filter(|&pages| pages > 0)
+    }
+
+    /// Bytes that one client may write in a day; `None` when there is no limit.
+    #[must_use]
+    pub fn ingest_daily_bytes(&self) -> Option<u64> {
+        Some(self.number("ingest", "daily_bytes")).filter(|&bytes| bytes > 0)
     }
 
     /// Items that may wait to be made pages.

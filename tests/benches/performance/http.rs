@@ -35,6 +35,8 @@ impl Posted {
             ("BRAIN_HTTP_LOCAL", "127.0.0.1:0"),
             ("BRAIN_HTTP_PUBLIC", "off"),
             ("BRAIN_INGEST_RATE", "off"),
+            ("BRAIN_INGEST_DAILY_PAGES", "0"),
+            ("BRAIN_INGEST_DAILY_BYTES", "0"),
             ("BRAIN_INGEST_QUEUE", "10000000"),
         ] {
             home.env.retain(|(known, _)| known != name);

@@ -86,7 +86,9 @@ impl Bench {
     }
 
     pub(crate) fn import(&self, dir: &Path, count: usize) -> Filled {
-        let home = TestHome::new();
+        let mut home = TestHome::new();
+        // Clients of `/mcp` are measured here, not limited.
+        home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
         let daemon = home.daemon();
         let mut client = home.connect().unwrap();
         client.stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();

@@ -145,7 +145,9 @@ where
                 Some(Event::Answered(link, line)) => self.answered(link, line)?,
                 Some(Event::Lost(link)) => self.lost(link)?,
                 None => {
-                    (self.notice)("the daemon did not answer everything in time");
+                    (self.notice)(
+                        "the daemon did not answer everything in time; what it did not answer may have been done",
+                    );
                     return self.give_up(|_| true);
                 }
             }

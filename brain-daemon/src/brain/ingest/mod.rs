@@ -48,15 +48,16 @@ pub struct Item {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Accepted {
     /// The item's id, for `GET /ingest/{job_id}`.
-    #[schema(value_type = String, example = "job_17")]
+    #[schema(value_type = String, example = "job_17", pattern = "^job_[0-9]{1,19}$")]
     pub job_id: JobId,
     /// SHA-256 of its text, lower-case hex.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     pub content_hash: String,
     /// Where its page goes.
     #[schema(value_type = String, example = "default")]
     pub source_id: SourceId,
     /// `queued`, or `duplicate` of an item that came in within the last 24 hours, which `job_id` names.
-    #[schema(example = "queued")]
+    #[schema(example = "queued", pattern = "^(queued|duplicate)$")]
     pub status: String,
     /// The same for people.
     pub message: String,

@@ -1,9 +1,12 @@
 //! Who sends a request: a bearer token (RFC 6750). The owner in a browser is known by `session`.
 
+use std::sync::Arc;
+
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use brain_protocol::{Fault, FaultCode};
 
+use super::pulse::Pulse;
 use super::{Desk, Refusal, Side, log, peer};
 use crate::caller::{Caller, Scope};
 
@@ -88,18 +91,32 @@ pub(crate) fn bearer(desk: &Desk, headers: &HeaderMap, resource: Resource) -> Re
     Ok(caller)
 }
 
-/// Who sends this; who is unknown too often is told to wait instead.
+/// The first characters of a token, by which wrong ones are counted: its kind, and enough of the rest
+/// to tell two programs apart.
+pub(super) fn beginning(token: &str) -> &str {
+    token.get(..16).unwrap_or(token)
+}
+
+/// Who sends this. A wrong token that comes too often is told to wait; a missing one never is, because
+/// the answer to it tells a client where to ask for one.
 ///
 /// # Errors
 /// As [`bearer`], and 429.
 pub(crate) fn known(desk: &Desk, request: &Request, resource: Resource) -> Result<Caller, Refusal> {
-    bearer(desk, request.headers(), resource).map_err(|refusal| {
-        if refusal.status() != StatusCode::UNAUTHORIZED {
-            return refusal;
+    match (bearer(desk, request.headers(), resource), token(request.headers())) {
+        (Ok(caller), _) => {
+            if let Some(connection) = request.extensions().get::<Arc<Pulse>>() {
+                connection.set_known(desk.room.limits.hash_of(&caller.name));
+            }
+            Ok(caller)
         }
-        let limited = desk.room.limits.stranger(peer::address(desk, request), desk.brain.now());
-        limited.err().unwrap_or(refusal)
-    })
+        (Err(refusal), Ok(token)) if refusal.status() == StatusCode::UNAUTHORIZED => {
+            let from = peer::address(desk, request);
+            let limited = desk.room.limits.stranger(from, desk.side, token, desk.brain.now());
+            Err(limited.err().unwrap_or(refusal))
+        }
+        (Err(refusal), _) => Err(refusal),
+    }
 }
 
 /// 403 for somebody whose grant does not reach; `scope` is what this needs (RFC 6750 section 3.1).

@@ -64,7 +64,8 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-/// A JSON object as `T`. Members that are `null` are absent members; an empty body is an empty object.
+/// A JSON object as `T`. Members that are `null` and may be absent are absent; an empty body, or `null`
+/// alone, is an empty object.
 pub(super) struct Object<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<Desk> for Object<T> {
@@ -88,7 +89,39 @@ impl<T: DeserializeOwned> FromRequest<Desk> for Object<T> {
                 "the body must be JSON; send `Content-Type: application/json`",
             ));
         }
-        object(&bytes).and_then(typed).map(Self).map_err(invalid)
+        let members = object(&bytes).map_err(|why| match why {
+            NoObject::Syntax(error) => not_json(&error),
+            NoObject::Shape => invalid(why.to_string()),
+        });
+        let members = match members {
+            Err(_) if bytes.trim_ascii() == b"null" => Map::new(),
+            members => members?,
+        };
+        typed(members).map(Self).map_err(invalid)
+    }
+}
+
+/// 400: the body cannot be read as JSON.
+pub(super) fn not_json(error: &serde_json::Error) -> Refusal {
+    let message = format!("the body is not JSON: {error}");
+    Refusal::new(StatusCode::BAD_REQUEST, "invalid_json", message)
+}
+
+/// Why a body is no JSON object.
+#[derive(Debug)]
+pub(super) enum NoObject {
+    /// It is not JSON.
+    Syntax(serde_json::Error),
+    /// It is another kind of JSON value.
+    Shape,
+}
+
+impl std::fmt::Display for NoObject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Syntax(error) => write!(f, "the body is not JSON: {error}"),
+            Self::Shape => f.write_str("the body must be a JSON object"),
+        }
     }
 }
 
@@ -96,11 +129,11 @@ impl<T: DeserializeOwned> FromRequest<Desk> for Object<T> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, NoObject> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err("the body must be a JSON object".into()),
-        Err(error) => Err(format!("the body is not JSON: {error}")),
+        Ok(_) => Err(NoObject::Shape),
+        Err(error) => Err(NoObject::Syntax(error)),
     }
 }
 
@@ -127,8 +160,7 @@ fn invalid(message: impl Into<String>) -> Refusal {
 /// # Errors
 /// What does not fit, by the member's name.
 fn typed<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, String> {
-    let members = members.into_iter().filter(|(_, value)| !value.is_null());
-    let named = members.map(|(name, value)| (name.clone(), Member(name, value)));
+    let named = members.into_iter().map(|(name, value)| (name.clone(), Member(name, value)));
     T::deserialize(MapDeserializer::<_, Unfit>::new(named)).map_err(|unfit| unfit.to_string())
 }
 
@@ -156,9 +188,8 @@ impl<'de> Deserializer<'de> for Member {
         self.1.deserialize_any(visitor).map_err(|error| Self::unfit(&self.0, &error))
     }
 
-    // What is null never comes here.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
-        visitor.visit_some(self)
+        if self.1.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -200,7 +231,7 @@ mod tests {
     }
 
     fn sample(text: &str) -> Result<Sample, String> {
-        object(text.as_bytes()).and_then(typed)
+        object(text.as_bytes()).map_err(|why| why.to_string()).and_then(typed)
     }
 
     #[test]
@@ -218,7 +249,8 @@ mod tests {
             (r#"{"name":"a","count":"3"}"#, "\"count\": invalid type"),
             (r#"{"name":"a","count":-1}"#, "\"count\": invalid value"),
             (r#"{"name":"a","words":[1]}"#, "\"words\": invalid type"),
-            (r#"{"name":null}"#, "missing field `name`"),
+            (r#"{"name":null}"#, "\"name\": invalid type: null"),
+            (r#"{"name":"a","cuont":null}"#, "unknown field `cuont`"),
             (r#"{"name":["a"]}"#, "\"name\": invalid type"),
             ("[]", "must be a JSON object"),
             ("{", "is not JSON"),

@@ -30,7 +30,7 @@ const ENGINE: &str = "redb";
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Healthy {
     /// `ok`.
-    #[schema(example = "ok")]
+    #[schema(example = "ok", pattern = "^ok$")]
     status: &'static str,
     /// The version of brain.
     version: &'static str,
@@ -43,7 +43,7 @@ struct Healthy {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Unhealthy {
     /// `failing`.
-    #[schema(example = "failing")]
+    #[schema(example = "failing", pattern = "^failing$")]
     status: &'static str,
     /// The part that fails.
     #[schema(example = "store")]

@@ -9,14 +9,17 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{Fault, FaultCode, Job, JobId, JobShow, Reply, Request as Ask, Slug, SourceId};
+use serde::de::IgnoredAny;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::auth::{self, Resource};
+use super::body::not_json;
 use super::fault::ErrorBody;
 use super::{Desk, Refusal, defect, log};
 use crate::brain::ingest::{Accepted, Item};
 use crate::caller::{Caller, Scope};
+use crate::config::LARGEST_BODY;
 use crate::page::MediaType;
 
 /// The longest `X-Brain-Source-Uri` and `X-Brain-Title`, in bytes.
@@ -40,9 +43,9 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
     tag = "ingest",
     security(("bearer" = ["write"])),
     params(
-        ("X-Brain-Source-Id" = Option<String>, Header, description = "The source of the page: registered, and within the client's grant"),
+        ("X-Brain-Source-Id" = Option<String>, Header, pattern = "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$", description = "The source of the page: registered, and within the client's grant"),
         ("X-Brain-Source-Uri" = Option<String>, Header, max_length = 1024, description = "Where the content comes from"),
-        ("X-Brain-Slug" = Option<String>, Header, description = "The page's slug, instead of inbox/<date>-<hash>"),
+        ("X-Brain-Slug" = Option<String>, Header, min_length = 1, max_length = 1024, description = "The page's slug, instead of inbox/<date>-<hash>"),
         ("X-Brain-Title" = Option<String>, Header, max_length = 1024, description = "The page's title, in UTF-8"),
         ("X-Brain-Type" = Option<String>, Header, max_length = 255, description = "The page's type"),
         ("Idempotency-Key" = Option<String>, Header, max_length = 255, description = "The sender's name for this item: the same one again is the same item"),
@@ -58,14 +61,14 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
     ),
     responses(
         (status = 202, description = "It is safe", body = Accepted),
-        (status = 400, description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, `invalid_request`, `bad_request`", body = ErrorBody),
+        (status = 400, description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, `invalid_json`, `invalid_request`, `bad_request`", body = ErrorBody),
         (status = 401, description = "`invalid_token`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))),
         (status = 403, description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))),
         (status = 408, description = "`request_timeout`: the body did not come in time", body = ErrorBody),
         (status = 409, description = "`conflict`: the `Idempotency-Key` was used for something else", body = ErrorBody),
         (status = 413, description = "`too_large`", body = ErrorBody),
         (status = 415, description = "`unsupported_content_type`", body = ErrorBody),
-        (status = 429, description = "`rate_limited`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (status = 429, description = "`rate_limited`, `quota_exceeded`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
         (status = 500, description = "`internal`", body = ErrorBody),
         (status = 503, description = "`queue_full`, `stopping`, `disk_full`, `busy`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
     )
@@ -99,7 +102,7 @@ async fn ingest(State(desk): State<Desk>, request: Request) -> Result<Response, 
         (status = 401, description = "`invalid_token`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))),
         (status = 403, description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))),
         (status = 404, description = "`unknown_job`: there is none, or it is another client's", body = ErrorBody),
-        (status = 429, description = "`rate_limited`: too many tokens that are none", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (status = 429, description = "`rate_limited`: the same wrong token too often", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
         (status = 500, description = "`internal`", body = ErrorBody),
         (status = 503, description = "`stopping`, `busy`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
     )
@@ -123,6 +126,7 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
     let caller = auth::known(desk, &request, Resource::Service)?;
     desk.room.limits.client(&caller.name)?;
     allowed(desk, &caller, Scope::Write)?;
+    desk.room.quota.check(&caller.name, desk.brain.now())?;
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     let source = text(headers, "x-brain-source-id", SHORT)?.map(SourceId::parse);
@@ -153,7 +157,26 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
         let fault = Fault::new(FaultCode::EmptyBody, "there is nothing in this body");
         return Err(fault.hint("send the text to keep as the body of the request").into());
     }
-    queue(desk, caller, item).await
+    if media_type == MediaType::Json {
+        is_json(&item.body)?;
+    }
+    let (name, size, now) = (caller.name.clone(), item.body.len(), desk.brain.now());
+    desk.room.quota.charge(&name, size, now)?;
+    let accepted = queue(desk, caller, item).await;
+    if accepted.as_ref().map_or(true, |accepted| accepted.status == "duplicate") {
+        desk.room.quota.refund(&name, size, now);
+    }
+    accepted
+}
+
+/// Refuses text that is no JSON. What is not even text is told elsewhere.
+fn is_json(body: &[u8]) -> Result<(), Refusal> {
+    let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(not_json(&error)),
+    }
 }
 
 fn allowed(desk: &Desk, caller: &Caller, scope: Scope) -> Result<(), Refusal> {
@@ -247,7 +270,11 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, Refusal> {
 async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, Refusal> {
     let too_large = || {
         let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {most} bytes"));
-        Refusal::from(fault.hint("send it in parts, or raise ingest.max_bytes"))
+        Refusal::from(fault.hint(if most as u64 >= LARGEST_BODY {
+            "send it in parts: no body may be larger"
+        } else {
+            "send it in parts, or raise ingest.max_bytes"
+        }))
     };
     let said = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if said.is_some_and(|bytes| bytes > most as u64) {

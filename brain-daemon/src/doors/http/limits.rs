@@ -1,6 +1,7 @@
-//! How often a client may send: a keyed limit for who is known, and one for addresses whose tokens are none.
+//! How often a client may send: a keyed limit for clients that are known, and one for wrong tokens by
+//! address, listener and beginning of the token.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +13,10 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::Refusal;
 use super::tries::Tries;
+use super::{Refusal, Side, auth};
 
-/// Tokens that are none, from one address, in [`STRANGERS_MS`].
+/// How often one wrong token may come from one address in [`STRANGERS_MS`].
 const STRANGERS: usize = 100;
 const STRANGERS_MS: i64 = 10_000;
 /// After so many calls, clients that have not called for a while are forgotten.
@@ -71,12 +72,18 @@ impl<C: Clock + Clone> Limits<C> {
         })
     }
 
-    /// Counts a call from an address with a token that is none, or without one.
+    /// Counts a wrong token from an address that came in by `side`.
     ///
     /// # Errors
     /// 429 with the seconds to wait.
-    pub(crate) fn stranger(&self, from: IpAddr, now: i64) -> Result<(), Refusal> {
-        self.strangers.count(from, now).map_err(limited)
+    pub(crate) fn stranger(&self, from: IpAddr, side: Side, token: &str, now: i64) -> Result<(), Refusal> {
+        let name = format!("{}:{}", side.as_str(), auth::beginning(token));
+        self.strangers.count(from, &name, now).map_err(limited)
+    }
+
+    /// The hash by which connections of one address, or of one client, are counted together.
+    pub(crate) fn hash_of(&self, client: impl Hash) -> u64 {
+        self.keys.hash_one(client)
     }
 }
 
@@ -142,9 +149,11 @@ mod tests {
         }
         let from = "192.0.2.1".parse().unwrap();
         for call in 0..STRANGERS {
-            assert!(limits.stranger(from, 0).is_ok(), "{call}");
+            assert!(limits.stranger(from, Side::Local, "brain_pt_wrong", 0).is_ok(), "{call}");
         }
-        assert_eq!(wait(limits.stranger(from, 0).unwrap_err()), "10");
-        assert!(limits.stranger(from, STRANGERS_MS).is_ok());
+        assert_eq!(wait(limits.stranger(from, Side::Local, "brain_pt_wrong", 0).unwrap_err()), "10");
+        assert!(limits.stranger(from, Side::Public, "brain_pt_wrong", 0).is_ok(), "another listener");
+        assert!(limits.stranger(from, Side::Local, "brain_pt_other", 0).is_ok(), "another token");
+        assert!(limits.stranger(from, Side::Local, "brain_pt_wrong", STRANGERS_MS).is_ok());
     }
 }

@@ -3,6 +3,7 @@
 //! What was sent is never written down: no header, no query, no body; parameters are known by their names and sizes.
 
 use std::cell::OnceCell;
+use std::net::IpAddr;
 use std::time::Instant;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,14 +13,14 @@ use std::task::Poll;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::JobId;
 use tower::ServiceExt as _;
 
 use super::guard::{Pass, share};
 use super::serve::Here;
-use super::{Refusal, Side, Site, defect, peer};
+use super::{Refusal, Side, Site, defect, peer, tries};
 use crate::brain::PublicRequest;
 use crate::store::AuditRecord;
 use crate::tunnel::PROBE;
@@ -69,6 +70,11 @@ pub(crate) fn became(item: JobId) {
 }
 
 impl Site {
+    /// The hash by which connections of one address are counted together.
+    pub(crate) fn hash_of(&self, address: IpAddr) -> u64 {
+        self.desk.room.limits.hash_of(tries::group(address))
+    }
+
     /// Answers a request that came in `here`, and takes note of it.
     pub(crate) async fn answer<B>(&self, request: axum::http::Request<B>, here: &Here) -> Response
     where
@@ -78,6 +84,7 @@ impl Site {
         let began = Instant::now();
         let desk = &self.desk;
         let request = request.map(Body::new);
+        here.pulse.set_address(self.hash_of(peer::address(desk, &request)));
         let route: &str = self.paths.at(request.uri().path()).map_or(NOWHERE, |found| found.value);
         let audited = !UNAUDITED.contains(&route);
         let method = request.method().clone();
@@ -110,7 +117,12 @@ impl Site {
                 (response, known)
             }
         };
-        if here.pulse.is_late() && !response.status().is_success() {
+        if here.pulse.is_evicted() && !response.status().is_success() {
+            let message = "too many requests are sending their bodies at the same time; send it again";
+            response = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+                .with(header::RETRY_AFTER, HeaderValue::from_static("1"))
+                .into_response();
+        } else if here.pulse.is_late() && !response.status().is_success() {
             let message = "the body of this request did not come in time; send it again";
             response = Refusal::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message).into_response();
         }

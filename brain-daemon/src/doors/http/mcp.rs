@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody as _};
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -27,7 +27,7 @@ use crate::doors::mcp;
 /// Where the tools are.
 pub(super) const PATH: &str = Resource::Mcp.path();
 /// A message up to this size, in bytes, needs no room of its own.
-const SMALL: u64 = 64 * 1024;
+const SMALL: usize = 64 * 1024;
 /// What the large ones that are on their way may have together, in KB.
 const ROOM: usize = 64 * 1024;
 /// The most values in a message. Each takes some ten times its bytes once it is read, so a body of nothing else would fill the memory.
@@ -47,20 +47,27 @@ pub(super) fn routes() -> Router<Desk> {
 /// Checks one request, and hands it on.
 async fn message(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
     let caller = auth::known(&desk, &request, Resource::Mcp)?;
+    desk.room.limits.client(&caller.name)?;
     allowed(&desk, &caller, Scope::Read)?;
     let (mut parts, body) = request.into_parts();
     let (mut bytes, mut _room) = (Bytes::new(), None);
     if parts.method == Method::POST {
-        // Kept until the answer is there.
-        _room = room(&desk, body.size_hint().upper()).await?;
         bytes = read(body).await?;
+        // Taken when the message is whole, so one that never ends takes no room; kept until the answer is there.
+        _room = room(&desk, bytes.len()).await?;
         let called = match Called::of(&bytes) {
             Ok(called) => called,
             Err((code, message)) => return Ok(refused(code, message)),
         };
         if let Some(tool) = called.tool() {
             log::about(tool);
-            if let Some(Err(refusal)) = mcp::scope(tool).map(|scope| allowed(&desk, &caller, scope)) {
+            let scope = mcp::scope(tool);
+            if let Some(Err(refusal)) = scope.map(|scope| allowed(&desk, &caller, scope)) {
+                return Ok(called.refused(refusal));
+            }
+            if scope == Some(Scope::Write)
+                && let Err(refusal) = desk.room.quota.charge(&caller.name, bytes.len(), desk.brain.now())
+            {
                 return Ok(called.refused(refusal));
             }
         }
@@ -88,13 +95,12 @@ pub(super) fn large() -> Semaphore {
     Semaphore::new(ROOM)
 }
 
-/// Waits until there is room for a body of up to `most` bytes: clients that each send a large one do not fill the memory together.
-async fn room(desk: &Desk, most: Option<u64>) -> Result<Option<SemaphorePermit<'_>>, Refusal> {
-    let most = most.unwrap_or(u64::MAX).min(MAX_MESSAGE as u64);
-    if most <= SMALL {
+/// Waits until there is room for a message of so many bytes: clients that each send a large one do not fill the memory together.
+async fn room(desk: &Desk, bytes: usize) -> Result<Option<SemaphorePermit<'_>>, Refusal> {
+    if bytes <= SMALL {
         return Ok(None);
     }
-    let taken = desk.room.large.acquire_many((most / 1024) as u32).await;
+    let taken = desk.room.large.acquire_many((bytes / 1024) as u32).await;
     taken.map(Some).map_err(|_| defect())
 }
 

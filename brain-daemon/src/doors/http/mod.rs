@@ -6,6 +6,7 @@
 mod admin;
 mod answers;
 mod auth;
+mod bodies;
 mod body;
 mod clip;
 mod count;
@@ -28,6 +29,7 @@ mod page_view;
 mod peer;
 mod porter;
 mod pulse;
+mod quota;
 mod serve;
 mod session;
 mod tries;
@@ -55,6 +57,7 @@ use crowd::Crowd;
 use guard::Guard;
 use health::Health;
 use limits::Limits;
+use quota::Quota;
 
 /// How much text is converted at once. HTML takes up to a hundred times its size meanwhile.
 const CONVERSIONS: usize = 2;
@@ -85,6 +88,8 @@ pub(crate) struct Room {
     pub(crate) guard: Guard,
     /// How often who may call.
     pub(crate) limits: Limits,
+    /// How much a client may write in a day.
+    pub(crate) quota: Quota,
     /// Whether the store answers.
     pub(crate) health: Health,
     /// What was counted.
@@ -115,6 +120,7 @@ impl Room {
             large: mcp::large(),
             guard: Guard::new(config),
             limits: Limits::new(config.ingest_rate()),
+            quota: Quota::new(config.ingest_daily_pages(), config.ingest_daily_bytes()),
             health: Health::new(brain),
             counts: Counts::default(),
             local: Crowd::new(config.http_connections()),
@@ -198,17 +204,17 @@ pub(crate) struct Site {
 impl Site {
     /// What `side` serves.
     pub(crate) fn new(brain: Arc<Brain>, side: Side, room: Arc<Room>) -> Self {
-        let (router, api) = routes(side).split_for_parts();
+        let (router, api) = routes(side).merge(voice::routes(&brain)).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
         let people = if side == Side::Local { &[clip::PATH, page_view::PATH][..] } else { &[] };
-        let voice = voice::paths(&brain);
-        for path in served.chain([mcp::PATH]).chain(people.iter().chain(voice).copied()) {
+        let below = voice::below(&brain);
+        for path in served.chain([mcp::PATH]).chain(below).chain(people.iter().copied()) {
             // One that is not counted by its name is counted among the others.
             let _ = paths.insert(path, path.to_owned());
         }
-        // Neither MCP, which describes itself, nor pages for people, nor the telephone are in the document about the interface.
-        let router = router.merge(mcp::routes()).merge(voice::routes(&brain));
+        // Neither MCP, which describes itself, nor pages for people are in the document about the interface.
+        let router = router.merge(mcp::routes());
         let router = match side {
             Side::Local => router.merge(clip::routes()).merge(page_view::routes()),
             Side::Public => router,

@@ -15,12 +15,14 @@ use super::Desk;
 use super::fault::ErrorBody;
 
 /// What any request may be refused with before a handler sees it.
-const COMMON: [(&str, &str); 5] = [
+const COMMON: [(&str, &str); 7] = [
     ("400", "Fields that can be read in two ways, or a body that ended early"),
     ("403", "Addressed to another host, or from a web page of another origin"),
     ("405", "There is no such method here"),
     ("408", "The request did not come in time"),
     ("500", "A defect in brain"),
+    ("501", "A transfer coding other than `chunked`"),
+    ("503", "Too many bodies are on their way, or the daemon is stopping"),
 ];
 
 /// Where it is.

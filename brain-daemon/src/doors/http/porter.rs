@@ -42,7 +42,7 @@ pub(crate) struct Porter {
     sessions: Mutex<HashMap<[u8; 32], Session>>,
     random: Box<dyn Random>,
     key: OnceLock<[u8; 32]>,
-    /// The admin token, given wrongly.
+    /// Wrong admin tokens that were typed, by address.
     pub(crate) logins: Tries,
     /// Secrets, codes and refresh tokens that were none, by address and client.
     pub(crate) tokens: Tries,

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -106,11 +107,21 @@ pub(crate) struct Pulse {
     go: Notify,
     /// The beginning of the request as it came, to the limit of a head.
     head: Mutex<Vec<u8>>,
+    /// The client, as a hash: its address, or its name once a token has shown it.
+    client: AtomicU64,
+    /// A token has shown who the client is.
+    known: AtomicBool,
+    /// Bytes that the request's body takes of the budget for bodies.
+    weight: AtomicU64,
+    /// The request's body was refused to make room for others.
+    evicted: AtomicBool,
+    /// Wakes the reader of the request's body.
+    reader: Mutex<Option<Waker>>,
 }
 
 impl Pulse {
-    /// A connection that has just been made.
-    pub(crate) fn new() -> Self {
+    /// A connection that was just made by the client with this hash.
+    pub(crate) fn new(client: u64) -> Self {
         Self {
             began: Instant::now(),
             phase: AtomicU8::new(Phase::Head as u8),
@@ -123,7 +134,59 @@ impl Pulse {
             ending: AtomicBool::new(false),
             go: Notify::new(),
             head: Mutex::default(),
+            client: AtomicU64::new(client),
+            known: AtomicBool::new(false),
+            weight: AtomicU64::new(0),
+            evicted: AtomicBool::new(false),
+            reader: Mutex::default(),
         }
+    }
+
+    /// The client's hash.
+    pub(crate) fn client(&self) -> u64 {
+        self.client.load(Ordering::Relaxed)
+    }
+
+    /// Sets the address's hash for the request that has just begun.
+    pub(crate) fn set_address(&self, client: u64) {
+        self.client.store(client, Ordering::Relaxed);
+    }
+
+    /// Sets the hash of the client that a token has shown.
+    pub(crate) fn set_known(&self, client: u64) {
+        self.client.store(client, Ordering::Relaxed);
+        self.known.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a token has shown who the client is.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the request's body takes of the budget for bodies.
+    pub(crate) fn weight(&self) -> &AtomicU64 {
+        &self.weight
+    }
+
+    /// Refuses the request's body to make room for others.
+    pub(crate) fn evict(&self) {
+        self.evicted.store(true, Ordering::Release);
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// Whether the request's body was refused to make room for others.
+    pub(crate) fn is_evicted(&self) -> bool {
+        self.evicted.load(Ordering::Acquire)
+    }
+
+    /// Ready once the request's body is refused to make room for others.
+    pub(crate) fn poll_evicted(&self, cx: &Context<'_>) -> Poll<()> {
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        // Asked for after the waker is there: an eviction in between is not missed.
+        if self.is_evicted() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// What it is doing.
@@ -159,6 +222,8 @@ impl Pulse {
         let left = self.unread.swap(false, Ordering::Relaxed);
         self.late.store(false, Ordering::Relaxed);
         self.received.store(0, Ordering::Relaxed);
+        self.known.store(false, Ordering::Relaxed);
+        self.evicted.store(false, Ordering::Relaxed);
         let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
         // What was left of the last body stands before this head.
         let named = (!left && begins(&head, method)).then(|| names(&head, name));
@@ -183,7 +248,17 @@ impl Pulse {
     /// Since when the request's body is on its way, if that is long enough to give way to others, and it was not asked to.
     pub(crate) fn drags_since(&self) -> Option<Instant> {
         let drags = self.gives_way() && self.phase() == Phase::Body && !self.leaving.load(Ordering::Acquire);
-        drags.then(|| self.began + Duration::from_millis(self.since.load(Ordering::Acquire)))
+        drags.then(|| self.in_phase_since())
+    }
+
+    /// When its phase began.
+    pub(crate) fn in_phase_since(&self) -> Instant {
+        self.began + Duration::from_millis(self.since.load(Ordering::Acquire))
+    }
+
+    /// Whether it was asked to make room.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
     }
 
     /// Whether it has nothing under way that may stay.
@@ -224,6 +299,11 @@ impl Pulse {
     /// The request's body is left before its end.
     pub(crate) fn leave_unread(&self) {
         self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// The rest of the request's body is read after all.
+    pub(crate) fn read_on(&self) {
+        self.unread.store(false, Ordering::Relaxed);
     }
 
     /// Whether the request's body was left before its end.
@@ -320,7 +400,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_head_has_less_time_than_a_pause_and_work_has_all_it_needs() {
-        let pulse = Pulse::new();
+        let pulse = Pulse::new(0);
         assert!(matches!(pulse.verdict(&times()), Verdict::Wait(wait) if wait <= times().head));
         pulse.begin("GET", b"x");
         std::thread::sleep(Duration::from_millis(60));
@@ -337,7 +417,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_client_that_takes_nothing_is_given_up() {
-        let pulse = Pulse::new();
+        let pulse = Pulse::new(0);
         pulse.begin("GET", b"x");
         pulse.writes(false);
         std::thread::sleep(Duration::from_millis(60));
@@ -348,7 +428,7 @@ pub(super) mod tests {
 
     #[tokio::test]
     async fn only_who_has_nothing_under_way_makes_room() {
-        let pulse = Pulse::new();
+        let pulse = Pulse::new(0);
         pulse.begin("GET", b"x");
         assert!(!pulse.ask_to_go());
         pulse.answered();
@@ -362,7 +442,7 @@ pub(super) mod tests {
 
     /// A connection whose request's body is on its way for so long.
     pub(crate) fn dragging(age: Duration) -> Pulse {
-        Pulse { began: Instant::now() - age, phase: AtomicU8::new(Phase::Body as u8), ..Pulse::new() }
+        Pulse { began: Instant::now() - age, phase: AtomicU8::new(Phase::Body as u8), ..Pulse::new(0) }
     }
 
     #[tokio::test]
@@ -386,7 +466,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_head_that_came_before_its_time_was_not_seen() {
-        let pulse = Pulse::new();
+        let pulse = Pulse::new(0);
         let head = b"\r\nPOST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n";
         pulse.read(head, 1000);
         assert_eq!(pulse.begin("POST", b"content-length"), Some(true));

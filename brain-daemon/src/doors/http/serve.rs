@@ -2,6 +2,9 @@
 //!
 //! HTTP/1.1 only. A client that sends its head or body slowly, or does not take its answer, is given up; a listener that is
 //! full makes room by ending connections that have nothing under way; when the daemon ends, what is under way is answered.
+//!
+//! A body that a refusal did not wait for is read to its end, if it is short and comes soon. Otherwise
+//! the answer says `Connection: close`. So a client that keeps its connection can use it again.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -9,10 +12,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use brain_protocol::{Fault, FaultCode};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,6 +27,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::bodies::RequestBody;
 use super::crowd::Crowd;
 use super::guard::Seal;
 use super::pulse::{Asked, Pulse, Times, Verdict};
@@ -31,13 +37,13 @@ use super::{Refusal, Site};
 /// How long accepting rests after a failure such as too many open files.
 const REST: Duration = Duration::from_millis(50);
 /// Clients that may wait to be accepted.
-const BACKLOG: u32 = 1024;
+const BACKLOG: u32 = 4096;
 /// The largest head of a request in bytes.
 const HEAD: usize = 16 * 1024;
 /// The most fields in it.
 const FIELDS: usize = 100;
-/// A body up to this size that nobody reads is read away, in bytes; the connection goes on.
-const DRAINED: u64 = 4096;
+/// The most bytes of a refused body that are read to keep the connection.
+const DRAINED: u64 = 64 * 1024;
 /// A request whose head has not come when the daemon ends gets this long.
 const LAST_HEAD: Duration = Duration::from_millis(500);
 
@@ -115,7 +121,7 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stop: Cancell
                 continue;
             }
         };
-        let pulse = Arc::new(Pulse::new());
+        let pulse = Arc::new(Pulse::new(service.site.hash_of(peer.ip())));
         let place = tokio::select! {
             () = stop.cancelled() => break,
             place = service.crowd.enter(&pulse) => place,
@@ -195,27 +201,76 @@ async fn answer(
     let (here, service) = &*connection;
     let pulse = Arc::clone(&here.pulse);
     let has_length = pulse.begin(request.method().as_str(), b"content-length");
-    let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let left = request.body().size_hint().upper().unwrap_or(u64::MAX);
-    let mut request = request.map(|body| Upload::of(body, &pulse, &service.times));
-    let mut response = if chunked && has_length != Some(false) {
-        // hyper obeys the encoding and drops the length; whoever passed this on may have seen it otherwise (RFC 9112
-        // section 6.3).
-        let message = match has_length {
-            Some(_) => "Transfer-Encoding and Content-Length do not go together; send one of them",
-            None => "a request with Transfer-Encoding must wait for the answer to the one before it",
-        };
-        let mut refused = Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message).into_response();
+    let expects = request.headers().contains_key(header::EXPECT);
+    let refused = framing(request.headers(), has_length);
+    let body = RequestBody::new(&service.crowd, &pulse);
+    let mut request = request.map(|incoming| Upload::of(incoming, &body, &service.times));
+    let mut response = if let Some(refused) = refused {
+        drop(request);
+        let mut refused = refused.into_response();
         refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         refused
     } else {
         request.extensions_mut().insert(ConnectInfo(here.peer));
-        service.site.answer(request, here).await
+        request.extensions_mut().insert(Arc::clone(&pulse));
+        let mut response = service.site.answer(request, here).await;
+        // A client that waits for `100 Continue` is not asked for what nobody reads.
+        let unasked = expects && pulse.received() == 0;
+        if pulse.is_unread() && (unasked || !read_rest(&body, &service.times).await) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     };
-    // hyper closes a connection whose request has more than that to come; its client is to know.
-    if pulse.is_unread() && left > DRAINED {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
     service.seal.put_on(response.headers_mut());
-    Ok(response.map(|body| Download::new(body, pulse)))
+    Ok(response.map(|answer| Download::new(answer, body)))
+}
+
+/// Reads what was left of a request's body; whether it came to its end.
+async fn read_rest(body: &Arc<RequestBody>, times: &Times) -> bool {
+    let pulse = body.pulse();
+    let Some(rest) = body.take_rest() else { return false };
+    if pulse.is_late() || pulse.is_evicted() || rest.size_hint().lower() > DRAINED {
+        return false;
+    }
+    pulse.read_on();
+    let mut rest = Upload::of(rest, body, times);
+    let reading = async {
+        let mut left = DRAINED as usize;
+        while let Some(frame) = rest.frame().await {
+            let Ok(frame) = frame else { return false };
+            let Some(less) = left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else {
+                return false;
+            };
+            left = less;
+        }
+        true
+    };
+    tokio::time::timeout(times.linger, reading).await.unwrap_or(false)
+}
+
+/// Refuses a request whose end can be read in two ways, or not at all (RFC 9112 section 6).
+/// `has_length` says whether its head has a Content-Length, if that was seen.
+fn framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<Refusal> {
+    let lines = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let codings: Vec<&[u8]> =
+        lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii).collect();
+    if codings.is_empty() {
+        return None;
+    }
+    let refusal = |status, error, message: &str| Some(Refusal::new(status, error, message));
+    let bad = |message| refusal(StatusCode::BAD_REQUEST, "bad_request", message);
+    if !codings.iter().all(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
+        let message = "no transfer coding but `chunked` is known here; send the body without another";
+        return refusal(StatusCode::NOT_IMPLEMENTED, "not_implemented", message);
+    }
+    if codings.len() > 1 {
+        return bad("the transfer coding `chunked` is there more than once; send it once");
+    }
+    // hyper obeys the encoding and drops the length; whoever passed this on may have seen it otherwise
+    // (section 6.3).
+    match has_length {
+        Some(false) => None,
+        Some(true) => bad("Transfer-Encoding and Content-Length do not go together; send one of them"),
+        None => bad("a request with Transfer-Encoding must wait for the answer to the one before it"),
+    }
 }

@@ -64,13 +64,15 @@ fn owner(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
     Ok(administrator())
 }
 
-/// Who the bearer token belongs to. Wrong ones are guesses at the admin token, as at the login.
+/// Who the bearer token belongs to. A wrong one is counted by its first characters: a program that
+/// keeps sending its own does not change the answer to others.
 fn bearer(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
-    let from = peer::origin(desk, &parts.extensions, &parts.headers);
-    let login = desk.porter.logins.begin(from, "", desk.brain.now()).map_err(too_often)?;
     let caller = auth::bearer(desk, &parts.headers, Resource::Service);
-    if caller.is_err() && auth::token(&parts.headers).is_ok() {
-        login.failed();
+    if caller.is_err()
+        && let Ok(token) = auth::token(&parts.headers)
+    {
+        let from = peer::origin(desk, &parts.extensions, &parts.headers);
+        desk.room.limits.stranger(from, desk.side, token, desk.brain.now())?;
     }
     caller
 }

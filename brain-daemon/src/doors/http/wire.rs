@@ -12,10 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
+use super::bodies::{RequestBody, SMALL};
 use super::pulse::{Phase, Pulse, Times};
-
-/// A body up to this size is small, in bytes; so is one that does not say its size until more of it has come.
-const SMALL: u64 = 64 * 1024;
 
 /// The socket.
 pub(crate) struct Wire {
@@ -161,8 +159,9 @@ impl AsyncWrite for Wire {
 
 /// A request's body with its time-outs.
 pub(crate) struct Upload {
-    inner: Incoming,
-    pulse: Arc<Pulse>,
+    /// Absent once it is dropped.
+    inner: Option<Incoming>,
+    body: Arc<RequestBody>,
     times: Times,
     /// How many bytes are to come, where the request says so.
     length: Option<u64>,
@@ -174,26 +173,28 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// The body of a request that came through the connection with this pulse.
-    pub(crate) fn of(inner: Incoming, pulse: &Arc<Pulse>, times: &Times) -> Body {
+    /// The bytes of a request's body.
+    pub(crate) fn of(inner: Incoming, body: &Arc<RequestBody>, times: &Times) -> Body {
         if inner.is_end_stream() {
             return Body::empty();
         }
-        let (pulse, length) = (Arc::clone(pulse), inner.size_hint().exact());
-        Body::new(Self { inner, pulse, times: *times, length, began: None, alarm: None, ended: false })
+        let (body, length) = (Arc::clone(body), inner.size_hint().exact());
+        let inner = Some(inner);
+        Body::new(Self { inner, body, times: *times, length, began: None, alarm: None, ended: false })
     }
 
     /// All of it is there.
     fn end(&mut self) {
         self.ended = true;
-        self.pulse.end_body();
+        self.body.pulse().end_body();
     }
 
     /// Sets the alarm for the next bytes.
     fn arm(&mut self) {
         let now = Instant::now();
         let began = *self.began.get_or_insert(now);
-        let small = self.length.unwrap_or(self.pulse.received()) <= SMALL;
+        // One that does not say its size is small until more of it has come.
+        let small = self.length.unwrap_or(self.body.pulse().received()) <= SMALL;
         let whole = if small { self.times.small } else { self.times.body };
         let next = (began + whole).min(now + self.times.step);
         match &mut self.alarm {
@@ -211,15 +212,20 @@ impl hyper::body::Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        match Pin::new(&mut self.inner).poll_frame(cx) {
+        let failed = |kind: io::ErrorKind| Poll::Ready(Some(Err(axum::Error::new(io::Error::from(kind)))));
+        if self.body.pulse().is_evicted() {
+            return failed(io::ErrorKind::ResourceBusy);
+        }
+        let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
+        match Pin::new(inner).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(data) = frame.data_ref() {
-                    self.pulse.receive(data.len());
+                    self.body.receive(data.len());
                 }
                 if self.alarm.is_some() {
                     self.arm();
                 }
-                if self.inner.is_end_stream() {
+                if self.is_end_stream() {
                     self.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
@@ -231,32 +237,36 @@ impl hyper::body::Body for Upload {
             }
             Poll::Pending => {
                 if self.alarm.is_none() {
-                    self.pulse.wait_for_body();
+                    self.body.wait();
                     self.arm();
+                }
+                if self.body.pulse().poll_evicted(cx).is_ready() {
+                    return failed(io::ErrorKind::ResourceBusy);
                 }
                 if let Some(alarm) = &mut self.alarm {
                     ready!(alarm.as_mut().poll(cx));
                 }
-                self.pulse.be_late();
-                Poll::Ready(Some(Err(axum::Error::new(io::Error::from(io::ErrorKind::TimedOut)))))
+                self.body.pulse().be_late();
+                failed(io::ErrorKind::TimedOut)
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        self.inner.as_ref().map_or_else(SizeHint::new, Incoming::size_hint)
     }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        self.pulse.end_body();
+        self.body.pulse().end_body();
         if !self.ended {
-            self.pulse.leave_unread();
+            self.body.pulse().leave_unread();
+            self.body.leave(self.inner.take());
         }
     }
 }
@@ -264,13 +274,13 @@ impl Drop for Upload {
 /// An answer's body: when it is through, the connection waits for the next request.
 pub(crate) struct Download {
     inner: Body,
-    pulse: Arc<Pulse>,
+    request: Arc<RequestBody>,
 }
 
 impl Download {
-    /// The body of an answer to the request that the connection with this pulse brought.
-    pub(crate) fn new(inner: Body, pulse: Arc<Pulse>) -> Self {
-        Self { inner, pulse }
+    /// The body of the answer to the request with that body.
+    pub(crate) fn new(inner: Body, request: Arc<RequestBody>) -> Self {
+        Self { inner, request }
     }
 }
 
@@ -296,7 +306,7 @@ impl hyper::body::Body for Download {
 
 impl Drop for Download {
     fn drop(&mut self) {
-        self.pulse.answered();
+        self.request.pulse().answered();
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
 #[serde(deny_unknown_fields)]
 struct Login {
     /// As `brain token admin` shows it.
-    #[schema(value_type = String, format = Password)]
+    #[schema(value_type = String, format = Password, min_length = 24)]
     token: Secret,
 }
 
@@ -49,7 +49,8 @@ struct SessionState {
 
 /// Signs in, in a browser.
 ///
-/// Gives a cookie for 12 hours. 10 wrong tokens from one address in a minute are too many.
+/// Gives a cookie for 12 hours. After 10 wrong tokens from one address in a minute, further wrong ones
+/// are answered with 429.
 #[utoipa::path(
     post,
     path = "/admin/login",
@@ -67,9 +68,8 @@ async fn login(State(desk): State<Desk>, request: Request) -> Result<Response, R
     }
     let Object(Login { token }) = Object::from_request(request, &desk).await?;
     let now = desk.brain.now();
-    let login = desk.porter.logins.begin(from, "", now).map_err(session::too_often)?;
     if !desk.brain.is_admin_token(token.expose()) {
-        login.failed();
+        desk.porter.logins.count(from, "", now).map_err(session::too_often)?;
         let fault = Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")
             .hint("`brain token admin` shows it on a terminal");
         let told = HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);

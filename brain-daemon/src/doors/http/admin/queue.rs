@@ -7,6 +7,8 @@ use brain_protocol::{
     Reply, Request, StatusReply,
 };
 use serde::Deserialize;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -31,16 +33,34 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
         .routes(routes!(status))
 }
 
+/// A day or an instant, for the document.
+struct Instant;
+
+impl utoipa::PartialSchema for Instant {
+    fn schema() -> RefOr<Schema> {
+        let text = |format, pattern: &str| {
+            let text = ObjectBuilder::new().schema_type(Type::String).format(Some(format));
+            text.pattern(Some(pattern))
+        };
+        OneOfBuilder::new()
+            .item(text(SchemaFormat::KnownFormat(KnownFormat::Date), "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))
+            .item(text(SchemaFormat::KnownFormat(KnownFormat::DateTime), "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]"))
+            .into()
+    }
+}
+
+impl ToSchema for Instant {}
+
 /// Which calls.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct WhichCalls {
     /// Only calls at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
-    #[param(nullable = false)]
+    #[param(nullable = false, inline, value_type = Option<Instant>)]
     since: Option<String>,
     /// Only calls at or before this day or instant.
-    #[param(nullable = false)]
+    #[param(nullable = false, inline, value_type = Option<Instant>)]
     until: Option<String>,
     /// Only calls of the client with this id.
     #[param(nullable = false)]

@@ -34,10 +34,10 @@ struct Decision {
     /// From the page.
     seal: String,
     /// `approve`, `deny` or `sign_out`.
-    #[schema(example = "approve")]
+    #[schema(example = "approve", pattern = "^(approve|deny|sign_out)$")]
     decision: String,
     /// `all` that is asked for, or less: `write`, `read`.
-    #[schema(required = false)]
+    #[schema(required = false, pattern = "^(all|write|read)$")]
     grant: String,
     /// Unless there is a session, which there is over HTTPS only.
     #[schema(required = false)]
@@ -52,11 +52,11 @@ struct Decision {
     path = "/authorize",
     tag = "oauth",
     params(
-        ("response_type" = String, Query, description = "`code`"),
+        ("response_type" = String, Query, pattern = "^code$", description = "`code`"),
         ("client_id" = String, Query, description = "Who asks"),
         ("redirect_uri" = String, Query, description = "Where the browser goes afterwards"),
-        ("code_challenge" = String, Query, description = "RFC 7636"),
-        ("code_challenge_method" = String, Query, description = "`S256`"),
+        ("code_challenge" = String, Query, pattern = "^[A-Za-z0-9_-]{43}$", description = "RFC 7636"),
+        ("code_challenge_method" = String, Query, pattern = "^S256$", description = "`S256`"),
         ("scope" = inline(Option<String>), Query, description = "What is asked for"),
         ("state" = inline(Option<String>), Query, description = "Comes back as it is"),
         ("resource" = inline(Option<String>), Query, description = "RFC 8707")
@@ -87,7 +87,8 @@ async fn ask(State(desk): State<Desk>, request: Request) -> Response {
 
 /// Does what the owner decided.
 ///
-/// For the page that `GET` shows, and for nothing else. 10 wrong admin tokens from one address in a minute are too many.
+/// For the page that `GET` shows, and for nothing else. After 10 wrong admin tokens from one address in
+/// a minute, further wrong ones are answered with 429.
 #[utoipa::path(
     post,
     path = "/authorize",
@@ -154,11 +155,10 @@ async fn decide(State(desk): State<Desk>, request: Request) -> Response {
                 if browser.signed_in {
                     return approve(&desk, asked, scopes).await;
                 }
-                let login =
-                    desk.porter.logins.begin(from, "", desk.brain.now()).map_err(Refused::too_often)?;
                 let given = form.secret("admin_token").unwrap_or(Secret::new(""));
                 if !desk.brain.is_admin_token(given.expose()) {
-                    login.failed();
+                    let now = desk.brain.now();
+                    desk.porter.logins.count(from, "", now).map_err(Refused::too_often)?;
                     let problem = "That is not the admin token of this brain. Nothing was granted.";
                     return browser.show(&desk, StatusCode::FORBIDDEN, &asked, &consent, Some(problem));
                 }

@@ -23,8 +23,10 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a body whose members are read one by one")]
 struct ClientMetadata {
-    /// `https`, or this very machine by `http`.
+    /// `https`, or this very machine by `http`; 2000 bytes at most each.
+    #[schema(min_items = 1, max_items = 10)]
     redirect_uris: Vec<String>,
+    #[schema(max_length = 120)]
     client_name: Option<String>,
     /// What it may ask for, with spaces between them.
     scope: Option<String>,
@@ -96,9 +98,11 @@ async fn register(State(desk): State<Desk>, request: Request) -> Result<Response
         let error = OAuthError::InvalidClientMetadata.as_str();
         return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error, description));
     }
-    let client = body::object(&bytes).map_err(invalid).and_then(|members| metadata(&members))?;
+    let client = body::object(&bytes)
+        .map_err(|why| invalid(why.to_string()))
+        .and_then(|members| metadata(&members))?;
     let now = desk.brain.now();
-    desk.porter.registrations.count(from, now).map_err(Refused::too_often)?;
+    desk.porter.registrations.count(from, "", now).map_err(Refused::too_often)?;
     let client = desk.block(move |brain| brain.register_itself(&client)).await??;
     Ok(uncached(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
 }

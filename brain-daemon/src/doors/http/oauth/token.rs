@@ -55,28 +55,31 @@ impl From<Issued> for TokenAnswer {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
 struct TokenForm {
-    #[schema(example = "client_credentials")]
+    #[schema(
+        example = "client_credentials",
+        pattern = "^(client_credentials|authorization_code|refresh_token)$"
+    )]
     grant_type: String,
     /// Unless it is in the `Authorization` header.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     client_id: String,
     /// Of a confidential client, unless it is in the `Authorization` header.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     client_secret: String,
     /// Less than is granted; all of it when absent.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     scope: String,
     /// For `authorization_code`.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     code: String,
     /// For `authorization_code`: as it was at `/authorize`.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     redirect_uri: String,
     /// For `authorization_code`: RFC 7636.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     code_verifier: String,
     /// For `refresh_token`.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     refresh_token: String,
     /// What the token is to be good for (RFC 8707); may be there several times.
     #[schema(required = false)]
@@ -88,21 +91,23 @@ struct TokenForm {
 #[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
 struct RevokeForm {
     /// An access token, or a refresh token, with which goes everything that came of the same consent.
+    #[schema(min_length = 1)]
     token: String,
     /// Not needed.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     token_type_hint: String,
     /// Unless it is in the `Authorization` header.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     client_id: String,
     /// Of a confidential client, unless it is in the `Authorization` header.
-    #[schema(required = false)]
+    #[schema(required = false, min_length = 1)]
     client_secret: String,
 }
 
 /// Tokens for a client's secret, for a code or for a refresh token.
 ///
-/// 50 failures of one address for one client in 15 minutes are too many, and 500 for all of them.
+/// After 50 failures of one address for one client in 15 minutes, or 500 for all clients, further
+/// failures are answered with 429.
 #[utoipa::path(
     post,
     path = "/token",
@@ -205,20 +210,19 @@ async fn revoke(State(desk): State<Desk>, request: Request) -> Result<Response, 
     Ok(uncached(StatusCode::OK, ()))
 }
 
-/// Does `work` for `client` unless `from` has guessed too often: clients, secrets, codes and refresh tokens that are none count.
+/// Does `work` for `client`, and counts it when it fails: clients, secrets, codes and refresh tokens
+/// that are wrong. Too many of them are told to wait; what is right is never refused for them.
 async fn limited<T>(
     desk: &Desk,
     from: IpAddr,
     client: &str,
     work: impl Future<Output = Result<T, Refused>>,
 ) -> Result<T, Refused> {
-    let (porter, now) = (&desk.porter, desk.brain.now());
-    let of_all = porter.addresses.begin(from, "", now).map_err(Refused::too_often)?;
-    let of_client = porter.tokens.begin(from, client, now).map_err(Refused::too_often)?;
     let result = work.await;
     if result.as_ref().is_err_and(Refused::is_a_wrong_guess) {
-        of_all.failed();
-        of_client.failed();
+        let (porter, now) = (&desk.porter, desk.brain.now());
+        porter.addresses.count(from, "", now).map_err(Refused::too_often)?;
+        porter.tokens.count(from, client, now).map_err(Refused::too_often)?;
     }
     result
 }

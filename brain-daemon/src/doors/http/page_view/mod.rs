@@ -72,18 +72,16 @@ async fn sign_in(
     let given = url::form_urlencoded::parse(&bytes).find(|(field, _)| field == "admin_token");
     let token = Secret::new(given.map(|(_, token)| token.trim().to_owned()).unwrap_or_default());
     let now = desk.brain.now();
-    let login = match desk.porter.logins.begin(from, "", now) {
-        Ok(login) => login,
-        Err(seconds) => {
-            let problem = format!("Too many wrong tokens. Try again in {seconds} seconds.");
-            let mut response = again(StatusCode::TOO_MANY_REQUESTS, &problem);
-            response.headers_mut().insert(RETRY_AFTER, seconds.into());
-            return Ok(response);
-        }
-    };
     if !desk.brain.is_admin_token(token.expose()) {
-        login.failed();
-        return Ok(again(StatusCode::UNAUTHORIZED, "This is not the admin token of this brain."));
+        return Ok(match desk.porter.logins.count(from, "", now) {
+            Ok(()) => again(StatusCode::UNAUTHORIZED, "This is not the admin token of this brain."),
+            Err(seconds) => {
+                let problem = format!("Too many wrong tokens. Try again in {seconds} seconds.");
+                let mut response = again(StatusCode::TOO_MANY_REQUESTS, &problem);
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+                response
+            }
+        });
     }
     log::called_by("admin");
     let opened = desk.porter.open(Purpose::Admin, &token, now)?;

@@ -6,15 +6,19 @@
 mod signed;
 mod upstream;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get, post};
+use axum::routing::any;
 use brain_protocol::{Reply, Spoken, VoiceEvent, VoiceTurn};
+use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
+use utoipa::{OpenApi, PartialSchema as _, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{Desk, Refusal};
 use crate::brain::Brain;
@@ -25,11 +29,6 @@ use upstream::Tunnels;
 
 /// Where a call begins.
 const FIRST: &str = "/voice";
-/// The paths of what follows.
-const TURN: &str = "/voice/turn";
-const RECORDING: &str = "/voice/recording";
-const TRANSCRIPTION: &str = "/voice/transcription";
-const STATUS: &str = "/voice/status";
 /// Everything below, where somebody else answers.
 const BELOW: &str = "/voice/{*rest}";
 /// How long the brain may take: the provider waits 15 seconds, its network and the tunnel's included.
@@ -65,37 +64,115 @@ impl Telephone {
     }
 }
 
-/// The paths that are served, for who counts; none when the telephone is not switched on.
-pub(super) fn paths(brain: &Brain) -> &'static [&'static str] {
+/// What is served, and what of it the OpenAPI document says.
+pub(super) fn routes(brain: &Brain) -> OpenApiRouter<Desk> {
     match brain.config().voice() {
-        None => &[],
-        Some(voice) if voice.upstream.is_some() => &[FIRST, BELOW],
-        Some(_) => &[FIRST, TURN, RECORDING, TRANSCRIPTION, STATUS],
+        None => OpenApiRouter::new(),
+        Some(voice) if voice.upstream.is_some() => OpenApiRouter::with_openapi(Upstream::openapi())
+            .route(FIRST, any(passed_on))
+            .route(BELOW, any(passed_on)),
+        Some(_) => OpenApiRouter::new()
+            .routes(routes!(incoming, incoming_by_get))
+            .routes(routes!(turn))
+            .routes(routes!(recording))
+            .routes(routes!(transcription))
+            .routes(routes!(status)),
     }
 }
 
-/// What is served. No interface for clients: the OpenAPI document leaves it out.
-pub(super) fn routes(brain: &Brain) -> Router<Desk> {
-    let router = Router::new();
-    match brain.config().voice() {
-        None => router,
-        Some(voice) if voice.upstream.is_some() => {
-            router.route(FIRST, any(passed_on)).route(BELOW, any(passed_on))
-        }
-        Some(_) => router
-            .route(FIRST, get(incoming).post(incoming))
-            .route(TURN, post(turn))
-            .route(RECORDING, post(recording))
-            .route(TRANSCRIPTION, post(transcription))
-            .route(STATUS, post(status)),
+/// What an upstream answers below `/voice`, for those who count requests by their path.
+pub(super) fn below(brain: &Brain) -> Option<&'static str> {
+    brain.config().voice().filter(|voice| voice.upstream.is_some()).map(|_| BELOW)
+}
+
+/// The document of what an upstream answers.
+#[derive(OpenApi)]
+#[openapi(paths(passed_on))]
+struct Upstream;
+
+/// What the telephony provider sends. It sends more, which only counts for the signature.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
+struct CallForm {
+    /// The call's id.
+    call_sid: String,
+    /// The number that calls.
+    from: String,
+    /// What was typed.
+    #[schema(required = false)]
+    digits: String,
+    /// What was said.
+    #[schema(required = false)]
+    speech_result: String,
+}
+
+/// How `/voice` answers, for the document.
+struct Answers;
+
+impl utoipa::IntoResponses for Answers {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let refused = [
+            ("403", "`invalid_signature`: the telephony provider did not sign this for this address"),
+            ("413", "The body is too large"),
+            ("429", "`rate_limited`: too many wrong signatures"),
+            ("503", "`not_set_up`: there is nothing to check signatures with"),
+        ];
+        let markup = Content::builder().schema(Some(String::schema())).build();
+        let spoken =
+            ResponseBuilder::new().description("Markup for the provider").content("text/xml", markup);
+        let refused = refused.map(|(status, what)| {
+            let body = Content::builder().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+            let response = ResponseBuilder::new().description(what).content("application/json", body);
+            (status.to_owned(), RefOr::T(response.build()))
+        });
+        [("200".to_owned(), RefOr::T(spoken.build()))].into_iter().chain(refused).collect()
     }
 }
 
+/// A call begins.
+#[utoipa::path(
+    post,
+    path = "/voice",
+    tag = "voice",
+    params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
+    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
+    responses(Answers)
+)]
 async fn incoming(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let call = signed(&desk, request).await?;
-    Ok(answered(&desk, &call, VoiceEvent::Incoming).await)
+    begun(&desk, request).await
 }
 
+/// A call begins, for a provider that is set to GET.
+#[utoipa::path(
+    get,
+    path = "/voice",
+    tag = "voice",
+    params(
+        ("X-Twilio-Signature" = String, Header, description = "The provider's signature"),
+        ("CallSid" = inline(Option<String>), Query, description = "The call's id"),
+        ("From" = inline(Option<String>), Query, description = "The number that calls")
+    ),
+    responses(Answers)
+)]
+async fn incoming_by_get(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
+    begun(&desk, request).await
+}
+
+async fn begun(desk: &Desk, request: Request) -> Result<Response, Refusal> {
+    let call = signed(desk, request).await?;
+    Ok(answered(desk, &call, VoiceEvent::Incoming).await)
+}
+
+/// The caller said or typed something.
+#[utoipa::path(
+    post,
+    path = "/voice/turn",
+    tag = "voice",
+    params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
+    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
+    responses(Answers)
+)]
 async fn turn(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
     let call = signed(&desk, request).await?;
     let (digits, speech) = (call.get("Digits").trim(), call.get("SpeechResult").trim());
@@ -109,6 +186,15 @@ async fn turn(State(desk): State<Desk>, request: Request) -> Result<Response, Re
     Ok(answered(&desk, &call, event).await)
 }
 
+/// The caller left a message.
+#[utoipa::path(
+    post,
+    path = "/voice/recording",
+    tag = "voice",
+    params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
+    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
+    responses(Answers)
+)]
 async fn recording(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
     let call = signed(&desk, request).await?;
     let event = match (call.get("RecordingSid"), call.get("RecordingUrl")) {
@@ -122,6 +208,15 @@ async fn recording(State(desk): State<Desk>, request: Request) -> Result<Respons
     Ok(answered(&desk, &call, event).await)
 }
 
+/// The text of a message is there.
+#[utoipa::path(
+    post,
+    path = "/voice/transcription",
+    tag = "voice",
+    params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
+    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
+    responses(Answers)
+)]
 async fn transcription(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
     let call = signed(&desk, request).await?;
     let event = VoiceEvent::Transcription {
@@ -131,12 +226,30 @@ async fn transcription(State(desk): State<Desk>, request: Request) -> Result<Res
     Ok(answered(&desk, &call, event).await)
 }
 
+/// A call ended.
+#[utoipa::path(
+    post,
+    path = "/voice/status",
+    tag = "voice",
+    params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
+    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
+    responses(Answers)
+)]
 async fn status(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
     let call = signed(&desk, request).await?;
     let event = VoiceEvent::Ended(call.get("CallStatus").into());
     Ok(answered(&desk, &call, event).await)
 }
 
+/// A call, for the voice agent behind `voice.upstream`, whose answer it gets.
+#[utoipa::path(
+    post,
+    path = "/voice",
+    tag = "voice",
+    params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
+    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
+    responses(Answers)
+)]
 async fn passed_on(State(desk): State<Desk>, mut request: Request) -> Result<Response, Refusal> {
     let upgrade = hyper::upgrade::on(&mut request);
     let call = signed(&desk, request).await?;

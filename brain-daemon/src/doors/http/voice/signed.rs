@@ -45,7 +45,7 @@ pub(super) async fn signed(desk: &Desk, request: Request) -> Result<Signed, Refu
         if refusal.status() != StatusCode::FORBIDDEN {
             return refusal;
         }
-        desk.room.limits.stranger(from, desk.brain.now()).err().unwrap_or(refusal)
+        desk.room.limits.stranger(from, desk.side, TELEPHONE, desk.brain.now()).err().unwrap_or(refusal)
     })
 }
 

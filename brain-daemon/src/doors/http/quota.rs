@@ -1,0 +1,119 @@
+//! How much a client may write in a day: pages and bytes. A day is a day of UTC. What was used is kept
+//! in memory, so it begins anew with the daemon.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::{HeaderValue, StatusCode, header};
+
+use super::Refusal;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// What each client may write in a day.
+pub(crate) struct Quota {
+    /// Pages; no limit when absent.
+    pages: Option<u64>,
+    /// Bytes; no limit when absent.
+    bytes: Option<u64>,
+    used: Mutex<Used>,
+}
+
+#[derive(Default)]
+struct Used {
+    /// Days since 1970.
+    day: i64,
+    /// Pages and bytes of each client. Only clients that have shown a token are here.
+    clients: HashMap<String, (u64, u64)>,
+}
+
+impl Quota {
+    /// So many pages and bytes a day.
+    pub(crate) fn new(pages: Option<u64>, bytes: Option<u64>) -> Self {
+        Self { pages, bytes, used: Mutex::default() }
+    }
+
+    /// Whether the client may write anything more today.
+    ///
+    /// # Errors
+    /// 429 with the seconds until midnight.
+    pub(crate) fn check(&self, client: &str, now: i64) -> Result<(), Refusal> {
+        let (pages, bytes) = self.today(now).clients.get(client).copied().unwrap_or_default();
+        self.fits(pages + 1, bytes + 1, now)
+    }
+
+    /// Counts a page of so many bytes.
+    ///
+    /// # Errors
+    /// As [`Quota::check`]; nothing is counted then.
+    pub(crate) fn charge(&self, client: &str, size: usize, now: i64) -> Result<(), Refusal> {
+        let mut used = self.today(now);
+        let (pages, bytes) = used.clients.entry(client.to_owned()).or_default();
+        let (more_pages, more_bytes) = (*pages + 1, bytes.saturating_add(size as u64));
+        self.fits(more_pages, more_bytes, now)?;
+        (*pages, *bytes) = (more_pages, more_bytes);
+        Ok(())
+    }
+
+    /// Takes a page back that was not written after all.
+    pub(crate) fn refund(&self, client: &str, size: usize, now: i64) {
+        if let Some((pages, bytes)) = self.today(now).clients.get_mut(client) {
+            (*pages, *bytes) = (pages.saturating_sub(1), bytes.saturating_sub(size as u64));
+        }
+    }
+
+    fn fits(&self, pages: u64, bytes: u64, now: i64) -> Result<(), Refusal> {
+        let (limit, key, unit) = match (self.pages, self.bytes) {
+            (Some(max), _) if pages > max => (max, "ingest.daily_pages", "pages"),
+            (_, Some(max)) if bytes > max => (max, "ingest.daily_bytes", "bytes"),
+            _ => return Ok(()),
+        };
+        let seconds = ((DAY_MS - now.rem_euclid(DAY_MS)) / 1000).max(1);
+        let message = format!(
+            "a client may write {limit} {unit} a day, and this one has; go on after midnight UTC, in {seconds} seconds, or let the \
+             owner of this brain raise {key}"
+        );
+        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
+            .with(header::RETRY_AFTER, HeaderValue::from(seconds)))
+    }
+
+    fn today(&self, now: i64) -> MutexGuard<'_, Used> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let day = now.div_euclid(DAY_MS);
+        if used.day != day {
+            *used = Used { day, ..Used::default() };
+        }
+        used
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_its_own_quota_until_midnight() {
+        let quota = Quota::new(Some(2), Some(100));
+        assert!(quota.charge("ann", 10, 0).is_ok() && quota.charge("ann", 10, 0).is_ok());
+        let refused = quota.charge("ann", 10, DAY_MS - 5000).unwrap_err();
+        assert_eq!(refused.error(), "quota_exceeded");
+        let told = refused.message();
+        assert!(told.contains("2 pages a day") && told.contains("ingest.daily_pages"), "{told}");
+        assert!(told.contains("in 5 seconds"), "{told}");
+        assert!(quota.check("ann", 0).is_err() && quota.check("bob", 0).is_ok());
+        assert!(quota.charge("ann", 10, DAY_MS).is_ok(), "the next day");
+    }
+
+    #[test]
+    fn bytes_count_and_what_was_not_written_is_given_back() {
+        let quota = Quota::new(None, Some(100));
+        assert!(quota.charge("ann", 90, 0).is_ok());
+        let refused = quota.charge("ann", 11, 0).unwrap_err();
+        assert!(refused.message().contains("ingest.daily_bytes"), "{}", refused.message());
+        quota.refund("ann", 90, 0);
+        assert!(quota.charge("ann", 100, 0).is_ok());
+        assert!(quota.check("ann", 0).is_err());
+        assert!(Quota::new(None, None).charge("ann", usize::MAX, 0).is_ok());
+    }
+}

@@ -1,0 +1,273 @@
+//! Clients that begin more requests than they end: a listener goes on answering everybody else, and a
+//! client may send so often and so much.
+//!
+//! The floods go to loopback only, and end by themselves.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use brain_tests::http::{Wire, call, get, ingest, request};
+use brain_tests::mcp::mcp;
+use brain_tests::{Daemon, PATIENCE, TestHome, skip};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use serde_json::json;
+
+/// What the median of `/health` may take beside a flood. The promise; alone it takes a millisecond.
+const BOUND: Duration = Duration::from_millis(200);
+
+fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
+    let mut home = TestHome::new();
+    home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let daemon = home.daemon();
+    (home, daemon)
+}
+
+/// How long `/health` takes, again and again while `flood` runs, and that no call takes as long as
+/// the time-out for a body.
+fn beside(home: &TestHome, name: &str, flood: impl FnOnce() + Send) {
+    let address = home.http_local();
+    let over = AtomicBool::new(false);
+    let mut took: Vec<Duration> = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let mut took = Vec::new();
+            while !over.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                let _ = get(address, "/health").expect(200);
+                took.push(began.elapsed());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            took
+        });
+        flood();
+        over.store(true, Ordering::Relaxed);
+        asking.join().unwrap()
+    });
+    took.sort_unstable();
+    let (median, most) = (took[took.len() / 2], took[took.len() - 1]);
+    eprintln!("{name}: /health {} times, median {median:?}, at most {most:?}", took.len());
+    assert!(took.len() >= 10, "{name}: {} answers", took.len());
+    assert!(median < BOUND, "{name}: median {median:?}, at most {most:?}");
+    // One may meet a busy machine; none may wait until half-sent requests have run out of time.
+    assert!(most < Duration::from_secs(2), "{name}: {most:?}");
+}
+
+#[test]
+fn health_answers_beside_half_sent_bodies_of_strangers() {
+    let (home, _daemon) = served(&[]);
+    let address = home.http_local();
+    let head = |path| request(address, "POST", path, &[("Content-Length", "60000")], b"");
+    // Two that read a body before they know who sends it, and one that does not.
+    let paths = ["/token", "/admin/login", "/token", "/ingest"].map(head);
+    beside(&home, "150 connections a second without a token", || {
+        let mut open = Vec::new();
+        for at in 0..1500 {
+            let began = Instant::now();
+            let mut wire = Wire::open(address);
+            wire.send(&paths[at % paths.len()]);
+            wire.send("half of");
+            open.push(wire);
+            std::thread::sleep((Duration::from_secs(1) / 150).saturating_sub(began.elapsed()));
+        }
+    });
+}
+
+#[test]
+fn health_answers_beside_half_sent_bodies_of_a_client() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let many = usize::try_from(most.saturating_sub(1000)).unwrap_or(usize::MAX).min(5000);
+    if many < 5000 {
+        skip(&format!("only {many} of 5,000 connections: {most} files may be open here"));
+    }
+    let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "off")]);
+    let (address, token) = (home.http_local(), home.token("t", "write", &[]));
+    let bearer = format!("Bearer {token}");
+    let fields = [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", "1000000")];
+    let head = request(address, "POST", "/ingest", &fields, b"");
+    beside(&home, "5,000 connections with a token", || {
+        let mut open = Vec::new();
+        for at in 0..many {
+            // A thousand a second: the queue of the kernel is not what is tried here.
+            if at % 50 == 0 {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            let mut wire = Wire::open(address);
+            wire.send(&head);
+            wire.send("half of");
+            open.push(wire);
+        }
+        // They all stay, and say nothing.
+        std::thread::sleep(Duration::from_secs(2));
+    });
+    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "nothing of it was taken in");
+    let _ = ingest(address, &token, "the same client goes on").expect(202);
+}
+
+#[test]
+fn a_client_that_floods_stops_itself_and_no_other() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off")]);
+    let address = home.http_local();
+    let begin = |name: &str, length: &str| {
+        let bearer = format!("Bearer {}", home.token(name, "write", &[]));
+        let fields =
+            [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", length)];
+        request(address, "POST", "/ingest", &fields, b"")
+    };
+    let (mut slow, flood) = (Wire::open(address), begin("floods", "1000"));
+    slow.send(begin("slow", "10"));
+    slow.send("12345");
+    std::thread::sleep(Duration::from_millis(100));
+    let mut open: Vec<Wire> = (0..100)
+        .map(|_| {
+            let mut wire = Wire::open(address);
+            wire.send(&flood);
+            wire.send("half of");
+            wire
+        })
+        .collect();
+    // Strangers, too.
+    for _ in 0..100 {
+        let mut wire = Wire::open(address);
+        wire.send(request(address, "POST", "/token", &[("Content-Length", "1000")], b""));
+        open.push(wire);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    slow.send("67890");
+    let _ = slow.answer().expect(202);
+    drop(open);
+}
+
+#[test]
+fn a_body_that_makes_room_for_others_is_told_so() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "8"), ("BRAIN_INGEST_RATE", "off")]);
+    let address = home.http_local();
+    let bearer = format!("Bearer {}", home.token("t", "write", &[]));
+    let fields = [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", "1000")];
+    let mut open: Vec<Wire> = (0..5)
+        .map(|_| {
+            let mut wire = Wire::open(address);
+            wire.send(request(address, "POST", "/ingest", &fields, b""));
+            wire.send("half of");
+            std::thread::sleep(Duration::from_millis(50));
+            wire
+        })
+        .collect();
+    let answer = open[0].answer().expect(503);
+    assert_eq!((answer.error(), answer.header("connection")), ("busy".to_owned(), Some("close")));
+    assert!(answer.header("retry-after").is_some());
+    drop(open);
+}
+
+#[test]
+fn half_sent_messages_of_mcp_keep_no_room() {
+    let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "off")]);
+    let address = home.http_local();
+    let bearer = format!("Bearer {}", home.token("reader", "read", &[]));
+    let head = |length: &str| {
+        let fields =
+            [("Authorization", &*bearer), ("Content-Type", "application/json"), ("Content-Length", length)];
+        request(address, "POST", "/mcp", &fields, b"")
+    };
+    let open: Vec<Wire> = (0..20)
+        .map(|_| {
+            let mut wire = Wire::open(address);
+            wire.send(head("8000000"));
+            wire.send("{");
+            wire
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(200));
+    let long = "word ".repeat(100_000);
+    let began = Instant::now();
+    let client = mcp(&home, &home.token("writer", "write", &[]));
+    let put = client.called("put_page", json!({ "slug": "long", "content": long }));
+    assert_ne!(put["isError"], true, "{put}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    drop(open);
+}
+
+#[test]
+fn mcp_is_limited_like_ingest() {
+    let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "3/1h")]);
+    let address = home.http_local();
+    let token = home.token("t", "read write", &[]);
+    let client = mcp(&home, &token);
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    for _ in 0..2 {
+        let _ = client.post(&message).expect(200);
+    }
+    let _ = ingest(address, &token, "the third call").expect(202);
+    let refused = client.post(&message).expect(429);
+    assert_eq!(refused.error(), "rate_limited");
+    assert!(refused.header("retry-after").is_some());
+    let _ = mcp(&home, &home.token("other", "read", &[])).post(&message).expect(200);
+}
+
+#[test]
+fn a_client_has_a_quota_of_pages_and_bytes() {
+    let (home, _daemon) =
+        served(&[("BRAIN_INGEST_DAILY_PAGES", "3"), ("BRAIN_INGEST_DAILY_BYTES", "100000")]);
+    let address = home.http_local();
+    let token = home.token("t", "read write", &[]);
+    let client = mcp(&home, &token);
+    let _ = ingest(address, &token, "one").expect(202);
+    // What is there already, or is refused, does not count.
+    assert_eq!(ingest(address, &token, "one").expect(202).json()["status"], "duplicate");
+    let _ = ingest(address, &token, " ").expect(400);
+    let _ = ingest(address, &token, "two").expect(202);
+    let put = |slug: &str| json!({ "name": "put_page", "arguments": { "slug": slug, "content": "text" } });
+    let call =
+        |params| client.post(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }));
+    let _ = call(put("three")).expect(200);
+    let refused = call(put("four")).expect(429);
+    let told = refused.json();
+    assert_eq!((&told["id"], &told["error"]["data"]["error"]), (&json!(7), &json!("quota_exceeded")));
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("3 pages a day") && message.contains("ingest.daily_pages"), "{message}");
+    let refused = ingest(address, &token, "five").expect(429);
+    assert_eq!(refused.error(), "quota_exceeded");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=86_400).contains(&wait), "{wait}");
+    let _ = call(json!({ "name": "list_pages", "arguments": {} })).expect(200);
+    // Each client has its own.
+    let other = home.token("other", "write", &[]);
+    let large = ingest(address, &other, &"large ".repeat(17_000)).expect(429);
+    assert!(large.json()["message"].as_str().unwrap().contains("ingest.daily_bytes"), "{large:?}");
+    let _ = ingest(address, &other, "small").expect(202);
+}
+
+#[test]
+fn a_missing_token_is_401_however_often() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+    } });
+    let json = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    for address in [home.http_public(), home.http_local()] {
+        for _ in 0..150 {
+            let answer = call(address, "POST", "/mcp", &json, hello.to_string().as_bytes()).expect(401);
+            let told = answer.header("www-authenticate").unwrap();
+            assert!(told.contains("resource_metadata=") && !told.contains("error="), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_token_changes_nothing_for_another() {
+    let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
+    let (local, public) = (home.http_local(), home.http_public());
+    let wrong = |address, token: &str| ingest(address, token, "x").status;
+    let patience = Instant::now() + PATIENCE;
+    while wrong(public, "brain_pt_wrong-token") != 429 {
+        assert!(Instant::now() < patience, "it is never limited");
+    }
+    assert_eq!(
+        wrong(public, "brain_pt_ended-token"),
+        401,
+        "a client whose token has ended asks for a new one"
+    );
+    assert_eq!(wrong(local, "brain_pt_wrong-token"), 401, "the other listener");
+    let _ = ingest(public, &home.token("right", "write", &[]), "x").expect(202);
+}

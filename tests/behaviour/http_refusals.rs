@@ -1,0 +1,149 @@
+//! Connections after a refusal: a client that keeps its connection can use it again, or is told that
+//! it cannot.
+
+use std::time::Duration;
+
+use brain_tests::http::{Answer, Wire, request};
+use brain_tests::{Daemon, TestHome};
+
+fn served() -> (TestHome, Daemon) {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    (home, daemon)
+}
+
+/// The answer, and whether the connection goes on as it says; the next request on it must be answered.
+fn goes_on(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
+    if answer.header("connection") == Some("close") {
+        wire.closed();
+        return false;
+    }
+    wire.send(request(home.http_local(), "GET", "/health", &[], b""));
+    let _ = wire.answer().expect(200);
+    true
+}
+
+#[test]
+fn a_refusal_before_the_body_keeps_the_connection() {
+    let (home, _daemon) = served();
+    let address = home.http_local();
+    for length in [1, 1000, 4096, 5000, 65_536] {
+        let mut wire = Wire::open(address);
+        let fields = [("Content-Type", "text/plain"), ("Content-Length", &*length.to_string())];
+        for _ in 0..3 {
+            wire.send(request(address, "POST", "/ingest", &fields, b""));
+            // The body comes when the refusal is made already.
+            std::thread::sleep(Duration::from_millis(30));
+            wire.send(vec![b'a'; length]);
+            let answer = wire.answer().expect(401);
+            assert!(goes_on(&home, &mut wire, &answer), "{length}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_of_a_long_or_missing_body_says_that_it_closes() {
+    let (home, _daemon) = served();
+    let address = home.http_local();
+    let large = [("Content-Type", "text/plain"), ("Content-Length", "65537")];
+    let missing = [("Content-Type", "text/plain"), ("Content-Length", "10")];
+    let expects = [("Content-Type", "text/plain"), ("Content-Length", "10"), ("Expect", "100-continue")];
+    for fields in [&large[..], &missing[..], &expects[..]] {
+        let mut wire = Wire::open(address);
+        wire.send(request(address, "POST", "/ingest", fields, b""));
+        let answer = wire.answer().expect(401);
+        assert!(!goes_on(&home, &mut wire, &answer), "{fields:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_chunked_request_after_a_refusal_is_read() {
+    let (home, _daemon) = served();
+    let (address, token) = (home.http_local(), home.token("t", "write", &[]));
+    let bearer = format!("Bearer {token}");
+    let chunked = [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")];
+    let allowed = [("Authorization", &*bearer), chunked[0], chunked[1]];
+    let mut wire = Wire::open(address);
+    for at in 0..30 {
+        // Refused, in one piece, in two, and chunked; then a good one.
+        match at % 3 {
+            0 => {
+                wire.send(request(address, "POST", "/ingest", &[chunked[0]], b"a body"));
+            }
+            1 => {
+                wire.send(request(address, "POST", "/ingest", &[("Content-Length", "6")], b""));
+                std::thread::sleep(Duration::from_millis(10));
+                wire.send("a body");
+            }
+            _ => {
+                wire.send(request(address, "POST", "/ingest", &chunked, b""));
+                std::thread::sleep(Duration::from_millis(10));
+                wire.send("6\r\na body\r\n0\r\n\r\n");
+            }
+        }
+        let refused = wire.answer().expect(401);
+        assert_eq!(refused.header("connection"), None, "{at}: {refused:?}");
+        wire.send(request(address, "POST", "/ingest", &allowed, b""));
+        std::thread::sleep(Duration::from_millis(5));
+        let text = format!("text {at}");
+        wire.send(format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len()));
+        let _ = wire.answer().expect(202);
+    }
+}
+
+#[test]
+fn transfer_codings_that_are_not_known_are_refused() {
+    let (home, _daemon) = served();
+    let (address, token) = (home.http_local(), home.token("t", "write", &[]));
+    let bearer = format!("Bearer {token}");
+    let send = |codings: &[&str]| {
+        let mut fields = vec![("Authorization", &*bearer), ("Content-Type", "text/plain")];
+        fields.extend(codings.iter().map(|coding| ("Transfer-Encoding", *coding)));
+        let mut wire = Wire::open(address);
+        wire.send(request(address, "POST", "/ingest", &fields, b"4\r\ntext\r\n0\r\n\r\n"));
+        (wire.answer(), wire)
+    };
+    for (codings, status, error) in [
+        (&["chunked, chunked"][..], 400, "bad_request"),
+        (&["chunked", "chunked"], 400, "bad_request"),
+        (&["chunked,CHUNKED , chunked"], 400, "bad_request"),
+        (&["gzip, chunked"], 501, "not_implemented"),
+        (&["gzip", "chunked"], 501, "not_implemented"),
+    ] {
+        let (answer, mut wire) = send(codings);
+        let answer = answer.expect(status);
+        assert_eq!(answer.error(), error, "{codings:?}");
+        assert!(!goes_on(&home, &mut wire, &answer), "{codings:?}");
+    }
+    let (answer, mut wire) = send(&["Chunked"]);
+    assert!(goes_on(&home, &mut wire, &answer.expect(202)));
+}
+
+#[test]
+fn a_thousand_posts_over_kept_connections_are_all_answered() {
+    let (home, _daemon) = served();
+    let (address, token) = (home.http_local(), home.token("t", "read", &[]));
+    let bearer = format!("Bearer {token}");
+    let mut wire = Wire::open(address);
+    let mut opened = 1;
+    for at in 0..1000 {
+        let length = [0, 7, 4097, 30_000, 70_000][at % 5];
+        let length_field = length.to_string();
+        let mut fields = vec![("Content-Type", "text/plain"), ("Content-Length", &*length_field)];
+        match at % 3 {
+            0 => {}
+            1 => fields.push(("Authorization", "Bearer brain_pt_wrong")),
+            _ => fields.push(("Authorization", &*bearer)),
+        }
+        let path = ["/ingest", "/mcp", "/nothing", "/token", "/health"][at / 3 % 5];
+        wire.send(request(address, "POST", path, &fields, b""));
+        wire.send(vec![b'a'; length]);
+        let answer = wire.answer();
+        assert!((400..500).contains(&answer.status), "{at}: {answer:?}");
+        if answer.header("connection") == Some("close") {
+            wire = Wire::open(address);
+            opened += 1;
+        }
+    }
+    assert!(opened <= 250, "{opened} connections: only long bodies cost one");
+}
