@@ -35,6 +35,7 @@ mod connect_fake;
 mod connect_faults;
 mod costs_ledger;
 mod crash;
+mod docs_examples;
 mod doctor;
 mod export;
 mod faults;
