@@ -81,7 +81,7 @@ fn captured_at_and_captured_via_of_the_file_are_kept() {
     let page = captured(&home, text, &[]);
     assert_eq!(page["captured_at"], "2020-01-02T03:04:05.678Z");
     let file = file_of(&page);
-    assert!(file.contains("captured_via: phone") && !file.contains("capture-cli"), "{file}");
+    assert!(file.contains("captured_via: phone") && !file.contains("captured_via: capture-cli"), "{file}");
 }
 
 #[test]

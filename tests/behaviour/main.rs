@@ -75,6 +75,7 @@ mod openapi;
 mod operations;
 mod page_view;
 mod pages;
+mod provenance;
 mod remove;
 mod restore;
 mod search;

@@ -1,11 +1,12 @@
 //! `capture`: a thought becomes a page under `inbox/`, once.
 
-use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteStatus, Written};
+use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteStatus, Written};
 
 use super::intake::{
-    CAPTURE_CLI, Door, STAMPS, Wanted, check_origin, check_type, clean_tags, headings, inbox_slug, new_page,
-    origin_door, origin_label, origin_uri, place, read_document, stored_document, title_of, type_of,
+    Wanted, check_origin, check_type, clean_tags, headings, inbox_slug, origin_door, origin_label,
+    origin_uri, place, read_document, stored_document, title_of, type_of, written_page,
 };
+use super::provenance::{CAPTURE_CLI, Door, STAMPS, receive};
 use super::{Brain, Caller};
 use crate::clock::{day, rfc3339};
 use crate::page::{Document, Frontmatter, content_digest, hex};
@@ -27,7 +28,8 @@ struct Prepared {
     typed: bool,
     hash: Hash,
     door: &'static Door,
-    provenance: Provenance,
+    /// Where the content is from.
+    uri: String,
     now: i64,
 }
 
@@ -37,6 +39,8 @@ struct Finished {
     slug: Slug,
     page: NewPage,
     captured_at: Option<String>,
+    /// The provenance of the page that it replaces.
+    known: Option<Provenance>,
 }
 
 /// What became of a capture.
@@ -80,22 +84,13 @@ impl Brain {
         if document.body.trim().is_empty() {
             return Err(empty(&document));
         }
-        if matches!(request.origin, Origin::Agent(_)) {
-            // What a program sends does not say itself which way it came.
-            STAMPS
-                .iter()
-                .filter(|key| **key != "captured_at")
-                .for_each(|key| document.frontmatter.remove(key));
-        }
         let typed = request.page_type.is_some() || document.frontmatter.page_type().is_some();
         merge_flags(&mut document, &request)?;
         let reader = self.store.read(caller.view())?;
         let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
-        let provenance = door.provenance(uri, now);
-        let prepared =
-            Prepared { source, slug: request.slug, known, document, typed, hash, door, provenance, now };
+        let prepared = Prepared { source, slug: request.slug, known, document, typed, hash, door, uri, now };
 
         // A duplicate costs no write.
         let settled = match &prepared.known {
@@ -109,6 +104,10 @@ impl Brain {
             },
             None => None,
         };
+        let replaced = match &prepared.slug {
+            Some(slug) => reader.page_even_deleted(&prepared.source, slug)?.map(|record| record.provenance),
+            None => None,
+        };
         drop(reader);
         let source = prepared.source.clone();
         let automatic = prepared.slug.is_none();
@@ -120,7 +119,7 @@ impl Brain {
                     Some(slug) => slug.clone(),
                     None => inbox_slug(&day(now), &hash, 0)?,
                 };
-                let likely = prepared.finish(slug, prepared.document.clone())?;
+                let likely = prepared.fresh(slug, replaced)?;
                 self.store.write(move |draft| apply(draft, &prepared, &likely))?
             }
         };
@@ -213,20 +212,41 @@ fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
 }
 
 impl Prepared {
-    /// Makes a page of `document`, with the stamps of this capture where it has none.
-    fn finish(&self, slug: Slug, mut document: Document) -> Result<Finished, Fault> {
+    /// Makes a page of the input alone. `known` is the provenance of the page that it replaces.
+    fn fresh(&self, slug: Slug, known: Option<Provenance>) -> Result<Finished, Fault> {
+        let mut document = self.document.clone();
+        let via = document.frontmatter.get("captured_via");
+        if !self.is_owners() && via.is_some_and(|via| via != self.door.kind) {
+            // What a program sends does not say itself which way it came.
+            receive(&mut document.frontmatter, &["captured_via"]);
+        }
+        let provenance = self.door.of_text(&document.frontmatter, self.uri.clone(), self.now, known.as_ref());
+        self.finish(slug, document, provenance, known)
+    }
+
+    /// Adds the stamps of this capture to `document` where it has none.
+    fn finish(
+        &self,
+        slug: Slug,
+        mut document: Document,
+        provenance: Provenance,
+        known: Option<Provenance>,
+    ) -> Result<Finished, Fault> {
         let now = rfc3339(self.now);
         let mut stamps = vec![("captured_at", now.as_str()), ("captured_via", self.door.kind)];
-        stamps.retain(|(key, _)| document.frontmatter.get(key).is_none());
-        if self.door.kind != CAPTURE_CLI.kind {
-            // Nor does what stands there already say it of what comes in now.
-            stamps.retain(|(key, _)| *key == "captured_at");
-            stamps.extend([("captured_via", self.door.kind), ("source_kind", self.door.kind)]);
-        }
+        // What stands in a page already does not say of the words of others how those came in.
+        stamps.retain(|(key, _)| {
+            document.frontmatter.get(key).is_none() || (*key == "captured_via" && !self.is_owners())
+        });
         document.frontmatter.set_all(&stamps);
         let captured_at = document.frontmatter.get("captured_at");
-        let page = new_page(&slug, document, self.provenance.clone(), self.slug.is_none())?;
-        Ok(Finished { slug, page, captured_at })
+        let page = written_page(&slug, document, provenance, known.as_ref(), self.slug.is_none())?;
+        Ok(Finished { slug, page, captured_at, known })
+    }
+
+    /// Whether the owner captures by hand.
+    fn is_owners(&self) -> bool {
+        self.door.kind == CAPTURE_CLI.kind
     }
 }
 
@@ -246,17 +266,22 @@ fn apply(draft: &mut Draft<'_>, prepared: &Prepared, likely: &Finished) -> Resul
             if !merge(prepared, &record, &mut page.frontmatter) {
                 return Ok(unchanged(slug, record, &page.frontmatter));
             }
-            let mut finished = prepared.finish(slug, page)?;
             // The owner adds a tag to a page that came from elsewhere: it stays what it is.
-            if prepared.door.kind == CAPTURE_CLI.kind {
-                finished.page.provenance = record.provenance;
-            }
-            finished
+            let provenance = match prepared.is_owners() {
+                true => record.provenance.clone(),
+                false => prepared.door.provenance(prepared.uri.clone(), prepared.now),
+            };
+            prepared.finish(slug, page, provenance, Some(record.provenance))?
         }
-        _ if slug == likely.slug => likely.clone(),
-        _ => prepared.finish(slug, prepared.document.clone())?,
+        existing => {
+            let known = existing.map(|record| record.provenance);
+            match slug == likely.slug && known == likely.known {
+                true => likely.clone(),
+                false => prepared.fresh(slug, known)?,
+            }
+        }
     };
-    let Finished { slug, page, captured_at } = finished;
+    let Finished { slug, page, captured_at, .. } = finished;
     let applied = draft.write_page(&prepared.source, &slug, page, prepared.now)?;
     Ok(Outcome { slug, applied, captured_at })
 }

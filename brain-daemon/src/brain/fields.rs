@@ -4,7 +4,8 @@ use brain_protocol::{
     Fault, FaultCode, Link, Linked, PageRef, PageTags, Reply, Slug, SourceId, TagCount, TagCounts, Tags,
 };
 
-use super::intake::{STAMPS, clean_tags, new_page, stored_document};
+use super::intake::{clean_tags, stored_document, written_page};
+use super::provenance::STAMPS;
 use super::{Brain, Caller, no_page, typed};
 use crate::page::{self, Document, is_link_key};
 use crate::store::{Applied, PageRecord, StoreError};
@@ -119,7 +120,7 @@ impl Brain {
             if document.frontmatter.raw() == content.frontmatter && document.body == content.body {
                 return Ok(None);
             }
-            let page = new_page(&slug, document, record.provenance, false)?;
+            let page = written_page(&slug, document, record.provenance, None, false)?;
             draft.write_page(&place, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))

@@ -14,13 +14,14 @@ use brain_protocol::{
 };
 
 use super::batch::{Failures, in_batches, meets, on_all_cores};
-use super::intake::{IMPORT, new_page, read_document};
+use super::intake::{read_document, written_page};
+use super::provenance::{IMPORT, has_claims, receive_claims};
 use super::put::{Effect, effect};
 use super::sources::overlap;
 use super::{Brain, Caller, Progress};
 use crate::files::{self, MarkdownFile};
 use crate::page::Frontmatter;
-use crate::store::{Applied, NewPage, PageRecord};
+use crate::store::{Applied, NewPage, PageRecord, Provenance, StoreError, Visibility};
 
 /// How many files that could not be written a reply names.
 const MAX_WARNINGS: usize = 20;
@@ -32,7 +33,8 @@ type Source = (MarkdownFile, Slug);
 struct Ready {
     path: String,
     slug: Slug,
-    frontmatter: Frontmatter,
+    /// What the file says, and what of it stands in the page: without claims that are not so.
+    frontmatters: [Frontmatter; 2],
     page: NewPage,
 }
 
@@ -106,7 +108,11 @@ impl Brain {
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While a batch is stored the next one is read, and the files of the one before are written.
             let mut writing: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
-            let read = |(file, slug): &Source| ready(&dir, &file.path, slug, now);
+            let known = |slug: &Slug| {
+                let page = self.store.read(Visibility::All)?.page_even_deleted(&source, slug)?;
+                Ok(page.map(|record| record.provenance))
+            };
+            let read = |(file, slug): &Source| ready(&dir, &file.path, slug, now, &known);
             in_batches(
                 &files,
                 |(file, _)| file.stat.size,
@@ -171,9 +177,10 @@ impl Brain {
         let paths: Vec<String> = ready.iter().map(|r| r.path.clone()).collect();
         let applied = self.store.write(move |draft| {
             let mut out = Vec::with_capacity(ready.len());
-            for Ready { slug, frontmatter, page, .. } in &ready {
+            for Ready { slug, frontmatters, page, .. } in &ready {
                 let existing = draft.page(&place, slug)?;
-                let effect = effect(existing, |id| draft.content(id), frontmatter, &page.content.body)?;
+                let effect =
+                    effect(existing, |id| draft.content(id), &frontmatters.each_ref(), &page.content.body)?;
                 out.push(match effect {
                     Effect::Nothing(record) => {
                         Some(Applied { status: WriteStatus::Unchanged, record: *record })
@@ -200,10 +207,11 @@ impl Brain {
 
     /// What a dry run says: the same decisions, from a snapshot.
     fn compare(&self, source: &SourceId, ready: &[Ready], tally: &mut Tally) -> Result<(), Fault> {
-        let reader = self.store.read(crate::store::Visibility::All)?;
-        for Ready { path, slug, frontmatter, page } in ready {
+        let reader = self.store.read(Visibility::All)?;
+        for Ready { path, slug, frontmatters, page } in ready {
             let existing = reader.page_even_deleted(source, slug)?;
-            match effect(existing, |id| reader.content(id), frontmatter, &page.content.body)? {
+            let content = |id| reader.content(id);
+            match effect(existing, content, &frontmatters.each_ref(), &page.content.body)? {
                 Effect::Nothing(_) => tally.count(WriteStatus::Unchanged),
                 Effect::Blanks => tally.blank(path.clone()),
                 Effect::Writes(status) => tally.count(status),
@@ -240,8 +248,14 @@ fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     Ok(dir)
 }
 
-/// One file as a page.
-fn ready(dir: &Path, path: &str, slug: &Slug, now: i64) -> Result<Ready, ImportFailure> {
+/// One file as a page. `known` finds the provenance of the page that has a slug.
+fn ready(
+    dir: &Path,
+    path: &str,
+    slug: &Slug,
+    now: i64,
+    known: &impl Fn(&Slug) -> Result<Option<Provenance>, StoreError>,
+) -> Result<Ready, ImportFailure> {
     let place = dir.join(path);
     let page = || {
         let size = std::fs::metadata(&place).map_err(|e| e.to_string())?.len();
@@ -251,10 +265,15 @@ fn ready(dir: &Path, path: &str, slug: &Slug, now: i64) -> Result<Ready, ImportF
         let bytes = std::fs::read(&place).map_err(|e| e.to_string())?;
         let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
         let uri = format!("file://{}", place.display());
-        let provenance = IMPORT.provenance_of_file(&document.frontmatter, uri, now);
-        let frontmatter = document.frontmatter.clone();
-        let page = new_page(slug, document, provenance, false).map_err(|fault| fault.message)?;
-        Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatter, page })
+        let known = match has_claims(&document.frontmatter) {
+            true => known(slug).map_err(|error| error.to_string())?,
+            false => None,
+        };
+        let provenance = IMPORT.of_file(&document.frontmatter, uri, now, known.as_ref());
+        let mut frontmatters = [document.frontmatter.clone(), document.frontmatter.clone()];
+        receive_claims(&mut frontmatters[1], &provenance, None);
+        let page = written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
+        Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatters, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
 }

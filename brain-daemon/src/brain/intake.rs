@@ -2,75 +2,18 @@
 
 use brain_protocol::{Expect, Fault, FaultCode, MAX_CONTENT, Origin, Slug, SourceId};
 
+use super::provenance::{Door, MAX_URI, MCP, is_uri, state};
 use crate::caller::Caller;
-use crate::clock::rfc3339;
 use crate::page::{self, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
 use crate::store::{
     Content, Draft, FilePlan, Hash, LinkRecord, NewPage, PageRecord, Provenance, StoreError, TimelineRecord,
 };
 
-/// Frontmatter keys that say how and when a page came in. They never make two pages differ.
-pub(crate) const STAMPS: &[&str] =
-    &["captured_at", "captured_via", "ingested_at", "ingested_via", "source_kind", "source_uri"];
-
-/// The longest `source_uri` that is taken, in bytes.
-const MAX_URI: usize = 1024;
-
 /// The type of a page that names none.
 pub(super) const DEFAULT_TYPE: &str = "note";
 
-/// Which door a page came through.
-pub(super) struct Door {
-    /// `source_kind`.
-    pub(super) kind: &'static str,
-    /// `ingested_via`.
-    pub(super) via: &'static str,
-}
-
-pub(super) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" };
-pub(super) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
-/// What an AI client wrote.
-pub(super) const MCP: Door = Door { kind: "mcp:put_page", via: "mcp" };
-pub(super) const IMPORT: Door = Door { kind: "import", via: "import" };
-pub(super) const SYNC: Door = Door { kind: "sync", via: "sync" };
-pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
-/// Web pages that posts name, and lines that the enrichment rules write of posts.
-pub(super) const COLLECTOR: Door = Door { kind: "collector", via: "collector" };
-/// What was said on the telephone.
-pub(super) const VOICE: Door = Door { kind: "voice", via: "voice" };
-
 /// How many groups of eight hex digits a hash has.
 const SLUG_TRIES: usize = 8;
-
-/// Doors through which the owner's own words come, as pages and their files name them.
-pub(crate) const OWN: [&str; 4] = ["capture-cli", "put_page", "sync", "import"];
-/// Doors through which others' words come.
-const OUTSIDE: [&str; 6] = ["webhook", "mcp:put_page", "collector", "voice", "brainstorm", "lsd"];
-
-impl Door {
-    /// Of a page that is read from a file at `uri`. A file that says that others' words are in it keeps saying so: otherwise a change
-    /// of one letter, or another brain, would make them the owner's.
-    pub(super) fn provenance_of_file(&self, frontmatter: &Frontmatter, uri: String, now: i64) -> Provenance {
-        let own = self.provenance(uri, now);
-        match frontmatter.get("source_kind").filter(|kind| OUTSIDE.contains(&kind.as_str())) {
-            Some(kind) => Provenance {
-                source_kind: Some(kind),
-                source_uri: frontmatter.get("source_uri").or(own.source_uri),
-                ..own
-            },
-            None => own,
-        }
-    }
-
-    pub(super) fn provenance(&self, uri: String, now: i64) -> Provenance {
-        Provenance {
-            source_kind: Some(self.kind.into()),
-            source_uri: Some(uri),
-            ingested_via: Some(self.via.into()),
-            ingested_at: Some(now),
-        }
-    }
-}
 
 /// `source_uri` of what `caller` sent.
 pub(super) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
@@ -89,7 +32,7 @@ pub(super) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
 /// [`FaultCode::InvalidRequest`].
 pub(super) fn check_origin(origin: &Origin) -> Result<(), Fault> {
     let Origin::Agent(Some(uri)) = origin else { return Ok(()) };
-    if !uri.trim().is_empty() && uri.len() <= MAX_URI && !uri.contains(char::is_control) {
+    if is_uri(uri) {
         return Ok(());
     }
     Err(Fault::new(FaultCode::InvalidRequest, format!("source_uri is not one line of 1 to {MAX_URI} bytes"))
@@ -169,15 +112,42 @@ fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
         .hint("mend the YAML between the `---` lines, or remove the first `---` to keep it as text")
 }
 
-/// Everything the store wants to know about a page, from its text.
+/// A page that brain writes: its text says where it comes from as its record does. `known` is the provenance of the page
+/// that it replaces, whose text may be in it.
 ///
 /// # Errors
-/// When flags and stamps made the frontmatter longer than it may be.
-pub(super) fn new_page(
+/// As [`read_page`].
+pub(super) fn written_page(
+    slug: &Slug,
+    mut document: Document,
+    provenance: Provenance,
+    known: Option<&Provenance>,
+    captured: bool,
+) -> Result<NewPage, Fault> {
+    state(&mut document.frontmatter, &provenance, known);
+    let page = new_page(slug, document, provenance, FilePlan::Write)?;
+    Ok(NewPage { captured, ..page })
+}
+
+/// A page that is read from its author's file at `path`, which stays as it is.
+///
+/// # Errors
+/// When the frontmatter is longer than it may be.
+pub(super) fn read_page(
     slug: &Slug,
     document: Document,
     provenance: Provenance,
-    captured: bool,
+    path: &str,
+) -> Result<NewPage, Fault> {
+    new_page(slug, document, provenance, FilePlan::Keep(path.to_owned()))
+}
+
+/// Everything the store wants to know about a page, from its text.
+fn new_page(
+    slug: &Slug,
+    document: Document,
+    provenance: Provenance,
+    file: FilePlan,
 ) -> Result<NewPage, Fault> {
     let Document { frontmatter, body } = document;
     if frontmatter.raw().len() > MAX_FRONTMATTER {
@@ -209,8 +179,8 @@ pub(super) fn new_page(
         names,
         timeline,
         provenance,
-        captured,
-        file: FilePlan::Write,
+        captured: false,
+        file,
         replaces: None,
         content: Content { frontmatter: frontmatter.raw().to_owned(), body },
     })
@@ -335,15 +305,6 @@ pub(super) fn place(
     )
     .hint("give it a slug: `--slug inbox/<name>`")
     .into())
-}
-
-/// Writes the stamps of a put into a page's frontmatter.
-pub(super) fn stamp(frontmatter: &mut Frontmatter, door: &Door, now: i64) {
-    frontmatter.set_all(&[
-        ("ingested_via", door.via),
-        ("ingested_at", &rfc3339(now)),
-        ("source_kind", door.kind),
-    ]);
 }
 
 /// A stored page as a document. What was stored was parsed before, so a failure is damage.

@@ -29,6 +29,7 @@ mod list;
 mod meaning;
 mod outbox;
 mod pages;
+mod provenance;
 mod put;
 mod remove;
 mod restore;
@@ -59,7 +60,7 @@ use crate::random::{Random, SystemRandom};
 use crate::secrets::{Secrets, Variables};
 use crate::store::{Reader, SourceRecord, Store, StoreOptions};
 
-pub(crate) use intake::{OWN, STAMPS};
+pub(crate) use provenance::{OWN, STAMPS};
 
 use audit::Calls;
 use collector::Collecting;

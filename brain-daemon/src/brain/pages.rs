@@ -5,7 +5,7 @@ use brain_protocol::{
 };
 
 use super::capture::Outcome;
-use super::intake::{new_page, stored_document};
+use super::intake::{stored_document, written_page};
 use super::{Brain, Caller, no_page, typed};
 use crate::clock::rfc3339;
 use crate::page::{self, hex};
@@ -62,7 +62,7 @@ impl Brain {
                 let applied = Applied { status: WriteStatus::Unchanged, record };
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
             }
-            let page = new_page(&slug, document, kept.record.provenance, false)?;
+            let page = written_page(&slug, document, kept.record.provenance, None, false)?;
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(Outcome { slug: slug.clone(), applied, captured_at })
         })?;

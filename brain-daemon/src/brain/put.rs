@@ -6,13 +6,24 @@ use brain_protocol::{Expect, Fault, FaultCode, Origin, Put, SourceId, WriteStatu
 
 use super::capture::Outcome;
 use super::intake::{
-    Door, PUT_PAGE, STAMPS, check_expected, check_origin, new_page, origin_door, origin_label, origin_uri,
-    read_document, stamp, stored_document,
+    check_expected, check_origin, origin_door, origin_label, origin_uri, read_document, stored_document,
+    written_page,
 };
+use super::provenance::{Door, PUT_PAGE, STAMPS, receive_claims};
 use super::{Brain, Caller};
 use crate::files::digest;
-use crate::page::{Frontmatter, file_path};
-use crate::store::{Applied, Content, Hash, PageRecord, StoreError};
+use crate::page::{Document, Frontmatter, file_path};
+use crate::store::{Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError};
+
+/// A put, worked out for what it replaces.
+struct Prepared {
+    /// The provenance of the page that it replaces.
+    known: Option<Provenance>,
+    /// What the text says, without claims that are not so and without stamps.
+    frontmatter: Frontmatter,
+    page: NewPage,
+    captured_at: Option<String>,
+}
 
 impl Brain {
     pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<Written, Fault> {
@@ -35,23 +46,37 @@ impl Brain {
         let now = self.clock.now();
         let document = read_document(&request.content, &origin_label(&request.origin))?;
         let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
-        let (source, _) =
-            self.source(caller, &self.store.read(caller.view())?, request.page.source.as_ref())?;
+        let reader = self.store.read(caller.view())?;
+        let (source, _) = self.source(caller, &reader, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
-        let provenance = door.provenance(uri, now);
+        let known = reader.page_even_deleted(&source, &slug)?.map(|record| record.provenance);
+        drop(reader);
+        let (named, replaces) = (slug.clone(), self.own_file(caller, &source, request)?);
+        let (Document { frontmatter: given, body }, text) = (document.clone(), document);
+        let prepare = move |known: Option<Provenance>| {
+            let Document { mut frontmatter, body } = text.clone();
+            let provenance = door.of_text(&frontmatter, uri.clone(), now, known.as_ref());
+            receive_claims(&mut frontmatter, &provenance, known.as_ref());
+            let document = Document { frontmatter: frontmatter.clone(), body };
+            let captured_at = frontmatter.get("captured_at");
+            let page = written_page(&named, document, provenance, known.as_ref(), false)?;
+            let page = NewPage { replaces, ..page };
+            Ok::<_, Fault>(Prepared { known, frontmatter, page, captured_at })
+        };
         // Worked out here, so that the one writer has only to store it.
-        let mut stamped = document.clone();
-        stamp(&mut stamped.frontmatter, door, now);
-        let stamped_at = stamped.frontmatter.get("captured_at");
-        let mut page = new_page(&slug, stamped, provenance, false)?;
-        page.replaces = self.own_file(caller, &source, request)?;
+        let likely = prepare(known)?;
         let place = source.clone();
         let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
         let outcome = self.store.write(move |draft| {
             let existing = draft.page(&source, &slug)?;
             let exists = existing.is_some();
-            let effect =
-                effect(existing.clone(), |id| draft.content(id), &document.frontmatter, &document.body)?;
+            let known = existing.as_ref().map(|record| &record.provenance);
+            let anew = match known == likely.known.as_ref() {
+                true => None,
+                false => Some(prepare(known.cloned())?),
+            };
+            let Prepared { frontmatter, page, captured_at, .. } = anew.as_ref().unwrap_or(&likely);
+            let effect = effect(existing.clone(), |id| draft.content(id), &[&given, frontmatter], &body)?;
             // Who sends again what went through already has what they want, though the page is not what they expected it to
             // be before. Only a change of a certain version has not happened when somebody else wrote the same.
             let done = matches!(effect, Effect::Nothing(_)) && !matches!(expect, Some(Expect::Version(_)));
@@ -68,7 +93,7 @@ impl Brain {
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
             }
             let applied = draft.write_page(&source, &slug, page.clone(), now)?;
-            Ok(Outcome { slug: slug.clone(), applied, captured_at: stamped_at.clone() })
+            Ok(Outcome { slug: slug.clone(), applied, captured_at: captured_at.clone() })
         })?;
         Ok(self.written(place, outcome, Vec::new()))
     }
@@ -97,11 +122,12 @@ pub(super) enum Effect {
     Writes(WriteStatus),
 }
 
-/// What writing `frontmatter` and `body` over `existing` would do. `content` fetches the text of the page with an id.
+/// What writing `body` with one of these frontmatters, which mean the same, over `existing` would do. `content` fetches
+/// the text of the page with an id.
 pub(super) fn effect(
     existing: Option<PageRecord>,
     content: impl FnOnce(u64) -> Result<Content, StoreError>,
-    frontmatter: &Frontmatter,
+    frontmatters: &[&Frontmatter],
     body: &str,
 ) -> Result<Effect, StoreError> {
     let Some(record) = existing else { return Ok(Effect::Writes(WriteStatus::Created)) };
@@ -109,8 +135,11 @@ pub(super) fn effect(
         return Ok(Effect::Writes(WriteStatus::Restored));
     }
     let stored = content(record.id)?;
-    if stored.body == body && stored_document(&stored)?.frontmatter.same_content(frontmatter, STAMPS) {
-        return Ok(Effect::Nothing(Box::new(record)));
+    if stored.body == body {
+        let there = stored_document(&stored)?.frontmatter;
+        if frontmatters.iter().any(|frontmatter| there.same_content(frontmatter, STAMPS)) {
+            return Ok(Effect::Nothing(Box::new(record)));
+        }
     }
     if body.trim().is_empty() && !stored.body.trim().is_empty() {
         return Ok(Effect::Blanks);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brain_protocol::{BackupReply, Fault, FaultCode};
 
 use super::backup::{backup_fault, reply};
-use super::intake::SYNC;
+use super::provenance::SYNC;
 use super::{Brain, home_fault};
 use crate::clock::Clock;
 use crate::config::Config;

@@ -158,6 +158,12 @@ impl Frontmatter {
         }
     }
 
+    /// Whether `key` is there and says something: it is not null.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.value(key).is_some_and(|value| !matches!(value, Value::Null))
+    }
+
     /// The scalars at `key`: those of a sequence, or the one scalar. What else is in a sequence is left out.
     #[must_use]
     pub fn list(&self, key: &str) -> Vec<String> {
@@ -236,6 +242,15 @@ impl Frontmatter {
         if self.value(key).is_some() {
             self.put(key, None);
         }
+    }
+
+    /// Removes `key` like [`Frontmatter::remove`], and returns its lines as they are written, without the last line end.
+    pub fn take(&mut self, key: &str) -> Option<String> {
+        let lines = self.one_key_a_line();
+        let entry = lines.map.entries.iter().find(|e| e.key == key)?;
+        let text = dedent(&lines.raw[entry.block.clone()], lines.map.indent).trim_end().to_owned();
+        self.remove(key);
+        Some(text)
     }
 
     /// Whether both say the same when the lines of the keys in `ignoring` (time stamps, provenance) are left out: the rest of the

@@ -44,7 +44,7 @@ pub use links::{
     normal_name,
 };
 pub use note::add_note;
-pub use payload::{MediaType, Payload, PayloadError, payload};
+pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};
 pub use section::{Heading, headings, section};
 pub use strangers::{escaped, paragraph, plain};
 pub use tags::body_tags;

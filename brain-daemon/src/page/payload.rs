@@ -12,6 +12,8 @@ mod parts;
 use super::{Document, Frontmatter};
 use fields::Fields;
 
+pub use fields::RECEIVED;
+
 /// The media types that can be taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaType {

@@ -155,6 +155,7 @@ impl Draft<'_> {
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, id, &derived);
+        let is_read = matches!(new.file, FilePlan::Keep(_));
         match new.file {
             FilePlan::Write => self.put_record(source, slug, &record, Some((FileState::Present, ours)))?,
             FilePlan::Keep(path) => {
@@ -170,6 +171,7 @@ impl Draft<'_> {
                 slug: slug.clone(),
                 record: record.clone(),
                 content: new.content,
+                is_read,
             }),
         );
         Ok(Applied { status, record })
@@ -212,10 +214,11 @@ impl Draft<'_> {
         self.active += 1;
         let derived = self.derived_of(id)?;
         self.insert_derived(source, id, &derived);
+        let is_read = file.is_none();
         self.touch(source, slug, &mut record, file)?;
         let content = self.content(id)?;
-        let page =
-            ChangedPage { source: source.clone(), slug: slug.clone(), record: record.clone(), content };
+        let (source, slug) = (source.clone(), slug.clone());
+        let page = ChangedPage { source, slug, record: record.clone(), content, is_read };
         self.announce(id, Some(page));
         Ok(record)
     }

@@ -530,7 +530,7 @@ impl Reader {
                 Some((source, slug, record)) => {
                     let content = self.content(id)?;
                     bytes += content.body.len();
-                    Some(std::sync::Arc::new(ChangedPage { source, slug, record, content }))
+                    Some(std::sync::Arc::new(ChangedPage { source, slug, record, content, is_read: false }))
                 }
                 None => None,
             };

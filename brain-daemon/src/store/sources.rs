@@ -185,7 +185,8 @@ impl Draft<'_> {
         self.put_record(source, to, &record, None)?;
         let content = self.content(id)?;
         let (source, slug) = (source.clone(), to.clone());
-        self.announce(id, Some(ChangedPage { source, slug, record: record.clone(), content }));
+        let page = ChangedPage { source, slug, record: record.clone(), content, is_read: true };
+        self.announce(id, Some(page));
         Ok(record)
     }
 

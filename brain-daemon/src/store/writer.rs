@@ -43,6 +43,8 @@ pub struct ChangedPage {
     pub record: PageRecord,
     /// Its text.
     pub content: Content,
+    /// Whether this change read it from its file, rather than wrote it.
+    pub is_read: bool,
 }
 
 /// One committed change.

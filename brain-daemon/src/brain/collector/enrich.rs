@@ -13,7 +13,8 @@ use brain_protocol::{
     SourceId, Sync,
 };
 
-use super::super::intake::{COLLECTOR, stored_document};
+use super::super::intake::stored_document;
+use super::super::provenance::COLLECTOR;
 use super::super::search::instant;
 use super::super::{Brain, Caller, Progress};
 use super::data_fault;

@@ -4,15 +4,11 @@
 use brain_protocol::{Expect, Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Put, Slug, SourceId};
 
 use super::state::{Pick, Run};
-use crate::brain::intake::Door;
+use crate::brain::provenance::{BRAINSTORM, LSD};
 use crate::brain::{Brain, Caller};
 use crate::clock::day;
 use crate::page::{Document, Frontmatter};
 
-/// What `brainstorm` wrote.
-const BRAINSTORM: Door = Door { kind: "brainstorm", via: "brainstorm" };
-/// What `lsd` wrote.
-const LSD: Door = Door { kind: "lsd", via: "lsd" };
 /// How many words of the question a slug and a title have.
 const WORDS: usize = 6;
 /// The longest title, in characters.

@@ -2,11 +2,10 @@
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 
-use super::super::intake::{
-    COLLECTOR, WEBHOOK, Wanted, headings, inbox_slug, new_page, place, stored_document,
-};
+use super::super::intake::{Wanted, headings, inbox_slug, place, stored_document, written_page};
+use super::super::provenance::{COLLECTOR, WEBHOOK};
 use crate::caller;
-use crate::clock::{day, rfc3339};
+use crate::clock::day;
 use crate::store::{Applied, Draft, JobRecord, NewPage, StoreError};
 
 /// An item, worked out as far as it can be without the writer.
@@ -52,18 +51,11 @@ fn page_of(id: u64, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
         .uri
         .clone()
         .unwrap_or_else(|| format!("webhook:{}:{}", record.client, brain_protocol::JobId(id)));
-    let received = rfc3339(record.received_at);
     let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref());
-    let mut lines: Vec<(&str, &str)> = headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
-    lines.extend([
-        ("ingested_via", door.via),
-        ("ingested_at", received.as_str()),
-        ("source_kind", door.kind),
-        ("source_uri", uri.as_str()),
-    ]);
+    let lines: Vec<(&str, &str)> = headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);
-    let provenance = door.provenance(uri.clone(), record.received_at);
-    new_page(slug, document, provenance, wishes.slug.is_none())
+    let provenance = door.provenance(uri, record.received_at);
+    written_page(slug, document, provenance, None, wishes.slug.is_none())
 }
 
 /// In the writer: finds the page's place and writes it there. A page that has this content already stays as it is.
@@ -91,7 +83,7 @@ pub(super) fn write(
     // An item that is tried again has waited, and what came meanwhile for the same page is newer.
     if record.error.is_some()
         && let (Some(asked), Some(there)) = (&ready.asked, draft.page(&ready.source, &slug)?)
-        && there.provenance.ingested_at.unwrap_or(there.updated_at) > record.received_at
+        && there.provenance.ingested_at.unwrap_or(there.updated_at).max(there.content_at) > record.received_at
     {
         return Err(
             Fault::new(FaultCode::Conflict, format!("\"{asked}\" has newer content than this item")).into()

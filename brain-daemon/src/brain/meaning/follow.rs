@@ -10,7 +10,6 @@ use sha2::{Digest, Sha256};
 
 use super::state::{InUse, Meaning, Provider, Shared, locked};
 use super::{Brain, installed};
-use crate::brain::intake::SYNC;
 use crate::config::Config;
 use crate::embed::{EmbedFault, EmbedWhy, Embedder, Endpoint, EndpointSettings, Local, Settings};
 use crate::page::WINDOWS;
@@ -88,8 +87,7 @@ impl Shared {
             return;
         }
         for change in changes {
-            let via = change.page.as_ref().and_then(|page| page.record.provenance.ingested_via.as_deref());
-            if quiet && via == Some(SYNC.via) {
+            if quiet && change.page.as_ref().is_some_and(|page| page.is_read) {
                 held.insert(change.id);
             } else {
                 held.remove(&change.id);

@@ -116,6 +116,7 @@ pub(super) fn compare(
             slug,
             known: page.is_some(),
             recorded: row.filter(agrees).map(|row| row.digest),
+            provenance: record.map(|record| record.provenance),
         });
     }
     // What could not be looked at is not gone.

@@ -344,7 +344,8 @@ mod tests {
 
         fn read(&self, path: &str) -> ReadFile {
             let slug = Slug::from_path(path).unwrap();
-            let file = ToRead { path: path.into(), size: 0, slug, known: true, recorded: None };
+            let file =
+                ToRead { path: path.into(), size: 0, slug, known: true, recorded: None, provenance: None };
             read_file(&self.dir.path().join("pages"), &file, 0)
         }
 

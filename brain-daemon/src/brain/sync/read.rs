@@ -9,9 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use brain_protocol::{MAX_CONTENT, Slug};
 use rustix::fs::OFlags;
 
-use crate::brain::intake::{SYNC, new_page, read_document};
+use crate::brain::intake::{read_document, read_page};
+use crate::brain::provenance::SYNC;
 use crate::files::{Stat, digest};
-use crate::store::{FilePlan, FileRecord, Hash, NewPage};
+use crate::store::{FileRecord, Hash, NewPage, Provenance};
 
 /// A file that changed this shortly before it was read may change again without its times telling.
 const RACY_NS: i64 = 2_000_000_000;
@@ -30,6 +31,8 @@ pub(super) struct ToRead {
     /// Its digest when it and its page last agreed, if the page is as it was then: with the same one there is nothing to
     /// work out.
     pub(super) recorded: Option<Hash>,
+    /// Where its page comes from, as the record says.
+    pub(super) provenance: Option<Provenance>,
 }
 
 /// A file that was read.
@@ -120,11 +123,12 @@ pub(super) fn read_file(root: &Path, file: &ToRead, now: i64) -> ReadFile {
 fn page(file: &ToRead, place: &Path, bytes: &[u8], now: i64) -> Text {
     // The reason is told beside the path.
     let page = read_document(bytes, "it").and_then(|document| {
-        let provenance = SYNC.provenance_of_file(&document.frontmatter, uri(place), now);
-        new_page(&file.slug, document, provenance, false)
+        let known = file.provenance.as_ref();
+        let provenance = SYNC.of_file(&document.frontmatter, uri(place), now, known);
+        read_page(&file.slug, document, provenance, &file.path)
     });
     match page {
-        Ok(page) => Text::Page(Box::new(NewPage { file: FilePlan::Keep(file.path.clone()), ..page })),
+        Ok(page) => Text::Page(Box::new(page)),
         Err(fault) => {
             let reason = fault.message.strip_prefix("it: ").unwrap_or(&fault.message);
             Text::Bad(reason.strip_suffix("; nothing was stored").unwrap_or(reason).to_owned())
@@ -185,6 +189,7 @@ mod tests {
             slug: Slug::parse("a").unwrap(),
             known: false,
             recorded: None,
+            provenance: None,
         };
         let noted = || read_file(dir.path(), &to_read, 0).row(None, 0, None).mtime_ns;
         assert_eq!(noted(), 0);

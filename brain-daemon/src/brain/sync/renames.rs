@@ -27,6 +27,8 @@ pub(super) struct Move {
     digest: Hash,
     names: Vec<String>,
     links: Vec<LinkRecord>,
+    /// Whether the file says itself where the page comes from.
+    states_uri: bool,
 }
 
 /// A file with a name and what is in it.
@@ -98,6 +100,7 @@ pub(super) fn find(
             digest: *digest,
             names,
             links,
+            states_uri: document.frontmatter.has("source_uri"),
         });
     }
     Ok(moves)
@@ -209,7 +212,8 @@ impl Move {
     pub(super) fn follow(&self, draft: &mut Draft<'_>, ground: &Ground) -> Result<(), StoreError> {
         let source = &ground.source;
         let (mut record, old) = (self.record.clone(), ground.root.join(&self.record.source_path));
-        if record.provenance.source_uri.as_ref().is_some_and(|known| *known == uri(&old)) {
+        let known = record.provenance.source_uri.as_ref();
+        if !self.states_uri && known.is_some_and(|known| *known == uri(&old)) {
             record.provenance.source_uri = Some(uri(&ground.root.join(&self.path)));
         }
         let derived = (self.names.clone(), self.links.clone());

@@ -3,7 +3,8 @@
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, Spoken, VoiceEvent, VoiceTurn};
 
-use super::super::intake::{VOICE, new_page, stamp, stored_document};
+use super::super::intake::{stored_document, written_page};
+use super::super::provenance::VOICE;
 use super::super::{Brain, Caller};
 use super::callers::uri;
 use crate::clock::{day, rfc3339};
@@ -56,6 +57,7 @@ impl Brain {
             if existing.as_ref().is_some_and(|record| record.deleted_at.is_some()) {
                 return Ok(None);
             }
+            let known = existing.as_ref().map(|record| record.provenance.clone());
             let (mut document, provenance) = match existing {
                 None => (begun(&turn, now), provenance.clone()),
                 Some(record) => {
@@ -65,7 +67,7 @@ impl Brain {
             if !add(&mut document, &turn, &lines)? {
                 return Ok(None);
             }
-            let page = new_page(&slug, document, provenance, false)?;
+            let page = written_page(&slug, document, provenance, known.as_ref(), false)?;
             draft.write_page(&place, &slug, page, now).map(Some)
         })?;
         if let Some(applied) = applied {
@@ -101,11 +103,9 @@ fn begun(turn: &VoiceTurn, now: i64) -> Document {
         ("type", TYPE),
         ("title", &format!("Call of {}", at.get(..16).unwrap_or(&at).replace('T', " "))),
         ("call_id", &turn.call),
-        ("source_uri", &uri(&turn.from)),
     ]);
     // By which it is found again.
     frontmatter.set_list("aliases", std::slice::from_ref(&turn.call));
-    stamp(&mut frontmatter, &VOICE, now);
     Document { frontmatter, body: format!("## {TRANSCRIPT}\n") }
 }
 
@@ -264,8 +264,6 @@ mod tests {
         assert_eq!(slug("CA0123456789abcdef0123456789ABCDEF"), "calls/2026-11-21-456789abcdef");
         assert_eq!(slug("CA1"), "calls/2026-11-21-ca1");
         let page = begun(&turn(0, VoiceEvent::Incoming), NOW).frontmatter;
-        assert_eq!(page.get("source_uri").as_deref(), Some("tel:+4915112345678"));
-        assert_eq!(page.get("source_kind").as_deref(), Some("voice"));
         assert!(!page.title().unwrap().contains("151"), "{:?}", page.title());
     }
 }

@@ -13,7 +13,7 @@ use brain_protocol::{
     Capture, Fault, FaultCode, Origin, Scope, Scopes, Search, Secret, Spoken, VoiceEvent, VoiceTurn,
 };
 
-use super::intake::VOICE;
+use super::provenance::VOICE;
 use super::{Brain, Caller, preferred};
 use crate::page::{Document, Frontmatter, paragraph, plain};
 use crate::store::Visibility;
@@ -103,7 +103,7 @@ impl Brain {
     fn note(&self, caller: &Caller, turn: &VoiceTurn, text: &str) -> Result<(), Fault> {
         let uri = uri(&turn.from);
         let mut frontmatter = Frontmatter::empty();
-        frontmatter.set_all(&[("source_uri", &uri), ("call_id", &turn.call)]);
+        frontmatter.set("call_id", &turn.call);
         if let VoiceEvent::Speech { confidence: Some(confidence), .. } = turn.event {
             frontmatter.set("confidence", &confidence.to_string());
         }

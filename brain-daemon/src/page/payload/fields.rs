@@ -13,8 +13,8 @@ const MAX_LIST: usize = 8 * 1024;
 /// The most bytes that all of this may take as YAML. What the daemon itself writes there needs room, too.
 const MOST: usize = MAX_FRONTMATTER / 2;
 
-/// The key that keeps what may not act.
-const RECEIVED: &str = "received";
+/// The frontmatter key that keeps, as one text, what a text says of itself and may not act.
+pub const RECEIVED: &str = "received";
 
 /// The fields of one text.
 #[derive(Debug, Default)]
