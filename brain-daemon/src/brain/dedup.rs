@@ -1,8 +1,9 @@
 //! The 24-hour memory of captured content: the same text again is no new page.
 //!
-//! A bounded LRU in front of the store, refilled from it at start. It only points: what is a duplicate is decided
+//! A bounded LRU for each source in front of the store, refilled from it at start. It only points: what is a duplicate is decided
 //! by the page itself, so that a forgotten or stale entry can cost a second page, never a lost one.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
@@ -19,13 +20,16 @@ type Entry = (Slug, i64);
 
 /// The memory. Only durable captures are in it.
 pub(super) struct Dedup {
-    seen: Mutex<LruCache<(SourceId, Hash), Entry>>,
+    /// By source: what comes into one must not make another one's entries be forgotten.
+    seen: Mutex<HashMap<SourceId, LruCache<Hash, Entry>>>,
+    /// How many entries each may have.
+    entries: NonZeroUsize,
 }
 
 impl Dedup {
     pub(super) fn new(entries: usize) -> Self {
         let entries = NonZeroUsize::new(entries).unwrap_or(NonZeroUsize::MIN);
-        Self { seen: Mutex::new(LruCache::new(entries)) }
+        Self { seen: Mutex::default(), entries }
     }
 
     /// Takes in what was captured in the last 24 hours.
@@ -40,12 +44,13 @@ impl Dedup {
     /// The slug that this content was captured to within the last 24 hours.
     pub(super) fn find(&self, source: &SourceId, hash: Hash, now: i64) -> Option<Slug> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let (slug, at) = seen.get(&(source.clone(), hash))?;
+        let (slug, at) = seen.get_mut(source)?.get(&hash)?;
         (now - at < WINDOW_MS).then(|| slug.clone())
     }
 
     /// Notes a durable capture.
     pub(super) fn remember(&self, source: SourceId, hash: Hash, slug: Slug, at: i64) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).put((source, hash), (slug, at));
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.entry(source).or_insert_with(|| LruCache::new(self.entries)).put(hash, (slug, at));
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode};
 
+use crate::caller::Caller;
 use crate::config::Config;
 use crate::search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
 use crate::store::{Change, CommitHook, Reader, Store, StoreError, Visibility};
@@ -114,6 +115,12 @@ impl Follower {
             return Some(format!("the index is being built: {fed} of {all} pages are in it"));
         }
         self.get().and_then(Index::problem).map(|p| format!("the index on disk is not kept up: {p}"))
+    }
+
+    /// The same for `caller`: who sees some sources only is not told how much there is of others.
+    pub(super) fn degraded_for(&self, caller: &Caller) -> Option<String> {
+        let degraded = self.degraded()?;
+        Some(if caller.sees_all() { degraded } else { "the index is not complete just now".into() })
     }
 
     /// Why the index was built anew at this start, if it was.

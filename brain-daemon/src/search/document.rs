@@ -3,6 +3,8 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use brain_protocol::SourceId;
+
 use super::{
     IndexPage,
     fold::{BuildTermHasher, hash},
@@ -207,6 +209,8 @@ fn short_title(title: &str) -> Option<&str> {
 pub(super) struct Entry {
     pub(super) id: u64,
     pub(super) seq: u64,
+    /// Whose page it is: known before it is taken apart.
+    pub(super) source: SourceId,
     /// Bytes of memory it takes, about, whole or taken apart.
     pub(super) weight: usize,
     page: std::sync::Mutex<Option<Arc<IndexPage>>>,
@@ -218,6 +222,7 @@ impl Entry {
         Self {
             id: page.id,
             seq: page.seq,
+            source: page.source.clone(),
             weight: page.body.len() * 4 + 1024,
             page: std::sync::Mutex::new(Some(page)),
             document: std::sync::OnceLock::new(),

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brain_protocol::SourceId;
 use tantivy::{Searcher, Term, schema::IndexRecordOption};
 
 use crate::home::free_bytes;
@@ -23,6 +24,8 @@ use super::{
     plan::Plan,
     rank::{Hits, rank},
     schema::Fields,
+    visible::{Parts, Visible},
+    within,
 };
 
 /// An indexer that sleeps no longer than this looks by itself for what was pushed.
@@ -50,6 +53,8 @@ pub(super) struct Shared {
     done: Condvar,
     /// Analyzers nobody uses at the moment.
     analyzers: Mutex<Vec<Analyzer>>,
+    /// What callers may see of segments, as far as it was worked out.
+    parts: Parts,
     pub(super) fields: Fields,
     pub(super) options: Options,
     default_language: Lang,
@@ -319,6 +324,7 @@ impl Index {
             wake: Condvar::new(),
             done: Condvar::new(),
             analyzers: Mutex::default(),
+            parts: Parts::default(),
             fields: disk.fields,
             default_language: Lang::from_code(&options.default_language.to_lowercase())
                 .unwrap_or(Lang::UNSTEMMED),
@@ -411,20 +417,42 @@ impl Index {
         self.shared.fields
     }
 
+    /// What somebody may see who sees `sources`; `None` when they see all.
+    pub(super) fn visible(
+        &self,
+        view: &View,
+        sources: Option<&[SourceId]>,
+        analyzer: &mut Analyzer,
+    ) -> tantivy::Result<Option<Visible>> {
+        sources
+            .map(|sources| Visible::of(view, sources, self.fields(), &self.shared.parts, analyzer))
+            .transpose()
+    }
+
     fn answer(&self, view: &View, question: &Question, analyzer: &mut Analyzer) -> tantivy::Result<Found> {
-        let languages = view.every_language(analyzer);
+        let visible = self.visible(view, question.view.as_deref(), analyzer)?;
+        let languages = match &visible {
+            Some(visible) => visible.languages.clone(),
+            None => view.every_language(analyzer),
+        };
         let plan = Plan::new(question, &languages, analyzer);
         if plan.is_empty() || question.limit == 0 {
             return Ok(Found { hits: Vec::new(), truncated: false, snippets: Snippeter::new(&plan, None) });
         }
-        let gather = Gather::new(&view.searcher, self.shared.fields, &plan, &view.overlay)?;
-        let mut stats = gather.stats();
-        let newest = overlay::count(&view.overlay, &plan, &mut stats);
-        let mut hits = Hits::new(plan.groups.len());
         // The best of few are easily among a few times as many; of many, a hundred more are enough.
         let most = CANDIDATES.max(question.limit.saturating_mul(4).min(question.limit + 200)).min(10_000);
-        gather.collect(&stats, most, &mut hits)?;
-        overlay::collect(&newest, &plan, &mut hits);
+        let (stats, hits) = match &visible {
+            Some(visible) => within::gather(&view.searcher, self.shared.fields, &plan, visible, most)?,
+            None => {
+                let gather = Gather::new(&view.searcher, self.shared.fields, &plan, &view.overlay)?;
+                let mut stats = gather.stats();
+                let newest = overlay::count(&view.overlay, &plan, &mut stats);
+                let mut hits = Hits::new(plan.groups.len());
+                gather.collect(&stats, most, &mut hits)?;
+                overlay::collect(&newest, &plan, &mut hits);
+                (stats, hits)
+            }
+        };
         let truncated = hits.candidates.len() > question.limit;
         let ranked = rank(&hits, &stats, &plan, question.limit, question.explain);
         Ok(Found { hits: ranked, truncated, snippets: Snippeter::new(&plan, Some(&stats)) })

@@ -17,6 +17,7 @@
 //! | `token`, `fold`, `language`, `stopwords`, `document` | from a page to its terms |
 //! | `query`, `plan` | from a question to what is asked of a page |
 //! | `gather`, `terms`, `bits` | carrying a plan out on disk; `overlay` on the newest pages |
+//! | `visible`, `within` | the same for somebody who may see some sources only: out of their pages alone |
 //! | `rank` | the one scoring function |
 //! | `names` | what else a question says: which pages it names, which pages it allows |
 //! | `snippet` | the passage to show |
@@ -41,6 +42,10 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod token;
+mod visible;
+#[cfg(test)]
+mod visible_tests;
+mod within;
 
 use std::sync::Arc;
 
@@ -138,6 +143,9 @@ pub struct Question {
     pub limit: usize,
     /// Only pages of these sources; all when `None`. Of none when empty.
     pub sources: Option<Vec<SourceId>>,
+    /// What whoever asks may see: pages of these sources; all when `None`. The answer is made of
+    /// those pages alone: nothing in it depends on another page, not even the order.
+    pub view: Option<Vec<SourceId>>,
     /// Only pages of this type.
     pub page_type: Option<String>,
     /// Only pages with all of these tags.

@@ -6,10 +6,12 @@ use std::{
     ops::Range,
 };
 
+use brain_protocol::SourceId;
 use tantivy::{DocSet, TERMINATED};
 
 use super::{
     Index, IndexError, Question,
+    bits::Bits,
     document::{Analyzer, key, key_of},
     fold::{BuildTermHasher, hash},
     index::View,
@@ -19,6 +21,7 @@ use super::{
     query::{parse, plain},
     terms::Segment,
     token::{self, Kind, name_key},
+    visible::Visible,
 };
 
 /// In longer questions no names are looked for.
@@ -103,13 +106,33 @@ pub fn each_word(text: &str, sink: &mut dyn FnMut(&str)) {
 }
 
 impl Index {
-    /// What `question`, as typed, says.
+    /// What `question`, as typed, says to somebody who may see `sources`, or with `None` all.
     ///
     /// # Errors
     /// As [`Index::search`].
-    pub fn asked(&self, question: &str) -> Result<Asked, IndexError> {
+    pub fn asked(&self, question: &str, sources: Option<&[SourceId]>) -> Result<Asked, IndexError> {
         let text = plain(&parse(question));
-        self.look(|view, analyzer| self.take_apart(&text, view, analyzer))
+        self.look(|view, analyzer| {
+            let visible = self.visible(view, sources, analyzer)?;
+            self.take_apart(&text, view, visible.as_ref(), analyzer)
+        })
+    }
+
+    /// The numbers of the pages of `sources`, ascending.
+    ///
+    /// # Errors
+    /// As [`Index::search`].
+    pub fn pages_of(&self, sources: &[SourceId]) -> Result<Vec<u64>, IndexError> {
+        self.look(|view, analyzer| {
+            let Some(visible) = self.visible(view, Some(sources), analyzer)? else { return Ok(Vec::new()) };
+            let mut pages: Vec<u64> = visible.newest.iter().map(|entry| entry.id).collect();
+            for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments) {
+                let ids = reader.fast_fields().u64("id")?;
+                pages.extend(docs.iter().filter_map(|doc| ids.first(doc)));
+            }
+            pages.sort_unstable();
+            Ok(pages)
+        })
     }
 
     /// The pages that meet the conditions of `question`: sources, type, tags, times, and what its text requires and excludes; `None` when
@@ -119,29 +142,55 @@ impl Index {
     /// As [`Index::search`].
     pub fn allowed(&self, question: &Question) -> Result<Option<HashSet<u64>>, IndexError> {
         self.look(|view, analyzer| {
-            let languages = view.every_language(analyzer);
+            let visible = self.visible(view, question.view.as_deref(), analyzer)?;
+            let languages = match &visible {
+                Some(visible) => visible.languages.clone(),
+                None => view.every_language(analyzer),
+            };
             let plan = Plan::new(question, &languages, analyzer);
             // A plan of nothing has no conditions either, not even those of the options.
             if plan.is_empty() {
                 return Ok(Some(HashSet::new()));
             }
+            let mut pages = HashSet::new();
+            if let Some(visible) = &visible {
+                for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments) {
+                    let segment = Segment::open_whole(reader, self.fields(), &Plan::default())?;
+                    let mut allowed = Bits::clone(docs);
+                    if !plan.is_unconditional() {
+                        allowed.keep(&segment.allowed(&plan)?);
+                    }
+                    pages.extend(allowed.iter().filter_map(|doc| segment.ids.first(doc)));
+                }
+                pages.extend(overlay::allowed(visible.newest.iter(), &plan));
+                return Ok(Some(pages));
+            }
             if plan.is_unconditional() {
                 return Ok(None);
             }
-            let mut pages = HashSet::new();
             for reader in view.searcher.segment_readers() {
                 let segment = Segment::open(reader, self.fields(), &Plan::default())?;
                 let ids = segment.allowed(&plan)?;
                 pages.extend(ids.iter().filter_map(|doc| segment.ids.first(doc)));
             }
             pages.retain(|id| !view.overlay.contains_key(id));
-            pages.extend(overlay::allowed(&view.overlay, &plan));
+            let newest = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
+            pages.extend(overlay::allowed(newest, &plan));
             Ok(Some(pages))
         })
     }
 
-    fn take_apart(&self, text: &str, view: &View, analyzer: &mut Analyzer) -> tantivy::Result<Asked> {
-        let mut languages = view.every_language(analyzer);
+    fn take_apart(
+        &self,
+        text: &str,
+        view: &View,
+        visible: Option<&Visible>,
+        analyzer: &mut Analyzer,
+    ) -> tantivy::Result<Asked> {
+        let mut languages = match visible {
+            Some(visible) => visible.languages.clone(),
+            None => view.every_language(analyzer),
+        };
         languages.truncate(MAX_LANGUAGES);
         let mut words = Vec::new();
         token::scan(text, &mut |t| {
@@ -159,11 +208,18 @@ impl Index {
             stop_words(&all, &languages).into_iter().map(str::to_owned).collect()
         };
         words.iter_mut().for_each(|word| word.stop = stop.contains(&word.text));
-        let subjects = if words.len() <= MAX_WORDS { self.subjects(text, &words, view)? } else { Vec::new() };
+        let subjects =
+            if words.len() <= MAX_WORDS { self.subjects(text, &words, view, visible)? } else { Vec::new() };
         Ok(Asked { text: text.to_owned(), words, subjects })
     }
 
-    fn subjects(&self, text: &str, words: &[AskedWord], view: &View) -> tantivy::Result<Vec<Subject>> {
+    fn subjects(
+        &self,
+        text: &str,
+        words: &[AskedWord],
+        view: &View,
+        visible: Option<&Visible>,
+    ) -> tantivy::Result<Vec<Subject>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         let mut keys: HashMap<u64, (usize, Hashed), BuildTermHasher> = HashMap::default();
         for from in 0..words.len() {
@@ -181,6 +237,10 @@ impl Index {
                 }
                 runs.push(from..to);
             }
+        }
+        if let Some(visible) = visible {
+            let pages = self.named_within(&keys, view, visible)?;
+            return Ok(choose(text, words, &runs, pages));
         }
         let mut pages: HashMap<usize, Vec<u64>> = HashMap::new();
         let mut note = |run: usize, id: u64| {
@@ -212,6 +272,40 @@ impl Index {
             }
         }
         Ok(choose(text, words, &runs, pages))
+    }
+
+    /// The visible pages that have one of `keys`, by the run of words: the oldest of each.
+    fn named_within(
+        &self,
+        keys: &HashMap<u64, (usize, Hashed), BuildTermHasher>,
+        view: &View,
+        visible: &Visible,
+    ) -> tantivy::Result<HashMap<usize, Vec<u64>>> {
+        let mut pages: HashMap<usize, Vec<u64>> = HashMap::new();
+        for document in visible.newest.iter().filter_map(|entry| entry.ready()) {
+            for (run, _) in document.key_hashes.iter().filter_map(|hash| keys.get(hash)) {
+                pages.entry(*run).or_default().push(document.id);
+            }
+        }
+        for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments) {
+            let segment = Segment::open(reader, self.fields(), &Plan::default())?;
+            for (run, key) in keys.values() {
+                let Some(mut postings) = segment.with_key(key)? else { continue };
+                while postings.doc() != TERMINATED {
+                    let doc = Some(postings.doc()).filter(|doc| docs.contains(*doc));
+                    if let Some(id) = doc.and_then(|doc| segment.ids.first(doc)) {
+                        pages.entry(*run).or_default().push(id);
+                    }
+                    postings.advance();
+                }
+            }
+        }
+        for ids in pages.values_mut() {
+            ids.sort_unstable();
+            ids.dedup();
+            ids.truncate(MAX_PAGES);
+        }
+        Ok(pages)
     }
 }
 

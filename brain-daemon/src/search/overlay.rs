@@ -32,18 +32,19 @@ pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Ma
         stats.docs += 1;
         stats.body_terms += u64::from(document.body.count);
         stats.title_terms += u64::from(document.title.count);
-        let found = finder.find(document, slot);
-        let mut counted = None;
-        for &(group, place) in &found.cells {
-            let field = place.field();
-            if counted != Some((group, field)) {
-                counted = Some((group, field));
-                stats.frequency[group][field] += 1;
-            }
-        }
-        if found.answers {
-            matched.push(found);
-        }
+        let Some(entry) = &slot.entry else { continue };
+        finder.count(document, entry, stats, &mut matched);
+    }
+    matched
+}
+
+/// The same of `entries`, for statistics that have their numbers and lengths already.
+pub(super) fn count_visible(entries: &[Arc<Entry>], plan: &Plan, stats: &mut Stats) -> Vec<Matched> {
+    let finder = Finder::new(plan);
+    let mut matched = Vec::new();
+    for entry in entries {
+        let Some(document) = entry.ready() else { continue };
+        finder.count(document, entry, stats, &mut matched);
     }
     matched
 }
@@ -81,7 +82,7 @@ impl Place {
 }
 
 /// Adds the matched pages to the candidates.
-pub(super) fn collect(matched: &[Matched], plan: &Plan, hits: &mut Hits) {
+pub(super) fn collect<'m>(matched: impl IntoIterator<Item = &'m Matched>, plan: &Plan, hits: &mut Hits) {
     for found in matched {
         let Some(document) = found.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
         let names = plan
@@ -154,7 +155,23 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn find(&self, document: &Document, slot: &Slot) -> Matched {
+    /// Counts the groups of `document`, and adds it to `matched` when it is an answer.
+    fn count(&self, document: &Document, entry: &Arc<Entry>, stats: &mut Stats, matched: &mut Vec<Matched>) {
+        let found = self.find(document, entry);
+        let mut counted = None;
+        for &(group, place) in &found.cells {
+            let field = place.field();
+            if counted != Some((group, field)) {
+                counted = Some((group, field));
+                stats.frequency[group][field] += 1;
+            }
+        }
+        if found.answers {
+            matched.push(found);
+        }
+    }
+
+    fn find(&self, document: &Document, entry: &Arc<Entry>) -> Matched {
         let mut cells = Vec::new();
         let groups = &self.plan.groups;
         self.each(&document.body.hashes, |group, position| {
@@ -182,7 +199,7 @@ impl<'a> Finder<'a> {
         let named =
             self.plan.names.as_ref().is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
         let answers = (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
-        Matched { entry: slot.entry.clone().filter(|_| answers), cells, answers }
+        Matched { entry: answers.then(|| Arc::clone(entry)), cells, answers }
     }
 
     fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, Place)>) {
@@ -208,10 +225,10 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The pages of the overlay that meet the plan's conditions.
-pub(super) fn allowed(overlay: &Overlay, plan: &Plan) -> Vec<u64> {
+/// The pages of `entries` that meet the plan's conditions.
+pub(super) fn allowed<'e>(entries: impl Iterator<Item = &'e Arc<Entry>>, plan: &Plan) -> Vec<u64> {
     let finder = Finder::new(plan);
-    let documents = overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready());
+    let documents = entries.filter_map(|entry| entry.ready());
     documents.filter(|document| finder.holds(document)).map(|document| document.id).collect()
 }
 

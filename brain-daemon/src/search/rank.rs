@@ -137,7 +137,7 @@ impl Hits {
         &mut self.cells[candidate * self.groups + group]
     }
 
-    fn row(&self, candidate: usize) -> &[Cell] {
+    pub(super) fn row(&self, candidate: usize) -> &[Cell] {
         &self.cells[candidate * self.groups..(candidate + 1) * self.groups]
     }
 
@@ -174,11 +174,89 @@ pub(super) fn rank(hits: &Hits, stats: &Stats, plan: &Plan, limit: usize, explai
 
 impl Candidate {
     fn tier(&self) -> u8 {
-        match self.names {
-            [true, ..] => 3,
-            [_, true, _] => 2,
-            [.., true] => 1,
-            _ => 0,
+        tier(self.names)
+    }
+}
+
+/// How a group counts in a page: occurrences in body and title, and whether it is a word of a tag
+/// or of the slug.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) body: u32,
+    pub(super) title: u32,
+    pub(super) tag: bool,
+    pub(super) slug: bool,
+}
+
+impl Cell {
+    /// The cell's counts, without places.
+    pub(super) fn counts(&self) -> Counts {
+        Counts { body: self.body.count, title: self.title.count, tag: self.tag, slug: self.slug }
+    }
+}
+
+/// The tier of a page of which the question is the title, an alias, the slug.
+pub(super) fn tier(names: [bool; 3]) -> u8 {
+    match names {
+        [true, ..] => 3,
+        [_, true, _] => 2,
+        [.., true] => 1,
+        _ => 0,
+    }
+}
+
+/// What the words of a question are worth, by the statistics; without pairs.
+pub(super) struct Weights<'a> {
+    plan: &'a Plan,
+    /// How much each group says, in the text and in the title.
+    idf: Vec<(f32, f32)>,
+    average: f32,
+    title_average: f32,
+}
+
+impl<'a> Weights<'a> {
+    pub(super) fn new(stats: &Stats, plan: &'a Plan) -> Self {
+        Self {
+            plan,
+            idf: (0..plan.groups.len()).map(|g| (stats.idf(g), stats.title_idf(g))).collect(),
+            average: stats.average(stats.body_terms + stats.title_terms),
+            title_average: stats.average(stats.title_terms),
+        }
+    }
+
+    /// The score of group `g` in a page whose body and title have these lengths.
+    pub(super) fn score(&self, g: usize, counts: Counts, body_len: u32, title_len: u32) -> f32 {
+        let mut total = 0.0;
+        self.parts(g, counts, (body_len + title_len) as f32, title_len as f32, &mut |_, score| {
+            total += score;
+        });
+        total
+    }
+
+    /// The parts of that score. The title is text too: `len` is that of both.
+    fn parts(&self, g: usize, counts: Counts, len: f32, title_len: f32, add: &mut dyn FnMut(Reason, f32)) {
+        let group = &self.plan.groups[g];
+        let (idf, title_idf) = self.idf[g];
+        let (body, title) = (counts.body as f32, counts.title as f32);
+        if group.scope == Scope::Anywhere && body + title > 0.0 {
+            let share = idf * group.times * saturation(body + title, len, self.average);
+            let of_title = share * title / (body + title);
+            if body > 0.0 {
+                add(Reason::Text, share - of_title);
+            }
+            if title > 0.0 {
+                add(Reason::Title, of_title);
+            }
+        }
+        if title > 0.0 {
+            let share = saturation(title, title_len, self.title_average);
+            add(Reason::Title, TITLE * title_idf * group.times * share);
+        }
+        if counts.tag {
+            add(Reason::Tag, TAG * idf * group.times);
+        }
+        if counts.slug {
+            add(Reason::Slug, SLUG * idf * group.times);
         }
     }
 }
@@ -186,13 +264,10 @@ impl Candidate {
 struct Scorer<'a> {
     hits: &'a Hits,
     plan: &'a Plan,
-    /// How much each group says, in the text and in the title.
-    idf: Vec<(f32, f32)>,
+    weights: Weights<'a>,
     /// How often each pair stands together in each candidate, and how much each pair says.
     together: Vec<u32>,
     pairs: Vec<f32>,
-    average: f32,
-    title_average: f32,
 }
 
 #[derive(Clone, Copy)]
@@ -214,15 +289,7 @@ impl<'a> Scorer<'a> {
         // A page where both words stand together is among the candidates, if not in a sea of such pages.
         let pages = |pair| together.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
         let pairs = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
-        Self {
-            hits,
-            plan,
-            idf: (0..plan.groups.len()).map(|g| (stats.idf(g), stats.title_idf(g))).collect(),
-            together,
-            pairs,
-            average: stats.average(stats.body_terms + stats.title_terms),
-            title_average: stats.average(stats.title_terms),
-        }
+        Self { hits, plan, weights: Weights::new(stats, plan), together, pairs }
     }
 
     /// The score of a candidate without its tier; `part` hears of every part of it.
@@ -236,29 +303,9 @@ impl<'a> Scorer<'a> {
         };
         // The title is text too.
         let len = (candidate.body_len + candidate.title_len) as f32;
-        for (g, (cell, group)) in row.iter().zip(&self.plan.groups).enumerate() {
-            let (idf, title_idf) = self.idf[g];
-            let (body, title) = (cell.body.count as f32, cell.title.count as f32);
-            if group.scope == Scope::Anywhere && body + title > 0.0 {
-                let share = idf * group.times * saturation(body + title, len, self.average);
-                let of_title = share * title / (body + title);
-                if body > 0.0 {
-                    add(Reason::Text, g, share - of_title);
-                }
-                if title > 0.0 {
-                    add(Reason::Title, g, of_title);
-                }
-            }
-            if title > 0.0 {
-                let share = saturation(title, candidate.title_len as f32, self.title_average);
-                add(Reason::Title, g, TITLE * title_idf * group.times * share);
-            }
-            if cell.tag {
-                add(Reason::Tag, g, TAG * idf * group.times);
-            }
-            if cell.slug {
-                add(Reason::Slug, g, SLUG * idf * group.times);
-            }
+        for (g, cell) in row.iter().enumerate() {
+            let title_len = candidate.title_len as f32;
+            self.weights.parts(g, cell.counts(), len, title_len, &mut |reason, score| add(reason, g, score));
         }
         let counts = self.together.iter().skip(index * self.pairs.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pairs).zip(counts) {
@@ -266,7 +313,7 @@ impl<'a> Scorer<'a> {
                 add(
                     Reason::Pair(pair.second),
                     pair.first,
-                    PAIR * idf * saturation(count as f32, len, self.average),
+                    PAIR * idf * saturation(count as f32, len, self.weights.average),
                 );
             }
         }

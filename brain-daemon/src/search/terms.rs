@@ -34,6 +34,8 @@ pub(super) struct Segment<'a> {
     fields: Fields,
     /// For each group, where its terms are.
     pub(super) groups: Vec<Found>,
+    /// A prefix stands for at most so many terms of a field.
+    expansions: usize,
 }
 
 /// Where a group's terms are in a segment.
@@ -58,6 +60,16 @@ impl Found {
 
 impl<'a> Segment<'a> {
     pub(super) fn open(reader: &'a SegmentReader, fields: Fields, plan: &Plan) -> Result<Self> {
+        Self::open_with(reader, fields, plan, MAX_EXPANSIONS)
+    }
+
+    /// The same, with every term of a prefix: which of them are in pages that a caller may not see
+    /// is not known here, and they must take nobody's place.
+    pub(super) fn open_whole(reader: &'a SegmentReader, fields: Fields, plan: &Plan) -> Result<Self> {
+        Self::open_with(reader, fields, plan, usize::MAX)
+    }
+
+    fn open_with(reader: &'a SegmentReader, fields: Fields, plan: &Plan, expansions: usize) -> Result<Self> {
         let mut segment = Self {
             reader,
             body: reader.inverted_index(fields.body)?,
@@ -68,6 +80,7 @@ impl<'a> Segment<'a> {
             times: reader.fast_fields().i64("updated_at")?,
             fields,
             groups: Vec::with_capacity(plan.groups.len()),
+            expansions,
         };
         for group in &plan.groups {
             let mut found = Found::default();
@@ -80,10 +93,10 @@ impl<'a> Segment<'a> {
             }
             if let Some(prefix) = &group.prefix {
                 if anywhere {
-                    found.body = expand(&segment.body, prefix)?;
-                    found.words = expand(&segment.words, prefix)?;
+                    found.body = expand(&segment.body, prefix, expansions)?;
+                    found.words = expand(&segment.words, prefix, expansions)?;
                 }
-                found.title = expand(&segment.title, prefix)?;
+                found.title = expand(&segment.title, prefix, expansions)?;
             }
             if anywhere {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
@@ -147,7 +160,7 @@ impl<'a> Segment<'a> {
                     indexes.extend([&self.body, &self.words]);
                 }
                 for index in indexes {
-                    for info in expand(index, prefix)? {
+                    for info in expand(index, prefix, self.expansions)? {
                         each(
                             &mut index.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?,
                             |doc| {
@@ -254,11 +267,11 @@ pub(super) fn reach(postings: &mut SegmentPostings, doc: u32) -> bool {
     at == doc || (at < doc && postings.seek(doc) == doc)
 }
 
-/// The terms that begin with `prefix`.
-fn expand(index: &InvertedIndexReader, prefix: &str) -> Result<Vec<TermInfo>> {
+/// The terms that begin with `prefix`, `most` of them.
+fn expand(index: &InvertedIndexReader, prefix: &str, most: usize) -> Result<Vec<TermInfo>> {
     let mut infos = Vec::new();
     let mut stream = index.terms().range().ge(prefix.as_bytes()).into_stream()?;
-    while infos.len() < MAX_EXPANSIONS && stream.advance() && stream.key().starts_with(prefix.as_bytes()) {
+    while infos.len() < most && stream.advance() && stream.key().starts_with(prefix.as_bytes()) {
         infos.push(stream.value().clone());
     }
     Ok(infos)

@@ -442,8 +442,7 @@ impl Reader {
         Ok(out)
     }
 
-    /// The numbers of up to `limit` pages that may have a link to this page, newest first: deleted ones and what is not the caller's to
-    /// see among them.
+    /// The numbers of up to `limit` pages of the caller's that may have a link to this page, newest first: deleted ones among them.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -455,11 +454,29 @@ impl Reader {
         let mut from = BTreeSet::new();
         for key in keys {
             let (source, key) = (source.as_str(), key.as_str());
-            for row in table.range((source, key, 0)..=(source, key, u64::MAX))?.rev().take(limit) {
-                from.insert(row?.0.value().2);
+            let mut count = 0;
+            for row in table.range((source, key, 0)..=(source, key, u64::MAX))?.rev() {
+                let id = row?.0.value().2;
+                // Those of others take nobody's place.
+                if !self.may_show(id)? {
+                    continue;
+                }
+                from.insert(id);
+                count += 1;
+                if count == limit {
+                    break;
+                }
             }
         }
         Ok(from.into_iter().rev().take(limit).collect())
+    }
+
+    /// Whether the page is in a source that the caller may see.
+    fn may_show(&self, id: u64) -> Result<bool, StoreError> {
+        if self.view == Visibility::All {
+            return Ok(true);
+        }
+        Ok(self.table(t::IDS)?.get(id)?.is_some_and(|guard| self.view.shows(guard.value().0)))
     }
 
     /// The links of the page `from` that lead to the page `to`, which answers to `names` ([`Derived::names`]).

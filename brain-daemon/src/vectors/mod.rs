@@ -213,6 +213,35 @@ impl Vectors {
         scan::search(&self.read().rows, query, limit, admits)
     }
 
+    /// The same of `pages` alone, each named once. Which other pages have vectors makes no
+    /// difference to what is found, nor to the time that it takes.
+    #[must_use]
+    pub fn search_among(
+        &self,
+        query: &[f32],
+        limit: usize,
+        pages: &mut dyn Iterator<Item = u64>,
+    ) -> Vec<Near> {
+        scan::among(&self.read().rows, query, limit, pages)
+    }
+
+    /// How many windows each of `pages` has; `None` for one without vectors.
+    #[must_use]
+    pub fn windows_of(&self, pages: &[u64]) -> Vec<Option<usize>> {
+        let memory = self.read();
+        let windows = |page: &u64| memory.rows.key(*page).map(|_| memory.rows.rows_of(*page).len());
+        pages.iter().map(windows).collect()
+    }
+
+    /// The vector of the window at `nth` place of a page, as far as it is there.
+    #[must_use]
+    pub fn window_of(&self, page: u64, nth: usize) -> Option<Vec<f32>> {
+        let memory = self.read();
+        let row = *memory.rows.rows_of(page).get(nth)? as usize;
+        let scale = *memory.rows.scales.get(row)?;
+        Some(memory.rows.numbers(row).iter().map(|number| f32::from(*number) * scale).collect())
+    }
+
     /// The cosine between the nearest windows of two pages, when both have vectors. Of very long pages some windows stand for all.
     #[must_use]
     pub fn between(&self, one: u64, other: u64) -> Option<f32> {

@@ -48,6 +48,42 @@ pub(super) fn search(rows: &Rows, query: &[f32], limit: usize, admits: &dyn Fn(u
     best.into_pages()
 }
 
+/// The `limit` of `pages` nearest to `query`, nearest first, each row looked at exactly.
+pub(super) fn among(
+    rows: &Rows,
+    query: &[f32],
+    limit: usize,
+    pages: &mut dyn Iterator<Item = u64>,
+) -> Vec<Near> {
+    if limit == 0 || query.len() != rows.dimensions {
+        return Vec::new();
+    }
+    let (numbers, scale) = quantised(query);
+    let mut found: Vec<Near> = Vec::new();
+    for page in pages {
+        let mut nearest: Option<Near> = None;
+        for &row in rows.rows_of(page) {
+            let row = row as usize;
+            let (Some(owner), Some(row_scale)) = (rows.owners.get(row), rows.scales.get(row)) else {
+                continue;
+            };
+            let mut product = [0];
+            products(&numbers, rows.numbers(row), &mut product);
+            let cosine = (product[0] as f32 * (scale * row_scale)).clamp(-1.0, 1.0);
+            if nearest.is_none_or(|nearest| cosine > nearest.cosine) {
+                nearest = Some(Near { page, cosine, start: owner.start, end: owner.end });
+            }
+        }
+        found.extend(nearest);
+    }
+    if found.len() > limit {
+        found.select_nth_unstable_by(limit - 1, order);
+        found.truncate(limit);
+    }
+    found.sort_by(order);
+    found
+}
+
 /// About `wanted` rows with the fewest differences, of pages that may be seen.
 fn candidates(differences: &[u16], wanted: usize, best: &mut Best<'_>) -> Vec<usize> {
     let most = differences.iter().copied().max().unwrap_or_default();

@@ -3,8 +3,8 @@
 //! Every commit is heard of before anybody is told that it happened: a page that is gone, or says something else, loses its vectors there. What was committed while no vectors were
 //! open is caught up with when they are opened, which is off the start's path; only then are they searched.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
@@ -185,7 +185,9 @@ impl Brain {
             tracing::warn!(lost, "some vectors are made anew");
         }
         let scale = super::scale::Scale::new().into();
-        let in_use = Arc::new(InUse { space, embedder, at_once: provider.at_once, vectors, scale });
+        let at_once = provider.at_once;
+        let scales = Mutex::default();
+        let in_use = Arc::new(InUse { space, embedder, at_once, vectors, scale, scales });
         self.catch_up(&in_use).map_err(|e| later(&e))?;
         let size = in_use.vectors.size();
         tracing::info!(

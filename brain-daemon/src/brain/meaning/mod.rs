@@ -24,7 +24,7 @@ mod unseen;
 
 use std::time::Duration;
 
-use brain_protocol::Scope;
+use brain_protocol::{Scope, SourceId};
 
 use super::{Brain, Caller, Progress};
 
@@ -34,6 +34,15 @@ pub(in crate::brain) use state::Meaning;
 
 /// How long a search waits for a question's vector.
 pub(super) const QUERY_DEADLINE: Duration = Duration::from_secs(2);
+
+/// The pages of a caller who may see some sources only.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// Those sources.
+    pub(super) sources: Vec<SourceId>,
+    /// The numbers of their pages, ascending.
+    pub(super) pages: Vec<u64>,
+}
 
 /// What vectors say about a question.
 #[derive(Debug, Default)]

@@ -8,9 +8,9 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::scale::Scale;
+use super::scale::{Scale, Windows};
 use super::state::{InUse, locked};
-use super::{Brain, Lacking, Meant, QUERY_DEADLINE};
+use super::{Brain, Lacking, Meant, Own, QUERY_DEADLINE};
 use crate::embed::{EmbedFault, EmbedWhy, Embedder, Purpose};
 use crate::store::Visibility;
 
@@ -22,6 +22,8 @@ const IDLE: Duration = Duration::from_secs(60);
 const LONGEST: usize = 2000;
 /// So many of a hundred pages may be without vectors before an answer says so: pages that just came are few, and found by their words.
 const FEW: u64 = 2;
+/// So many sets of sources have a scale of their own in memory.
+const MAX_SCALES: usize = 256;
 
 /// Asks for questions' vectors.
 #[derive(Default)]
@@ -157,22 +159,39 @@ fn late() -> EmbedFault {
 }
 
 impl Brain {
-    /// Pages near `question`, at most `limit`, only those that `admits` lets through. Never fails and never takes longer than [`QUERY_DEADLINE`].
-    pub(in crate::brain) fn near(&self, question: &str, limit: usize, admits: &dyn Fn(u64) -> bool) -> Meant {
+    /// Whether something is configured that makes vectors.
+    pub(in crate::brain) fn has_embedding(&self) -> bool {
+        self.embedding_provider().is_some()
+    }
+
+    /// Pages near `question`, at most `limit`, only those that `admits` lets through; `own` are the
+    /// pages of a caller who may see some sources only, and nothing else makes a difference then.
+    /// Never fails and never takes longer than [`QUERY_DEADLINE`].
+    pub(in crate::brain) fn near(
+        &self,
+        question: &str,
+        limit: usize,
+        admits: &dyn Fn(u64) -> bool,
+        own: Option<&Own>,
+    ) -> Meant {
         let until = Instant::now() + QUERY_DEADLINE;
         let without = |why: String| Meant {
             lacking: Some(Lacking { share: None, why: Some(why) }),
             ..Meant::default()
         };
-        if self.embedding_provider().is_none() {
+        if !self.has_embedding() {
             return Meant::default();
         }
         let Some(in_use) = self.meaning.shared.wait(until, QUERY_DEADLINE) else {
             let problem = self.meaning.problem().map(|(problem, _)| problem);
             return without(problem.unwrap_or_else(|| "the vectors are being opened".into()));
         };
-        if in_use.vectors.size().windows == 0 {
-            let lacking = self.lacking(&in_use);
+        let windows = match own {
+            None => Windows::all(&in_use.vectors),
+            Some(own) => Windows::of(&in_use.vectors, &own.pages),
+        };
+        let lacking = self.lacking(&windows, own);
+        if windows.windows == 0 {
             return Meant { lacking, ..Meant::default() };
         }
         let vector = match self.meaning.asker.ask(&in_use.embedder, question, until) {
@@ -185,12 +204,20 @@ impl Brain {
                 return without(fault.message);
             }
         };
-        let near = in_use.vectors.search(&vector, limit, admits);
-        let scale = *in_use.scale.read().unwrap_or_else(PoisonError::into_inner);
-        let background = Scale::background(&in_use.vectors, &vector).unwrap_or(scale.floor);
+        let near = match own {
+            None => in_use.vectors.search(&vector, limit, admits),
+            Some(own) => {
+                let mut pages = own.pages.iter().copied().filter(|page| admits(*page));
+                in_use.vectors.search_among(&vector, limit, &mut pages)
+            }
+        };
+        let scale = match own {
+            None => *in_use.scale.read().unwrap_or_else(PoisonError::into_inner),
+            Some(own) => in_use.scale_of(own, &windows),
+        };
+        let background = Scale::background(&windows, &vector).unwrap_or(scale.floor);
         // Where nobody knows what a cosine means in this space, the question itself tells where nearness begins.
         let floor = if scale.is_guess(&in_use.space.model) { background } else { scale.floor };
-        let lacking = self.lacking(&in_use);
         let read = in_use.embedder.reads(question);
         Meant { near, floor, background, span: scale.span, read, lacking }
     }
@@ -202,9 +229,12 @@ impl Brain {
     }
 
     /// Why vectors say less than they could, when it is more than a few pages.
-    fn lacking(&self, in_use: &InUse) -> Option<Lacking> {
-        let active = self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active;
-        let pages = in_use.vectors.size().pages.min(active);
+    fn lacking(&self, windows: &Windows<'_>, own: Option<&Own>) -> Option<Lacking> {
+        let active = match own {
+            Some(own) => own.pages.len() as u64,
+            None => self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active,
+        };
+        let pages = windows.pages.min(active);
         let missing = active - pages;
         if missing * 100 <= active * FEW {
             return None;
@@ -212,5 +242,23 @@ impl Brain {
         // A share: how many pages there are is not for everybody who searches.
         let share = Some(pages * 100 / active);
         Some(Lacking { share, why: self.meaning.problem().map(|(problem, _)| problem) })
+    }
+}
+
+impl InUse {
+    /// What cosines mean to who sees `own` pages, which have these windows; measured when there is
+    /// enough to measure.
+    fn scale_of(&self, own: &Own, windows: &Windows<'_>) -> Scale {
+        let known = locked(&self.scales).get(&own.sources).copied().unwrap_or(Scale::new());
+        if !known.is_due(&self.space.model, windows) {
+            return known;
+        }
+        let scale = Scale::measured(windows);
+        let mut scales = locked(&self.scales);
+        if scales.len() >= MAX_SCALES {
+            scales.clear();
+        }
+        scales.insert(own.sources.clone(), scale);
+        scale
     }
 }

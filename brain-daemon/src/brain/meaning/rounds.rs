@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::follow::{key_of, later};
 use super::keeping::FLUSH_EVERY;
-use super::scale::Scale;
+use super::scale::{Scale, Windows};
 use super::state::{InUse, Work, locked};
 use super::{Brain, QUERY_DEADLINE, Round, Standing};
 use crate::embed::{EmbedFault, EmbedWhy, Purpose};
@@ -330,9 +330,12 @@ impl Brain {
     }
 
     fn measure(&self, open: &InUse) {
-        let due = open.scale.read().is_ok_and(|scale| scale.is_due(&open.space.model, &open.vectors));
+        let due = open
+            .scale
+            .read()
+            .is_ok_and(|scale| scale.is_due(&open.space.model, &Windows::all(&open.vectors)));
         if due {
-            let scale = Scale::measured(&open.vectors);
+            let scale = Scale::measured(&Windows::all(&open.vectors));
             tracing::debug!(floor = scale.floor, span = scale.span, "what a cosine means was measured");
             if let Ok(mut place) = open.scale.write() {
                 *place = scale;

@@ -22,11 +22,78 @@ const PAGES: u64 = 50;
 /// How many pairs are compared, and how many windows look for their nearest.
 const PAIRS: u64 = 2000;
 const QUERIES: u64 = 60;
+/// With how many windows all of them are compared while somebody waits, about; but at least so many
+/// look for their nearest.
+const COMPARED: u64 = 2_000_000;
+const FEWEST_QUERIES: u64 = 10;
 /// With how many windows a question is compared to know what is near for it, and from how many on.
 const SAMPLE: u64 = 100;
 const FEWEST: u64 = 50;
 /// A span that is less would make noise of differences.
 const LEAST_SPAN: f32 = 0.15;
+
+/// The windows that a scale is made of.
+pub(super) struct Windows<'a> {
+    vectors: &'a Vectors,
+    /// Where they are those of some pages: each page that has windows, in order, with how many
+    /// there are up to its last one.
+    ends: Option<Vec<(u64, u64)>>,
+    /// Pages with vectors.
+    pub(super) pages: u64,
+    /// How many windows there are.
+    pub(super) windows: u64,
+}
+
+impl<'a> Windows<'a> {
+    /// All that there are.
+    pub(super) fn all(vectors: &'a Vectors) -> Self {
+        let size = vectors.size();
+        Self { vectors, ends: None, pages: size.pages, windows: size.windows }
+    }
+
+    /// Those of `pages`, ascending.
+    pub(super) fn of(vectors: &'a Vectors, pages: &[u64]) -> Self {
+        let counts = vectors.windows_of(pages);
+        let (mut ends, mut windows) = (Vec::new(), 0);
+        for (page, count) in pages.iter().zip(&counts) {
+            if let Some(count @ 1..) = count {
+                windows += *count as u64;
+                ends.push((*page, windows));
+            }
+        }
+        Self { vectors, ends: Some(ends), pages: counts.iter().flatten().count() as u64, windows }
+    }
+
+    /// The page and vector of the window at `nth` place.
+    fn nth(&self, nth: u64) -> Option<(u64, Vec<f32>)> {
+        let Some(ends) = &self.ends else { return self.vectors.window(nth) };
+        let at = ends.partition_point(|(_, end)| *end <= nth);
+        let (page, _) = *ends.get(at)?;
+        let before = at.checked_sub(1).map_or(0, |before| ends[before].1);
+        Some((page, self.vectors.window_of(page, (nth - before) as usize)?))
+    }
+
+    /// The cosine of the nearest page to `query` besides its `own`.
+    fn nearest(&self, query: &[f32], own: u64) -> Option<f32> {
+        let near = match &self.ends {
+            None => self.vectors.search(query, 1, &|page| page != own),
+            Some(ends) => {
+                let mut others = ends.iter().map(|(page, _)| *page).filter(|page| *page != own);
+                self.vectors.search_among(query, 1, &mut others)
+            }
+        };
+        near.first().map(|near| near.cosine)
+    }
+
+    /// How many windows look for their nearest. Those of some pages are measured while somebody
+    /// waits, so fewer where each has to look far.
+    fn queries(&self) -> u64 {
+        match self.ends {
+            None => QUERIES,
+            Some(_) => (COMPARED / self.windows.max(1)).clamp(FEWEST_QUERIES, QUERIES),
+        }
+    }
+}
 
 impl Scale {
     /// Before anything is measured.
@@ -40,17 +107,16 @@ impl Scale {
     }
 
     /// Whether it should be measured now, in the space of `model`.
-    pub(super) fn is_due(&self, model: &str, vectors: &Vectors) -> bool {
-        let size = vectors.size();
+    pub(super) fn is_due(&self, model: &str, size: &Windows<'_>) -> bool {
         !is_known(model) && size.windows >= WINDOWS.max(2 * self.windows) && size.pages >= PAGES
     }
 
     /// The floor is the median cosine of windows of two pages taken by chance; the top is what 95 of 100 windows do not reach with their nearest page besides their own.
     /// The same vectors give the same.
-    pub(super) fn measured(vectors: &Vectors) -> Self {
-        let windows = vectors.size().windows;
+    pub(super) fn measured(all: &Windows<'_>) -> Self {
+        let windows = all.windows;
         let mut dice = Dice(windows);
-        let mut any = || vectors.window(dice.next() % windows.max(1));
+        let mut any = || all.nth(dice.next() % windows.max(1));
         let mut cosines = Vec::new();
         for _ in 0..PAIRS {
             if let (Some((one, a)), Some((other, b))) = (any(), any())
@@ -60,10 +126,9 @@ impl Scale {
             }
         }
         let mut nearest = Vec::new();
-        for _ in 0..QUERIES {
+        for _ in 0..all.queries() {
             if let Some((own, query)) = any() {
-                nearest
-                    .extend(vectors.search(&query, 1, &|page| page != own).first().map(|near| near.cosine));
+                nearest.extend(all.nearest(&query, own));
             }
         }
         let (Some(floor), Some(top)) = (part(cosines, 0.5), part(nearest, 0.95)) else { return KNOWN };
@@ -71,14 +136,14 @@ impl Scale {
     }
 
     /// The median cosine of `question` with windows taken by chance; `None` when there are too few.
-    pub(super) fn background(vectors: &Vectors, question: &[f32]) -> Option<f32> {
-        let windows = vectors.size().windows;
+    pub(super) fn background(all: &Windows<'_>, question: &[f32]) -> Option<f32> {
+        let windows = all.windows;
         if windows < FEWEST {
             return None;
         }
         let mut dice = Dice(windows);
         let cosines = (0..SAMPLE).filter_map(|_| {
-            let (_, window) = vectors.window(dice.next() % windows)?;
+            let (_, window) = all.nth(dice.next() % windows)?;
             Some(question.iter().zip(&window).map(|(a, b)| a * b).sum::<f32>())
         });
         part(cosines.collect(), 0.5)
@@ -118,7 +183,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let vectors = Vectors::open(dir.path(), "s", "m", 64).unwrap().0;
         let mut dice = Dice(1);
-        assert!(!Scale::new().is_due("other", &vectors));
+        assert!(!Scale::new().is_due("other", &Windows::all(&vectors)));
         // All share a direction, by which any two have a cosine of 0.5; of each page's two neighbours one is nearer by its topic.
         for page in 0..400_u64 {
             let window = |n: u64, dice: &mut Dice| {
@@ -132,14 +197,26 @@ mod tests {
             let windows = [window(0, &mut dice), window(1, &mut dice)];
             vectors.put(page, Key([0; 16]), &windows).unwrap();
         }
-        assert!(Scale::new().is_due("other", &vectors));
-        assert!(!Scale::new().is_due("all-MiniLM-L6-v2", &vectors));
+        assert!(Scale::new().is_due("other", &Windows::all(&vectors)));
+        assert!(!Scale::new().is_due("all-MiniLM-L6-v2", &Windows::all(&vectors)));
         assert!(Scale::new().is_guess("other") && !Scale::new().is_guess("all-MiniLM-L6-v2"));
-        let scale = Scale::measured(&vectors);
+        let scale = Scale::measured(&Windows::all(&vectors));
         assert!((scale.floor - 0.5).abs() < 0.03, "{scale:?}");
         assert!((scale.floor + scale.span - 1.0).abs() < 0.12, "{scale:?}");
-        assert!(!scale.is_due("other", &vectors), "not before there are twice as many");
+        assert!(!scale.is_due("other", &Windows::all(&vectors)), "not before there are twice as many");
         assert!(!scale.is_guess("other"));
-        assert_eq!(scale, Scale::measured(&vectors));
+        assert_eq!(scale, Scale::measured(&Windows::all(&vectors)));
+        // What some pages say does not change with others.
+        let own: Vec<u64> = (0..350).collect();
+        let before = Scale::measured(&Windows::of(&vectors, &own));
+        assert!((before.floor - 0.5).abs() < 0.03, "{before:?}");
+        let nth = |nth| Windows::of(&vectors, &own).nth(nth).map(|(page, _)| page);
+        assert_eq!(
+            [nth(0), nth(1), nth(2), nth(699), nth(700)],
+            [Some(0), Some(0), Some(1), Some(349), None]
+        );
+        (350..400).for_each(|page| vectors.remove(page));
+        vectors.put(1000, Key([0; 16]), &[]).unwrap();
+        assert_eq!(before, Scale::measured(&Windows::of(&vectors, &own)));
     }
 }

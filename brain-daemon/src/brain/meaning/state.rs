@@ -1,10 +1,11 @@
 //! What is in memory for search by meaning, shared by searches, the store's writer, and whoever makes vectors.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use brain_protocol::SourceId;
 use tokio::sync::Notify;
 
 use super::near::Asker;
@@ -83,6 +84,8 @@ pub(super) struct InUse {
     pub(super) at_once: usize,
     pub(super) vectors: Vectors,
     pub(super) scale: RwLock<Scale>,
+    /// What cosines mean to callers who may see some sources only, by those sources.
+    pub(super) scales: Mutex<HashMap<Vec<SourceId>, Scale>>,
 }
 
 /// What is known between two rounds of work.

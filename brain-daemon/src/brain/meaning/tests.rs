@@ -163,12 +163,12 @@ fn text(meant: &super::Meant) -> Option<String> {
 }
 
 fn lacking(brain: &Brain, question: &str) -> Option<String> {
-    text(&brain.near(question, 10, &|_| true))
+    text(&brain.near(question, 10, &|_| true, None))
 }
 
 fn near(brain: &Brain, question: &str) -> Vec<u64> {
     brain
-        .near(question, 10, &|_| true)
+        .near(question, 10, &|_| true, None)
         .near
         .iter()
         .filter(|near| near.cosine > 0.45)
@@ -185,10 +185,10 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     work(&brain);
     assert_eq!(near(&brain, "boats quay"), [harbour]);
     assert_eq!(near(&brain, "tomatoes basil"), [garden]);
-    let meant = brain.near("boats", 10, &|page| page != harbour);
+    let meant = brain.near("boats", 10, &|page| page != harbour, None);
     assert!(meant.near.iter().all(|near| near.page != harbour), "only what may be seen");
     assert_eq!((meant.floor, meant.span, meant.read, meant.lacking), (0.10, 0.60, 1.0, None));
-    let meant = brain.near("illegible boats", 10, &|_| true);
+    let meant = brain.near("illegible boats", 10, &|_| true, None);
     assert!((meant.read - 0.25).abs() < 1e-6, "the model says what it can read");
     assert!(brain.distance(harbour, garden).unwrap() > 0.3);
     // Before a write is acknowledged, the old vectors are gone; the new ones come later.
@@ -372,7 +372,7 @@ fn without_a_model_nothing_is_asked_and_nothing_is_missed() {
     let brain = start(dir.path(), None);
     let id = put(&brain, "page", "boats moor");
     work(&brain);
-    let meant = brain.near("boats", 10, &|_| true);
+    let meant = brain.near("boats", 10, &|_| true, None);
     assert_eq!((meant.near.len(), meant.lacking), (0, None));
     assert_eq!(brain.distance(id, id), None);
     let standing = brain.meaning_standing();

@@ -25,7 +25,7 @@ use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, Source
 use self::fuse::{Fused, Legs, fuse};
 use self::relations::relations;
 use super::index::index_fault;
-use super::meaning::Meant;
+use super::meaning::{Meant, Own};
 use super::{Brain, Caller};
 use crate::clock::{parse_instant, rfc3339};
 use crate::page;
@@ -46,7 +46,13 @@ impl Brain {
         }
         let since = instant(request.since.as_deref(), false)?;
         let until = instant(request.until.as_deref(), true)?;
-        let sources = self.sources_to_search(caller, request.source.as_ref())?;
+        let sources = match &request.source {
+            Some(named) => {
+                let reader = self.store.read(caller.view())?;
+                Some(vec![self.source(caller, &reader, Some(named))?.0])
+            }
+            None => None,
+        };
         let limit = request.limit.clamp(1, MAX_HITS) as usize;
         let Some(index) = self.index.get() else {
             return Err(
@@ -57,15 +63,19 @@ impl Brain {
             text: request.query.clone(),
             limit,
             sources,
+            view: match caller.view() {
+                Visibility::All => None,
+                Visibility::Only(sources) => Some(sources),
+            },
             page_type: request.page_type,
             tags: request.tags.iter().map(|tag| page::normal_tag(tag)).collect(),
             since,
             until,
             explain: request.explain,
         };
-        let asked = index.asked(&question.text).map_err(|e| index_fault(&e))?;
+        let asked = index.asked(&question.text, question.view.as_deref()).map_err(|e| index_fault(&e))?;
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
-        let meant = self.meant(&asked, &conditions);
+        let meant = self.meant(&asked, &conditions)?;
         let new = recent::wants_new(&asked);
         // Whatever may change the order looks deeper than what is shown: the first ten are the same, however many are asked for.
         let by_words = meant.near.is_empty() && asked.subjects.is_empty() && new.is_none();
@@ -94,7 +104,7 @@ impl Brain {
             }
         }
         let degraded: Vec<String> =
-            [self.index.degraded(), meant.lacking.map(|lacking| lacking.text(caller))]
+            [self.index.degraded_for(caller), meant.lacking.map(|lacking| lacking.text(caller))]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -108,12 +118,19 @@ impl Brain {
     }
 
     /// What vectors say about the question, of the pages that meet its conditions.
-    fn meant(&self, asked: &Asked, conditions: &Conditions<'_>) -> Meant {
+    fn meant(&self, asked: &Asked, conditions: &Conditions<'_>) -> Result<Meant, Fault> {
         // Marks alone, or the beginning of a word, mean nothing; and a model finds something near to anything.
-        if asked.words.is_empty() {
-            return Meant::default();
+        if asked.words.is_empty() || !self.has_embedding() {
+            return Ok(Meant::default());
         }
-        self.near(&asked.text, DEPTH, &|id| conditions.admit(id))
+        let own = match &conditions.question.view {
+            None => None,
+            Some(sources) => {
+                let pages = conditions.index.pages_of(sources).map_err(|e| index_fault(&e))?;
+                Some(Own { sources: sources.clone(), pages })
+            }
+        };
+        Ok(self.near(&asked.text, DEPTH, &|id| conditions.admit(id), own.as_ref()))
     }
 
     /// The age in days of every page of `order`.
@@ -126,22 +143,6 @@ impl Brain {
             }
         }
         Ok(ages)
-    }
-
-    /// What the caller may see, narrowed to what was asked for.
-    fn sources_to_search(
-        &self,
-        caller: &Caller,
-        named: Option<&SourceId>,
-    ) -> Result<Option<Vec<SourceId>>, Fault> {
-        if named.is_some() {
-            let reader = self.store.read(caller.view())?;
-            return Ok(Some(vec![self.source(caller, &reader, named)?.0]));
-        }
-        Ok(match caller.view() {
-            Visibility::All => None,
-            Visibility::Only(sources) => Some(sources),
-        })
     }
 }
 

@@ -20,7 +20,7 @@ fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
         for _ in 0..12 {
             scope.spawn(|| {
                 let began = Instant::now();
-                let meant = brain.near("boats", 10, &|_| true);
+                let meant = brain.near("boats", 10, &|_| true, None);
                 assert_eq!((text(&meant).as_deref(), meant.near.len()), (Some(late), 0));
                 // The deadline is 2 s; the rest is for a machine with much else to do.
                 assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
@@ -59,7 +59,7 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     assert_eq!(lacking(&brain, "boats").unwrap(), format!("{all}: the endpoint is on holiday"));
     // What is wrong may name directories and addresses, which are nothing to somebody from outside.
     let guest = Caller::granted("guest", Scope::Read.into(), Visibility::All);
-    assert_eq!(brain.near("boats", 10, &|_| true).lacking.unwrap().text(&guest), all);
+    assert_eq!(brain.near("boats", 10, &|_| true, None).lacking.unwrap().text(&guest), all);
     let none = super::super::Lacking { share: None, why: Some("/home/ann/model is gone".into()) };
     assert_eq!(none.text(&guest), "search by meaning: the embedding model cannot be asked now");
     assert!(none.text(&Caller::local(0)).contains("/home/ann"));
@@ -96,7 +96,7 @@ fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
     let other = put(&brain, "other", "tomatoes grow");
     work(&brain);
     assert_eq!(near(&brain, "tomatoes grow"), [other]);
-    assert!(brain.near("boats moor quay", 1, &|_| true).near.iter().any(|near| near.page == id));
+    assert!(brain.near("boats moor quay", 1, &|_| true, None).near.iter().any(|near| near.page == id));
     assert_eq!(brain.meaning_standing().missing, 0);
 }
 
@@ -139,7 +139,7 @@ fn a_model_that_changed_begins_anew_and_never_mixes() {
         *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Changed));
         words.texts.lock().unwrap().clear();
         if by_question {
-            let meant = brain.near("boats", 10, &|_| true);
+            let meant = brain.near("boats", 10, &|_| true, None);
             assert!(meant.near.is_empty() && meant.lacking.is_some());
         } else {
             put(&brain, "page", "boats moor again");

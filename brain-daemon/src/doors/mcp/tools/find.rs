@@ -184,9 +184,7 @@ struct QueryResult {
     snippet: String,
     /// The line of the snippet.
     line: u32,
-    /// Only for who may see all pages: it is made of how often words stand in every page, also in those that others may not see.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f64>,
+    score: f64,
     updated_at: String,
     trust: Trust,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -224,7 +222,6 @@ user's people, work or past. Not to browse (use list_pages) or read (use get_pag
             },
         )?;
         let more = found.truncated && end < SEEN;
-        let sees_all = desk.caller.sees_all();
         let key = |hit: &Hit| format!("{}:{}", hit.source_id, hit.slug);
         let part = cursor::part(&found.hits, more, after.as_deref(), limit, key, |hit| {
             let slug = desk.name(&hit.source_id, &hit.slug)?;
@@ -236,13 +233,13 @@ user's people, work or past. Not to browse (use list_pages) or read (use get_pag
                 r#type: short(&hit.page_type, TYPE),
                 snippet: hit.snippet.clone(),
                 line: hit.line,
-                score: sees_all.then(|| (f64::from(hit.score) * 100.0).round() / 100.0),
+                score: (f64::from(hit.score) * 100.0).round() / 100.0,
                 updated_at: hit.updated_at.clone(),
                 trust: Trust::of(hit.source_kind.as_deref()),
             })
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {
-            // What exactly is wrong is for the owner, and counts pages that this caller may not see.
+            // What exactly is wrong is for the owner.
             (Some(_), _) => {
                 Some("the index is not complete just now: pages may be missing; try again later".into())
             }

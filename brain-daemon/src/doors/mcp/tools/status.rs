@@ -57,7 +57,6 @@ impl Call for BrainStatus {
     fn call(self, desk: &Desk) -> Result<Status, Fault> {
         let Reply::Status(status) = desk.ask(Request::Status)? else { return Err(defect()) };
         let Reply::Sources(all) = desk.ask(Request::SourceList)? else { return Err(defect()) };
-        let sees_all = all.sources.len() as u64 == status.sources;
         // Only a search knows whether searches are complete.
         let probe = Search { query: "status".into(), limit: 1, ..Search::default() };
         let degraded =
@@ -73,7 +72,7 @@ impl Call for BrainStatus {
             version: status.version,
             pages: all.sources.iter().map(|row| row.pages).sum(),
             sources: all.sources.iter().take(SOURCES).map(source).collect(),
-            index_behind: sees_all.then_some(status.index_behind),
+            index_behind: desk.caller.sees_all().then_some(status.index_behind),
             degraded,
         })
     }

@@ -1,0 +1,222 @@
+//! The pages that a caller with a grant for some sources may see, and what they add up to.
+//!
+//! Statistics, languages and names of a restricted question are made of these pages alone: living
+//! ones, each counted once, wherever it is kept. So no answer depends on a page of another source,
+//! nor on what was merged or committed because of one.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use brain_protocol::SourceId;
+use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, index::SegmentId};
+
+use super::{
+    bits::Bits,
+    document::{Analyzer, Entry, key, key_of},
+    fold::{BuildTermHasher, hash},
+    index::View,
+    language::Lang,
+    plan::{Hashed, Plan},
+    schema::{Fields, coarse},
+    terms::Segment,
+};
+
+type Result<T> = tantivy::Result<T>;
+
+/// So many segments' parts are remembered. Each takes an eighth of a byte a document.
+const MAX_PARTS: usize = 512;
+
+/// The pages that one caller may see, as one search sees them.
+pub(super) struct Visible {
+    /// By segment, in the searcher's order: documents that are neither deleted nor replaced.
+    pub(super) segments: Vec<Arc<Bits>>,
+    /// The newest pages, taken apart.
+    pub(super) newest: Vec<Arc<Entry>>,
+    /// What all of them add up to.
+    pub(super) totals: Totals,
+    /// The default language, then those of the pages, most used first.
+    pub(super) languages: Vec<Lang>,
+}
+
+/// What pages add up to. Lengths are in the coarse steps of the disk index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    /// How many pages.
+    pub(super) docs: u64,
+    /// Terms in their bodies.
+    pub(super) body_terms: u64,
+    /// Terms in their titles.
+    pub(super) title_terms: u64,
+    languages: BTreeMap<Lang, u64>,
+}
+
+impl Totals {
+    fn add(&mut self, other: &Self) {
+        self.docs += other.docs;
+        self.body_terms += other.body_terms;
+        self.title_terms += other.title_terms;
+        for (lang, count) in &other.languages {
+            *self.languages.entry(*lang).or_default() += count;
+        }
+    }
+
+    /// Those of `docs` of one segment.
+    fn of(segment: &Segment<'_>, fields: Fields, docs: &Bits) -> Result<Self> {
+        let body = segment.reader.get_fieldnorms_reader(fields.body)?;
+        let title = segment.reader.get_fieldnorms_reader(fields.title)?;
+        let mut totals = Self::default();
+        for doc in docs.iter() {
+            totals.docs += 1;
+            totals.body_terms += u64::from(body.fieldnorm(doc));
+            totals.title_terms += u64::from(title.fieldnorm(doc));
+        }
+        for lang in Lang::all() {
+            let mut count = 0;
+            each(segment, key::LANGUAGE, lang.code(), |doc| count += u64::from(docs.contains(doc)))?;
+            if count > 0 {
+                totals.languages.insert(lang, count);
+            }
+        }
+        Ok(totals)
+    }
+}
+
+impl Visible {
+    /// The pages of `sources` in `view`.
+    pub(super) fn of(
+        view: &View,
+        sources: &[SourceId],
+        fields: Fields,
+        parts: &Parts,
+        analyzer: &mut Analyzer,
+    ) -> Result<Self> {
+        let (mut newest, mut changed) = (Vec::new(), HashSet::default());
+        for (id, slot) in &view.overlay {
+            match &slot.entry {
+                Some(entry) if !sources.contains(&entry.source) => continue,
+                Some(entry) => newest.push(Arc::clone(entry)),
+                // Whose page that was is not known any more.
+                None => {}
+            }
+            changed.insert(*id);
+        }
+        let mut totals = Totals::default();
+        for entry in &newest {
+            let document = entry.document(analyzer);
+            totals.docs += 1;
+            totals.body_terms += u64::from(coarse(document.body.count));
+            totals.title_terms += u64::from(coarse(document.title.count));
+            *totals.languages.entry(document.lang).or_default() += 1;
+        }
+        let mut segments = Vec::new();
+        for reader in view.searcher.segment_readers() {
+            let part = parts.of(&view.searcher, reader, sources, fields)?;
+            let part = part.without(reader, fields, &changed)?;
+            totals.add(&part.totals);
+            segments.push(Arc::clone(&part.docs));
+        }
+        let languages = languages(&totals, analyzer.default_language());
+        Ok(Self { segments, newest, totals, languages })
+    }
+}
+
+fn languages(totals: &Totals, default: Lang) -> Vec<Lang> {
+    let mut counts: Vec<(u64, Lang)> = totals.languages.iter().map(|(lang, count)| (*count, *lang)).collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let others = counts.into_iter().map(|(_, lang)| lang).filter(|lang| *lang != default);
+    std::iter::once(default).chain(others).collect()
+}
+
+/// Calls `f` with the documents of `segment` that have the key.
+fn each(segment: &Segment<'_>, space: char, value: &str, mut f: impl FnMut(u32)) -> Result<()> {
+    let text = key_of(space, value);
+    let hash = hash(text.as_bytes());
+    let Some(mut postings) = segment.with_key(&Hashed { text, hash })? else { return Ok(()) };
+    let mut doc = postings.doc();
+    while doc != TERMINATED {
+        f(doc);
+        doc = postings.advance();
+    }
+    Ok(())
+}
+
+/// The visible part of one segment.
+#[derive(Clone)]
+struct Part {
+    docs: Arc<Bits>,
+    totals: Totals,
+}
+
+impl Part {
+    fn of(reader: &SegmentReader, sources: &[SourceId], fields: Fields) -> Result<Self> {
+        let segment = Segment::open(reader, fields, &Plan::default())?;
+        let mut docs = Bits::empty(reader.max_doc());
+        for source in sources {
+            each(&segment, key::SOURCE, source.as_str(), |doc| {
+                if !reader.is_deleted(doc) {
+                    docs.insert(doc);
+                }
+            })?;
+        }
+        let totals = Totals::of(&segment, fields, &docs)?;
+        Ok(Self { docs: Arc::new(docs), totals })
+    }
+
+    /// Without the documents of pages that have changed since.
+    fn without(
+        self: Arc<Self>,
+        reader: &SegmentReader,
+        fields: Fields,
+        changed: &HashSet<u64, BuildTermHasher>,
+    ) -> Result<Arc<Self>> {
+        let ids = reader.fast_fields().u64("id")?;
+        if changed.iter().all(|id| *id > ids.max_value()) {
+            return Ok(self);
+        }
+        let is_changed = |doc: &u32| ids.first(*doc).is_some_and(|id| changed.contains(&id));
+        let gone: Vec<u32> = self.docs.iter().filter(is_changed).collect();
+        if gone.is_empty() {
+            return Ok(self);
+        }
+        let mut docs = Bits::clone(&self.docs);
+        gone.into_iter().for_each(|doc| docs.remove(doc));
+        let segment = Segment::open(reader, fields, &Plan::default())?;
+        let totals = Totals::of(&segment, fields, &docs)?;
+        Ok(Arc::new(Self { docs: Arc::new(docs), totals }))
+    }
+}
+
+/// A segment as it is after so many deletions, and the sources of a caller.
+type PartKey = (SegmentId, u32, Vec<SourceId>);
+
+/// The parts of segments that were worked out: they stay as they are until the segment changes.
+#[derive(Default)]
+pub(super) struct Parts(Mutex<HashMap<PartKey, Arc<Part>>>);
+
+impl Parts {
+    fn of(
+        &self,
+        searcher: &Searcher,
+        reader: &SegmentReader,
+        sources: &[SourceId],
+        fields: Fields,
+    ) -> Result<Arc<Part>> {
+        let key = (reader.segment_id(), reader.num_deleted_docs(), sources.to_vec());
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(part) = known().get(&key) {
+            return Ok(Arc::clone(part));
+        }
+        let part = Arc::new(Part::of(reader, sources, fields)?);
+        let mut known = known();
+        let now: HashSet<(SegmentId, u32)> =
+            searcher.segment_readers().iter().map(|r| (r.segment_id(), r.num_deleted_docs())).collect();
+        known.retain(|(id, deleted, _), _| now.contains(&(*id, *deleted)));
+        if known.len() >= MAX_PARTS {
+            known.clear();
+        }
+        known.insert(key, Arc::clone(&part));
+        Ok(part)
+    }
+}

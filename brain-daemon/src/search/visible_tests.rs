@@ -1,0 +1,283 @@
+//! What somebody finds who may see some sources only: the same whatever else is in the index.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{sync::Arc, time::Duration};
+
+use brain_protocol::{Slug, SourceId};
+use proptest::prelude::*;
+
+use super::*;
+
+fn own() -> SourceId {
+    SourceId::parse("own").unwrap()
+}
+
+fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> Change {
+    Change::Put(Arc::new(IndexPage {
+        id,
+        seq,
+        source: source.clone(),
+        slug: Slug::parse(format!("p/{}", id % 7)).unwrap(),
+        title: title.into(),
+        aliases: if id % 3 == 0 { vec!["harbour master".into()] } else { Vec::new() },
+        tags: if id % 4 == 0 { vec!["boat".into()] } else { Vec::new() },
+        page_type: "note".into(),
+        body: body.into(),
+        updated_at: (id % 5) as i64,
+    }))
+}
+
+/// Never commits by itself.
+fn open(dir: &std::path::Path) -> Index {
+    let hour = Duration::from_secs(3600);
+    let patient = Options { commit_after: hour, commit_when_idle: hour, ..Options::default() };
+    Index::open(dir, "store", 1_000_000, patient).unwrap().0
+}
+
+fn ask(text: &str, limit: usize) -> Question {
+    let view = Some(vec![own()]);
+    Question { text: text.into(), limit, view, explain: true, ..Question::default() }
+}
+
+/// Everything that a caller who sees their own pages only can be told.
+fn told(index: &Index, text: &str) -> String {
+    let some = index.search(&ask(text, 3)).unwrap();
+    let all = index.search(&ask(text, 200)).unwrap();
+    let passage = all.snippets.snippet("The harbour boat of the old harbour boats in der Stadt", &[]);
+    let mut allowed: Vec<u64> = index.allowed(&ask(text, 3)).unwrap().into_iter().flatten().collect();
+    allowed.sort_unstable();
+    let asked = index.asked(text, Some(&[own()])).unwrap();
+    format!(
+        "{:?} {} {:?} {:?} {passage:?} {allowed:?} {asked:?} {:?}",
+        some.hits,
+        some.truncated,
+        all.hits,
+        all.truncated,
+        index.pages_of(&[own()]).unwrap()
+    )
+}
+
+fn order(index: &Index, text: &str) -> Vec<u64> {
+    index.search(&ask(text, 10)).unwrap().hits.iter().map(|hit| hit.id).collect()
+}
+
+#[test]
+fn order_of_own_pages_spells_no_hidden_word() {
+    const SECRET: &str = "quixotry";
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    let secret = format!("the word is {SECRET} and nothing else");
+    index.push(vec![page(1, 1, &SourceId::default(), "Hidden", &secret)]);
+    index.push(vec![page(5, 2, &own(), "", "marker")]);
+    for committed in [false, true] {
+        let (mut word, mut seq) = (String::new(), 3);
+        'next: while word.len() < SECRET.len() {
+            for letter in 'a'..='z' {
+                let guess = format!("{word}{letter}");
+                // Two pages that are equal, but for the word that each has: the newer is first,
+                // unless the other one's word is rarer.
+                index.push(vec![page(9, seq, &own(), "", &guess)]);
+                seq += 1;
+                if order(&index, &format!("{guess}* marker")) == [5, 9] {
+                    word = guess;
+                    continue 'next;
+                }
+            }
+            break;
+        }
+        assert_eq!(word, "", "letters of a hidden word, committed: {committed}");
+        index.flush().unwrap();
+    }
+}
+
+#[test]
+fn two_equal_pages_keep_their_order_whatever_comes_in_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(vec![page(5, 1, &own(), "", "takeover of the mill")]);
+    index.push(vec![page(9, 2, &own(), "", "merger of the mill")]);
+    let (before, told_before) = (order(&index, "takeover merger"), told(&index, "takeover merger"));
+    for (seq, word) in (3..).zip(["takeover", "merger", "merger", "takeover", "takeover"]) {
+        index.push(vec![page(seq * 10, seq, &SourceId::default(), word, word)]);
+        if seq % 2 == 0 {
+            index.flush().unwrap();
+        }
+        assert_eq!(order(&index, "takeover merger"), before, "{seq}");
+    }
+    assert_eq!(told(&index, "takeover merger"), told_before);
+}
+
+const QUESTIONS: [&str; 14] = [
+    "harbour boat",
+    "b*",
+    "ha* of the mill",
+    "\"old harbour\"",
+    "title:har*",
+    "harbour -mill",
+    "-m* boats",
+    "tag:boat",
+    "tag:boat harbour",
+    "harbour master",
+    "who works at Harbour Master",
+    "東京 harbour",
+    "京",
+    "Boote in der Stadt",
+];
+
+/// Texts of a few words, so that many pages have the same ones.
+fn text() -> impl Strategy<Value = String> {
+    const WORDS: [&str; 12] =
+        ["harbour", "harbours", "boat", "old", "mill", "the", "of", "東京都", "Boote", "Stadt", "bbq", "bay"];
+    const SENTENCES: [&str; 3] = [
+        "The harbour is old and the boats of the mill are in it.",
+        "Die Boote liegen in der alten Stadt und sie sind nicht neu.",
+        "Le vieux moulin est dans la ville et les bateaux sont partis.",
+    ];
+    let words = proptest::collection::vec(proptest::sample::select(&WORDS[..]), 0..12);
+    let sentence = proptest::sample::select(&SENTENCES[..]);
+    prop_oneof![words.prop_map(|words| words.join(" ")), sentence.prop_map(str::to_owned)]
+}
+
+/// What happens to an index.
+#[derive(Debug, Clone)]
+enum Step {
+    Put { own: bool, page: u64, title: String, body: String },
+    Remove { own: bool, page: u64 },
+    Flush,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (any::<bool>(), 0_u64..12, text(), text())
+            .prop_map(|(own, page, title, body)| Step::Put { own, page, title, body }),
+        1 => (any::<bool>(), 0_u64..12).prop_map(|(own, page)| Step::Remove { own, page }),
+        1 => Just(Step::Flush),
+    ]
+}
+
+/// Does the steps; those with hidden pages only when `all`. Pages have the same numbers both times.
+fn build(dir: &std::path::Path, steps: &[Step], all: bool) -> Index {
+    let index = open(dir);
+    for (seq, step) in (1..).zip(steps) {
+        match step {
+            Step::Put { own: mine, page: number, title, body } if *mine || all => {
+                let source = if *mine { own() } else { SourceId::default() };
+                let id = number * 2 + u64::from(*mine);
+                index.push(vec![page(id, seq, &source, title, body)]);
+            }
+            Step::Remove { own: mine, page: number } if *mine || all => {
+                index.push(vec![Change::Remove { id: number * 2 + u64::from(*mine), seq }]);
+            }
+            // Elsewhere it is committed at other times.
+            Step::Flush if all => index.flush().unwrap(),
+            _ => {}
+        }
+    }
+    index
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_that_is_told_depends_on_hidden_pages(
+        steps in proptest::collection::vec(step(), 1..40),
+    ) {
+        let (with, without) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (with, without) =
+            (build(with.path(), &steps, true), build(without.path(), &steps, false));
+        for question in QUESTIONS {
+            prop_assert_eq!(told(&with, question), told(&without, question), "{}", question);
+        }
+        with.flush().unwrap();
+        for question in QUESTIONS {
+            prop_assert_eq!(told(&with, question), told(&without, question), "{}", question);
+        }
+    }
+}
+
+#[test]
+fn many_hidden_words_take_no_place_of_own_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    let hidden: Vec<String> = (0..600).map(|n| format!("baa{n:04}")).collect();
+    index.push(vec![page(2, 1, &SourceId::default(), "Baa", &hidden.join(" "))]);
+    index.push(vec![page(5, 2, &own(), "", "bzz")]);
+    for _ in 0..2 {
+        assert_eq!((order(&index, "b*"), order(&index, "title:nothing b*")), (vec![5], vec![]));
+        assert_eq!(order(&index, "-b* bzz"), [] as [u64; 0]);
+        index.flush().unwrap();
+    }
+    // More of the same name than a question starts from, and all of them hidden.
+    let named = (10..60).map(|id| page(id * 2, id, &SourceId::default(), "Acme", "x")).collect();
+    index.push(named);
+    index.push(vec![page(201, 90, &own(), "Acme", "y")]);
+    for _ in 0..2 {
+        let asked = index.asked("who works at Acme", Some(&[own()])).unwrap();
+        assert_eq!(asked.subjects[0].pages, [201]);
+        index.flush().unwrap();
+    }
+}
+
+/// What a restricted question costs, and what its time tells. Figures, no test: run it with
+/// `cargo test --release -p brain-daemon --lib restricted_questions_take -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn restricted_questions_take_so_long() {
+    const CALLS: usize = 400;
+    let pages: u64 = std::env::var("PAGES").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    let mut dice = 1_u64;
+    let mut next = || {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        dice >> 33
+    };
+    for id in 1..=pages {
+        // One of ten pages is the caller's; words are as frequent as in a language, about.
+        let source = if id % 10 == 0 { own() } else { SourceId::default() };
+        let mut words: Vec<String> =
+            (0..120).map(|_| format!("w{}", 50_000 / (1 + next() % 50_000))).collect();
+        if source != own() {
+            words.extend((id % 10 == 1).then(|| "hiddenoften".to_owned()));
+            words.extend((id == 51).then(|| "hiddenonce".to_owned()));
+        }
+        index.push(vec![page(id, id, &source, &format!("Title {}", next() % 5000), &words.join(" "))]);
+        index.wait_below(2000);
+    }
+    index.flush().unwrap();
+    std::thread::sleep(Duration::from_secs(if pages > 50_000 { 20 } else { 5 }));
+    eprintln!("{pages} pages, {} segments", index.segments());
+    let asked = [
+        "w1 w2 w3",
+        "w40 w77",
+        "w1*",
+        "w",
+        "hiddenonce",
+        "absentonce",
+        "hiddenoften",
+        "absentoften",
+        "hiddeno*",
+        "absento*",
+    ];
+    let mut times: Vec<Vec<u128>> = vec![Vec::new(); asked.len() * 2];
+    for _ in 0..CALLS {
+        for (at, text) in asked.iter().enumerate() {
+            for (all, question) in
+                [ask(text, 10), Question { view: None, ..ask(text, 10) }].iter().enumerate()
+            {
+                let began = std::time::Instant::now();
+                index.search(question).unwrap();
+                times[at * 2 + all].push(began.elapsed().as_nanos());
+            }
+        }
+    }
+    for (at, text) in asked.iter().enumerate() {
+        let mut median = |of: usize| {
+            let times = &mut times[at * 2 + of];
+            times.sort_unstable();
+            times[times.len() / 2] as f64 / 1e6
+        };
+        eprintln!("{text:14} restricted {:8.3} ms   all {:8.3} ms", median(0), median(1));
+    }
+}

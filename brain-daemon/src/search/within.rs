@@ -1,0 +1,324 @@
+//! The answer to somebody who may see some sources only: candidates and statistics out of
+//! [`Visible`] pages.
+//!
+//! One pass over the postings counts how each group stands in every visible page; the same counts
+//! make the statistics, choose the candidates and fill their cells. A page counts the same on disk
+//! and in the overlay, and a prefix stands for all its terms: which segment a page is in, and which
+//! words other pages have, makes no difference.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
+    sync::Arc,
+};
+
+use tantivy::{
+    DocSet, InvertedIndexReader, Searcher, TERMINATED,
+    fieldnorm::FieldNormReader,
+    postings::{Postings, TermInfo},
+    schema::IndexRecordOption,
+};
+
+use super::{
+    bits::Bits,
+    overlay,
+    plan::Plan,
+    rank::{Candidate, Cell, Counts, Hits, Occurrences, Stats, Weights, tier},
+    schema::Fields,
+    terms::{Segment, reach},
+    visible::Visible,
+};
+
+type Result<T> = tantivy::Result<T>;
+
+/// Stands for the overlay in the place of a segment.
+const NEWEST: u32 = u32::MAX;
+
+/// Answers `plan` out of `visible` pages: their statistics, and the best of them, `most` of them,
+/// as they are without pairs.
+pub(super) fn gather(
+    searcher: &Searcher,
+    fields: Fields,
+    plan: &Plan,
+    visible: &Visible,
+    most: usize,
+) -> Result<(Stats, Hits)> {
+    let totals = &visible.totals;
+    let mut stats = Stats {
+        docs: totals.docs,
+        body_terms: totals.body_terms,
+        title_terms: totals.title_terms,
+        frequency: vec![[0; 4]; plan.groups.len()],
+    };
+    let mut parts = Vec::new();
+    for (reader, docs) in searcher.segment_readers().iter().zip(&visible.segments) {
+        let segment = Segment::open_whole(reader, fields, plan)?;
+        parts.push(Part::of(segment, fields, plan, docs, &mut stats)?);
+    }
+    let matched = overlay::count_visible(&visible.newest, plan, &mut stats);
+    let weights = Weights::new(&stats, plan);
+    let mut best = Best { heap: BinaryHeap::new(), most };
+    for (number, part) in parts.iter().enumerate() {
+        part.offer(number as u32, plan, &weights, &mut best);
+    }
+    let mut newest = Hits::new(plan.groups.len());
+    overlay::collect(&matched, plan, &mut newest);
+    for (index, candidate) in newest.candidates.iter().enumerate() {
+        let cells = newest.row(index).iter().enumerate();
+        let score = cells
+            .map(|(g, cell)| weights.score(g, cell.counts(), candidate.body_len, candidate.title_len))
+            .sum();
+        let times = || (candidate.updated_at, candidate.id);
+        best.offer(tier(candidate.names), score, (NEWEST, index as u32), times);
+    }
+    let mut chosen = best.places();
+    chosen.sort_unstable();
+    let mut hits = Hits::new(plan.groups.len());
+    for places in chosen.chunk_by(|a, b| a.0 == b.0) {
+        let docs = places.iter().map(|(_, doc)| *doc);
+        match parts.get(places[0].0 as usize) {
+            Some(part) => part.look(docs.collect(), plan, &mut hits)?,
+            None => {
+                let docs: Vec<_> = docs.filter_map(|index| matched.get(index as usize)).collect();
+                overlay::collect(docs, plan, &mut hits);
+            }
+        }
+    }
+    Ok((stats, hits))
+}
+
+/// The best pages so far.
+struct Best {
+    heap: BinaryHeap<Reverse<(Rank, Place)>>,
+    most: usize,
+}
+
+/// Tier, score, time and number: the order of an answer.
+type Rank = (u8, u32, i64, Reverse<u64>);
+/// A segment, or [`NEWEST`], and the document there.
+type Place = (u32, u32);
+
+impl Best {
+    fn offer(&mut self, tier: u8, score: f32, place: Place, times: impl FnOnce() -> (i64, u64)) {
+        // Scores are not negative, so their bits have their order.
+        let score = score.max(0.0).to_bits();
+        let least = self.heap.peek().filter(|_| self.heap.len() >= self.most);
+        if least.is_some_and(|Reverse((least, _))| (least.0, least.1) > (tier, score)) {
+            return;
+        }
+        let (updated_at, id) = times();
+        self.heap.push(Reverse(((tier, score, updated_at, Reverse(id)), place)));
+        if self.heap.len() > self.most {
+            self.heap.pop();
+        }
+    }
+
+    fn places(self) -> Vec<Place> {
+        self.heap.into_iter().map(|Reverse((_, place))| place).collect()
+    }
+}
+
+/// How a plan stands in the visible documents of one segment.
+struct Part<'a> {
+    segment: Segment<'a>,
+    body_norms: FieldNormReader,
+    title_norms: FieldNormReader,
+    /// The visible documents that meet the plan's conditions.
+    allowed: Arc<Bits>,
+    /// For each group the visible documents that have it.
+    groups: Vec<Vec<(u32, Counts)>>,
+    /// The allowed documents whose name is the question.
+    names: HashMap<u32, [bool; 3]>,
+}
+
+impl<'a> Part<'a> {
+    fn of(
+        segment: Segment<'a>,
+        fields: Fields,
+        plan: &Plan,
+        visible: &Arc<Bits>,
+        stats: &mut Stats,
+    ) -> Result<Self> {
+        let mut allowed = Arc::clone(visible);
+        if !plan.is_unconditional() {
+            let mut docs = segment.allowed(plan)?;
+            docs.keep(visible);
+            allowed = Arc::new(docs);
+        }
+        let mut scratch = vec![Counts::default(); segment.reader.max_doc() as usize];
+        let mut groups = Vec::with_capacity(plan.groups.len());
+        for (group, frequency) in stats.frequency.iter_mut().enumerate() {
+            let counted = count(&segment, plan, group, visible, &mut scratch)?;
+            for (_, counts) in &counted {
+                let Counts { body, title, tag, slug } = *counts;
+                let has = [body > 0, title > 0, tag, slug];
+                frequency.iter_mut().zip(has).for_each(|(total, has)| *total += u64::from(has));
+            }
+            groups.push(counted);
+        }
+        let mut names: HashMap<u32, [bool; 3]> = HashMap::new();
+        for (which, key) in plan.names.iter().flatten().enumerate() {
+            let Some(mut postings) = segment.with_key(key)? else { continue };
+            while postings.doc() != TERMINATED {
+                if allowed.contains(postings.doc()) {
+                    names.entry(postings.doc()).or_default()[which] = true;
+                }
+                postings.advance();
+            }
+        }
+        Ok(Self {
+            body_norms: segment.reader.get_fieldnorms_reader(fields.body)?,
+            title_norms: segment.reader.get_fieldnorms_reader(fields.title)?,
+            segment,
+            allowed,
+            groups,
+            names,
+        })
+    }
+
+    /// Offers every allowed document that the plan finds.
+    fn offer(&self, number: u32, plan: &Plan, weights: &Weights<'_>, best: &mut Best) {
+        let times = |doc| {
+            let time = self.segment.times.first(doc).unwrap_or(0);
+            (time, self.segment.ids.first(doc).unwrap_or(u64::MAX))
+        };
+        if plan.groups.is_empty() {
+            for doc in self.allowed.iter() {
+                best.offer(0, 0.0, (number, doc), || times(doc));
+            }
+            return;
+        }
+        let mut sums = vec![0.0_f32; self.segment.reader.max_doc() as usize];
+        for (group, counted) in self.groups.iter().enumerate() {
+            for &(doc, counts) in counted {
+                let (body, title) = (self.body_norms.fieldnorm(doc), self.title_norms.fieldnorm(doc));
+                sums[doc as usize] += weights.score(group, counts, body, title);
+            }
+        }
+        for (doc, &sum) in (0..).zip(&sums) {
+            if sum > 0.0 && self.allowed.contains(doc) && !self.names.contains_key(&doc) {
+                best.offer(0, sum, (number, doc), || times(doc));
+            }
+        }
+        for (&doc, &names) in &self.names {
+            let sum = sums.get(doc as usize).copied().unwrap_or_default();
+            best.offer(tier(names), sum, (number, doc), || times(doc));
+        }
+    }
+
+    /// Adds `docs`, ascending, to the candidates.
+    fn look(&self, docs: Vec<u32>, plan: &Plan, hits: &mut Hits) -> Result<()> {
+        let mut rows = HashMap::with_capacity(docs.len());
+        for &doc in &docs {
+            let row = hits.push(Candidate {
+                id: self.segment.ids.first(doc).unwrap_or(u64::MAX),
+                updated_at: self.segment.times.first(doc).unwrap_or(0),
+                body_len: self.body_norms.fieldnorm(doc),
+                title_len: self.title_norms.fieldnorm(doc),
+                names: self.names.get(&doc).copied().unwrap_or_default(),
+            });
+            rows.insert(doc, row);
+        }
+        for (group, counted) in self.groups.iter().enumerate() {
+            for (doc, counts) in counted {
+                let Some(&row) = rows.get(doc) else { continue };
+                let cell = hits.cell(row, group);
+                (cell.body.count, cell.title.count) = (counts.body, counts.title);
+                (cell.tag, cell.slug) = (counts.tag, counts.slug);
+            }
+        }
+        let is_paired = |group| plan.pairs.iter().any(|pair| pair.first == group || pair.second == group);
+        for (group, found) in self.segment.groups.iter().enumerate() {
+            // Places are read only where two words could stand together.
+            if plan.groups[group].prefix.is_some() || !is_paired(group) {
+                continue;
+            }
+            let mut places = |reader, infos, cell: fn(&mut Cell) -> &mut Occurrences| {
+                self.places(
+                    reader,
+                    infos,
+                    &docs,
+                    hits,
+                    |doc| rows[&doc],
+                    |hits, row| cell(hits.cell(row, group)),
+                )
+            };
+            places(&self.segment.body, &found.body, |cell| &mut cell.body)?;
+            places(&self.segment.title, &found.title, |cell| &mut cell.title)?;
+        }
+        Ok(())
+    }
+
+    /// Notes where the forms of a group stand in `docs`.
+    fn places(
+        &self,
+        reader: &InvertedIndexReader,
+        infos: &[TermInfo],
+        docs: &[u32],
+        hits: &mut Hits,
+        row: impl Fn(u32) -> usize,
+        cell: impl Fn(&mut Hits, usize) -> &mut Occurrences,
+    ) -> Result<()> {
+        let open = |info| reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
+        let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
+        for &doc in docs {
+            let at = hits.positions.len();
+            for form in &mut forms {
+                if reach(form, doc) {
+                    form.append_positions_with_offset(0, &mut hits.positions);
+                }
+            }
+            hits.positions[at..].sort_unstable();
+            let places = (hits.positions.len() - at) as u32;
+            let found = cell(hits, row(doc));
+            (found.at, found.places) = (at as u32, places);
+        }
+        Ok(())
+    }
+}
+
+/// The visible documents that have a group, with how it stands there. `scratch` has a place for
+/// each document of the segment and is left as it was: empty.
+fn count(
+    segment: &Segment<'_>,
+    plan: &Plan,
+    group: usize,
+    visible: &Bits,
+    scratch: &mut [Counts],
+) -> Result<Vec<(u32, Counts)>> {
+    let found = &segment.groups[group];
+    let mut docs = Vec::new();
+    let mut each = |reader: &InvertedIndexReader,
+                    infos: &[TermInfo],
+                    option: IndexRecordOption,
+                    note: fn(&mut Counts, u32)| {
+        for info in infos {
+            let mut postings = reader.read_postings_from_terminfo(info, option)?;
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                if visible.contains(doc) {
+                    let counts = &mut scratch[doc as usize];
+                    if *counts == Counts::default() {
+                        docs.push(doc);
+                    }
+                    note(counts, postings.term_freq());
+                }
+                doc = postings.advance();
+            }
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    let (basic, counted) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
+    if plan.groups[group].prefix.is_some() {
+        // A prefix counts once.
+        each(&segment.body, &found.body, basic, |counts, _| counts.body = 1)?;
+        each(&segment.words, &found.words, basic, |counts, _| counts.body = 1)?;
+        each(&segment.title, &found.title, basic, |counts, _| counts.title = 1)?;
+    } else {
+        each(&segment.body, &found.body, counted, |counts, n| counts.body += n)?;
+        each(&segment.title, &found.title, counted, |counts, n| counts.title += n)?;
+    }
+    each(&segment.keys, found.tag.as_slice(), basic, |counts, _| counts.tag = true)?;
+    each(&segment.keys, found.slug.as_slice(), basic, |counts, _| counts.slug = true)?;
+    Ok(docs.into_iter().map(|doc| (doc, std::mem::take(&mut scratch[doc as usize]))).collect())
+}
