@@ -7,7 +7,8 @@ use brain_daemon::caller::Scope;
 use brain_daemon::clock::{Clock, rfc3339};
 use brain_daemon::page::content_hash;
 use brain_protocol::{
-    Backup, FaultCode, JobList, JobRetry, JobShow, JobState, PageRef, Reply, Request, Slug, SourceRemove,
+    Backup, FaultCode, JobId, JobList, JobRetry, JobShow, JobState, PageRef, Reply, Request, Slug,
+    SourceRemove,
 };
 
 use crate::hands::HOUR;
@@ -29,7 +30,12 @@ fn an_item_is_safe_first_and_a_page_with_its_provenance_then() {
     assert_eq!((job.status, job.slug.as_deref(), job.attempts), (JobState::Stored, Some(slug.as_str()), 1));
     assert_eq!((job.received_at.as_str(), lab.counts()), ("2026-11-21T12:00:00.000Z", (0, 0, 1)));
     let page = lab.page(&slug);
-    let uri = format!("webhook:phone:{}", sent.job_id);
+    // The page names its job by another number, which leads to it all the same.
+    let uri = page.source_uri.clone().unwrap();
+    let id = JobId::parse(uri.strip_prefix("webhook:phone:").unwrap()).unwrap();
+    assert_ne!(id, sent.job_id, "how many jobs there were is nothing for who reads a page");
+    let Ok(Reply::Job(same)) = lab.ask(Request::JobShow(JobShow { id })) else { panic!("{id}") };
+    assert_eq!((same.job_id, same.slug.as_deref()), (sent.job_id, Some(slug.as_str())));
     assert_eq!(
         (page.body.as_str(), page.title.as_str()),
         ("Milk, eggs and a new pump\nfor the boat", "Milk, eggs and a new pump")

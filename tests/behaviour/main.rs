@@ -75,6 +75,7 @@ mod openapi;
 mod operations;
 mod page_view;
 mod pages;
+mod privacy;
 mod provenance;
 mod remove;
 mod restore;

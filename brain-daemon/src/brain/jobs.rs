@@ -4,6 +4,7 @@ use brain_protocol::{
     Fault, FaultCode, Job, JobError, JobId, JobList, JobRetry, JobShow, JobState, Jobs, JobsRetried, SourceId,
 };
 
+use super::sealed::Seal;
 use super::{Brain, Caller};
 use crate::caller::Scope;
 use crate::clock::rfc3339;
@@ -34,33 +35,49 @@ impl Brain {
         Ok(Jobs { jobs, counts: reader.job_counts()?, next })
     }
 
-    /// A job answers whoever sent it, and an admin. To others it is not there.
+    /// A job answers whoever sent it, and an admin. To others it is not there. Who sees some
+    /// sources only knows it by its sealed number.
     pub(super) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<Job, Fault> {
-        let found = self.store.read_queue()?.job(request.id.0)?;
+        let number = self.job_number(request.id);
+        if !caller.sees_all() && number == request.id.0 {
+            return Err(unknown(request.id));
+        }
+        let found = self.store.read_queue()?.job(number)?;
         let own = |record: &JobRecord| {
             let reached = SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
             caller.scopes().most() >= Scope::Admin || (record.client == caller.name && reached)
         };
         match found.filter(own) {
-            Some(record) => Ok(self.job(request.id.0, record)),
+            Some(record) => Ok(Job { job_id: self.job_id(caller, number), ..self.job(number, record) }),
             None => Err(unknown(request.id)),
         }
+    }
+
+    /// The job's number: what a sealed one stands for, else the one that is given.
+    pub(super) fn job_number(&self, id: JobId) -> u64 {
+        Seal::of(self.store.id()).open(id.0).unwrap_or(id.0)
+    }
+
+    /// A job's id as `caller` sees it.
+    fn job_id(&self, caller: &Caller, number: u64) -> JobId {
+        JobId(if caller.sees_all() { number } else { Seal::of(self.store.id()).close(number) })
     }
 
     pub(super) fn job_retry(&self, request: &JobRetry) -> Result<JobsRetried, Fault> {
         let reader = self.store.read_queue()?;
         let ids = match request.id {
             Some(id) => {
-                let state = reader.job(id.0)?.ok_or_else(|| unknown(id))?.state;
+                let number = self.job_number(id);
+                let state = reader.job(number)?.ok_or_else(|| unknown(id))?.state;
                 if state != JobState::Failed {
-                    let state = self.state_now(id.0, state).as_str();
+                    let state = self.state_now(number, state).as_str();
                     return Err(Fault::new(
                         FaultCode::Conflict,
                         format!("{id} has not failed: it is {state}"),
                     )
                     .hint("what failed for good: `brain jobs list --state failed`"));
                 }
-                vec![id.0]
+                vec![number]
             }
             None => reader.failed_jobs()?,
         };

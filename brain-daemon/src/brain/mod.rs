@@ -34,6 +34,7 @@ mod put;
 mod remove;
 mod restore;
 mod scheduled;
+mod sealed;
 mod search;
 mod sources;
 mod status;

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::dedup::WINDOW_MS;
 use super::super::intake::check_type;
+use super::super::sealed::Seal;
 use super::super::{Brain, preferred};
 use super::{Accepted, Item};
 use crate::caller::{Caller, Scope};
@@ -41,7 +42,10 @@ impl Brain {
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
         match self.work_out(caller, item) {
-            Ok((record, keys)) => self.queue_up(record, keys, done),
+            Ok((record, keys)) => {
+                let seal = (!caller.sees_all()).then(|| Seal::of(self.store.id()));
+                self.queue_up(record, keys, seal, done);
+            }
             Err(fault) => done(Err(fault)),
         }
     }
@@ -69,26 +73,28 @@ impl Brain {
             seen: vec![by_content],
             ..job
         };
-        self.queue_up(record, Keys { by_name: None, by_content }, done);
+        self.queue_up(record, Keys { by_name: None, by_content }, None, done);
     }
 
-    /// Gives what was worked out to the writer.
+    /// Gives what was worked out to the writer. `seal` is for the ids of jobs in the answer.
     fn queue_up(
         &self,
         record: JobRecord,
         keys: Keys,
+        seal: Option<Seal>,
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
+        let shown = move |number| JobId(seal.map_or(number, |seal| seal.close(number)));
         let answer = Answer { content_hash: page::hex(&record.content_hash), source: record.source.clone() };
         let (queue, bound) = (Arc::clone(&self.queue), self.queue.bound);
         self.store.write_then(
-            move |draft| take(draft, &record, &keys, bound),
+            move |draft| take(draft, &record, &keys, bound, &shown),
             move |taken| {
                 if let Ok(Taken::Queued { waiting, .. }) = taken {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
                     queue.more(waiting);
                 }
-                done(taken.map_err(Fault::from).and_then(|taken| answer.to(&taken)));
+                done(taken.map_err(Fault::from).and_then(|taken| answer.to(&taken, &shown)));
             },
         );
     }
@@ -160,16 +166,23 @@ impl Brain {
             }
             Some(id) => Ok(id),
             None => {
-                let own = || match caller.view() {
+                let first = || match caller.view() {
                     Visibility::All => None,
                     Visibility::Only(own) => own.into_iter().find(known),
                 };
-                Some(preferred(&sources)).filter(|id| caller.may_use(id)).or_else(own).ok_or_else(|| {
-                    let message =
-                        format!("none of the sources that \"{}\" may write to is registered", caller.name);
-                    Fault::new(FaultCode::Forbidden, message)
-                        .hint("ask the owner of this brain for a grant with a source that there is")
-                })
+                // Of theirs alone: which of the others is preferred is nothing for this caller.
+                let own: Vec<_> = sources.iter().filter(|(id, _)| caller.may_use(id)).cloned().collect();
+                Some(preferred(&own))
+                    .filter(|id| own.iter().any(|(known, _)| known == id))
+                    .or_else(first)
+                    .ok_or_else(|| {
+                        let message = format!(
+                            "none of the sources that \"{}\" may write to is registered",
+                            caller.name
+                        );
+                        Fault::new(FaultCode::Forbidden, message)
+                            .hint("ask the owner of this brain for a grant with a source that there is")
+                    })
             }
         }
     }
@@ -199,7 +212,13 @@ fn key(parts: &[&[u8]]) -> Hash {
 }
 
 /// In the writer: what is there already, whether there is room, and if so the item.
-fn take(draft: &mut Draft<'_>, record: &JobRecord, keys: &Keys, bound: u64) -> Result<Taken, StoreError> {
+fn take(
+    draft: &mut Draft<'_>,
+    record: &JobRecord,
+    keys: &Keys,
+    bound: u64,
+    shown: &dyn Fn(u64) -> JobId,
+) -> Result<Taken, StoreError> {
     if let Some(by_name) = &keys.by_name
         && let Some((id, first)) = counting(draft, by_name, record.received_at)?
     {
@@ -210,7 +229,7 @@ fn take(draft: &mut Draft<'_>, record: &JobRecord, keys: &Keys, bound: u64) -> R
             FaultCode::Conflict,
             format!(
                 "this Idempotency-Key came with other content within the last 24 hours, as {}",
-                JobId(id)
+                shown(id)
             ),
         )
         .hint("use a new key for each item")
@@ -261,7 +280,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn to(self, taken: &Taken) -> Result<Accepted, Fault> {
+    fn to(self, taken: &Taken, shown: &dyn Fn(u64) -> JobId) -> Result<Accepted, Fault> {
         let (id, status, message) = match taken {
             Taken::Queued { id, .. } => (*id, "queued", "it is safe, and will be a page in a moment"),
             Taken::Duplicate { id } => {
@@ -271,7 +290,7 @@ impl Answer {
         let source_id =
             SourceId::parse(self.source).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         Ok(Accepted {
-            job_id: JobId(id),
+            job_id: shown(id),
             content_hash: self.content_hash,
             source_id,
             status: status.into(),

@@ -1,6 +1,6 @@
 //! From an item to its page.
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
+use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
 use super::super::intake::{Wanted, headings, inbox_slug, place, stored_document, written_page};
 use super::super::provenance::{COLLECTOR, WEBHOOK};
@@ -18,11 +18,12 @@ pub(super) struct Ready {
     day: String,
     /// The slug that it gets as a rule, and the page for it.
     likely: (Slug, NewPage),
+    id: JobId,
 }
 
-/// Works an item out. `known` finds where the same content went within the last 24 hours.
+/// Works an item out. `id` is the job's, as everybody may read it; `known` finds where the same content went within the last 24 hours.
 pub(super) fn ready(
-    id: u64,
+    id: JobId,
     record: &JobRecord,
     known: impl FnOnce(&SourceId) -> Option<Slug>,
 ) -> Result<Ready, Fault> {
@@ -39,18 +40,15 @@ pub(super) fn ready(
     };
     let page = page_of(id, record, &slug)?;
     let known = if asked.is_none() { known(&source) } else { None };
-    Ok(Ready { source, asked, known, day, likely: (slug, page) })
+    Ok(Ready { source, asked, known, day, likely: (slug, page), id })
 }
 
 /// The item's page under `slug`: what its sender wishes before what its text says, and the stamps of how it came in.
-fn page_of(id: u64, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
+fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
     let JobRecord { wishes, .. } = record;
     let door = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
     let mut document = stored_document(&record.content)?;
-    let uri = wishes
-        .uri
-        .clone()
-        .unwrap_or_else(|| format!("webhook:{}:{}", record.client, brain_protocol::JobId(id)));
+    let uri = wishes.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
     let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref());
     let lines: Vec<(&str, &str)> = headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);
@@ -61,7 +59,6 @@ fn page_of(id: u64, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
 /// In the writer: finds the page's place and writes it there. A page that has this content already stays as it is.
 pub(super) fn write(
     draft: &mut Draft<'_>,
-    id: u64,
     record: &JobRecord,
     ready: &Ready,
     now: i64,
@@ -91,7 +88,7 @@ pub(super) fn write(
     }
     let page = match slug == ready.likely.0 {
         true => ready.likely.1.clone(),
-        false => page_of(id, record, &slug)?,
+        false => page_of(ready.id, record, &slug)?,
     };
     let applied = draft.write_page(&ready.source, &slug, page, now)?;
     Ok((slug, applied))

@@ -8,6 +8,7 @@ use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteSta
 
 use super::super::Brain;
 use super::super::batch::on_all_cores;
+use super::super::sealed::Seal;
 use super::Queue;
 use super::pages::{Ready, ready, write};
 use crate::store::{Content, Draft, JobRecord, PageRecord, StoreError};
@@ -87,7 +88,9 @@ impl Brain {
     /// Works one item out. Whatever it does to brain, it does to itself alone.
     fn work_out_page(&self, id: u64, record: &JobRecord) -> Result<Ready, Fault> {
         let known = |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
-        let ready = catch_unwind(AssertUnwindSafe(|| ready(id, record, known))).unwrap_or_else(|_| {
+        // The page's origin names the job; who reads it may not know how many there are.
+        let shown = JobId(Seal::of(self.store.id()).close(id));
+        let ready = catch_unwind(AssertUnwindSafe(|| ready(shown, record, known))).unwrap_or_else(|_| {
             Err(Fault::new(FaultCode::Internal, "a defect in brain: no page could be made of this item"))
         })?;
         // Looked at here, where it costs the others nothing.
@@ -163,7 +166,7 @@ fn store_one(
     if !draft.job_waits(id, record.due_at)? {
         return Ok(None);
     }
-    let (slug, applied) = write(draft, id, record, ready, now)?;
+    let (slug, applied) = write(draft, record, ready, now)?;
     let ended = JobRecord {
         state: JobState::Stored,
         content: Content { frontmatter: String::new(), body: String::new() },

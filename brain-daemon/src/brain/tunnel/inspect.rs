@@ -89,7 +89,7 @@ impl Brain {
     }
 
     pub(in crate::brain) fn tunnel_replay(&self, request: &TunnelReplay) -> Result<TunnelReplayed, Fault> {
-        let id = request.job_id;
+        let id = JobId(self.job_number(request.job_id));
         let job = self.store.read_queue()?.job(id.0)?.ok_or_else(|| {
             Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
                 .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed: `brain jobs list`")

@@ -1,0 +1,72 @@
+//! Numbers that count for all sources, as callers see them who may see some only: the place of a
+//! change, or the number of a job, would tell how much happens elsewhere.
+//!
+//! A number is exchanged for another one by a permutation that only this store knows. It is no
+//! right: what a caller may see is checked wherever the number leads.
+
+use sha2::{Digest, Sha256};
+
+/// Half of a number, in bits.
+const HALF: u32 = 31;
+const MASK: u64 = (1 << HALF) - 1;
+/// Tells a sealed number from one that is counted. Both together stay below 10^19.
+const SEALED: u64 = 1 << (2 * HALF);
+/// Rounds of the Feistel network. From four on its output cannot be told from chance.
+const ROUNDS: u8 = 6;
+
+/// Exchanges numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seal([u8; 32]);
+
+impl Seal {
+    /// The seal of the store with this random id.
+    pub(super) fn of(store: u64) -> Self {
+        Self(Sha256::digest([b"brain: sealed numbers".as_slice(), &store.to_le_bytes()].concat()).into())
+    }
+
+    /// What stands for `number`.
+    pub(super) fn close(&self, number: u64) -> u64 {
+        let (left, right) =
+            (0..ROUNDS).fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
+        SEALED | (left << HALF) | right
+    }
+
+    /// The number that `sealed` stands for; `None` when it is none that was sealed.
+    pub(super) fn open(&self, sealed: u64) -> Option<u64> {
+        if sealed & SEALED == 0 {
+            return None;
+        }
+        let (left, right) = (0..ROUNDS)
+            .rev()
+            .fold(split(sealed), |(left, right), round| (right ^ self.mix(round, left), left));
+        Some((left << HALF) | right)
+    }
+
+    fn mix(&self, round: u8, half: u64) -> u64 {
+        let digest = Sha256::new().chain_update(self.0).chain_update([round]);
+        let digest: [u8; 32] = digest.chain_update(half.to_le_bytes()).finalize().into();
+        digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte)) & MASK
+    }
+}
+
+fn split(number: u64) -> (u64, u64) {
+    ((number >> HALF) & MASK, number & MASK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_number_leads_back_and_tells_nothing() {
+        let seal = Seal::of(7);
+        for number in [0, 1, 2, 1000, 1 << 40, (1 << 62) - 1] {
+            let sealed = seal.close(number);
+            assert_eq!((seal.open(sealed), seal.open(number)), (Some(number), None));
+            assert!(sealed.to_string().len() <= 19);
+            assert_ne!(Seal::of(8).close(number), sealed, "another store has another one");
+        }
+        let near = (0..100_u64).filter(|n| seal.close(*n).abs_diff(seal.close(n + 1)) < 1 << 40).count();
+        assert!(near < 5, "neighbours are no neighbours: {near}");
+    }
+}
