@@ -195,8 +195,7 @@ impl Model {
         let fault = match (sent, end) {
             // Whatever came after the end of an answer.
             (_, End::Through(finish)) => {
-                let (tokens_in, tokens_out) = tokens;
-                entry.settle(tokens_in, tokens_out);
+                let (tokens_in, tokens_out) = entry.settle(tokens.0, tokens.1);
                 return Ok(Reply { text, tokens_in, tokens_out, finish });
             }
             (Sent::Broke(trouble), _) => {

@@ -11,6 +11,9 @@ mod aloud;
 mod anthropic;
 mod ask;
 mod fault;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod kept_tests;
 mod openai;
 mod sse;
 mod stream;

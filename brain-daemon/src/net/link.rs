@@ -1,14 +1,17 @@
 //! A link to one server: a runtime and a client that last, so that connections are used again and certificates are read once.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use reqwest::Response;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
+use tower::util::MapRequestLayer;
 use url::Url;
 
-use super::trouble::of_reqwest;
+use super::trouble::{is_ended, of_reqwest};
 use super::way::{self, Way};
 use super::{Answer, Call, Link, Part, Trouble, address};
 
@@ -18,8 +21,12 @@ const MOST: usize = 8 * 1024 * 1024;
 const WITHIN: Duration = Duration::from_secs(30);
 /// How long a connection may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection without use is kept this long: less than servers do, so that it is seldom one that has just ended.
-const IDLE: Duration = Duration::from_secs(15);
+/// A connection without use is kept this long. Common servers of models close theirs after 5 seconds.
+const IDLE: Duration = Duration::from_secs(4);
+/// A kept connection that the server has closed fails this soon; one that fails later may have been at work.
+const AT_ONCE: Duration = Duration::from_secs(2);
+/// How often a request is sent again: once for each kept connection that has just ended, and there are few.
+const MAX_AGAIN: u32 = 4;
 /// Whoever follows an answer is asked this often.
 const ASK: Duration = Duration::from_secs(1);
 
@@ -35,6 +42,8 @@ struct Ready {
     /// There until it is dropped.
     runtime: Option<Runtime>,
     client: reqwest::Client,
+    /// Counts the connections that were begun, so that a kept one can be told from a new one.
+    begun: Arc<AtomicU64>,
     /// Which addresses the host had.
     addresses: Vec<IpAddr>,
 }
@@ -42,6 +51,38 @@ struct Ready {
 impl Ready {
     fn runtime(&self) -> Result<&Runtime, Trouble> {
         self.runtime.as_ref().ok_or_else(|| Trouble::Setup("the link is being closed".into()))
+    }
+
+    /// Sends a request, and gives the head of its answer. A server may close a kept connection while the next
+    /// request is on its way (RFC 9112 section 9.3.1). Such a request was not processed, so it is sent again. On a
+    /// new connection nobody knows; only a request that reads is sent once more then.
+    async fn send(&self, call: &Call<'_>) -> Result<Response, Trouble> {
+        notice_ends().await;
+        let mut again = 0;
+        loop {
+            let (began, begun) = (Instant::now(), self.begun.load(Ordering::SeqCst));
+            let error = match way::request(&self.client, call)?.send().await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            // Another call may have begun one meanwhile: then this counts as new.
+            let is_kept = begun == self.begun.load(Ordering::SeqCst) && began.elapsed() < AT_ONCE;
+            let is_ended = is_ended(&error);
+            let trouble = of_reqwest(error);
+            let reads = call.body.is_none() && again == 0 && matches!(trouble, Trouble::Broken(_));
+            if again == MAX_AGAIN || !(reads || is_kept && is_ended) {
+                return Err(trouble);
+            }
+            again += 1;
+        }
+    }
+}
+
+/// Lets the runtime take note of kept connections that have ended: it stands still between calls. The first turn
+/// asks the system, the second lets each connection read that it is at its end.
+async fn notice_ends() {
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -95,12 +136,18 @@ impl Wire {
             let looking = timeout(CONNECT, self.way.look_up(&self.base));
             let addresses = looking.await.unwrap_or(Err(Trouble::Slow(CONNECT.as_secs())))?;
             let builder = self.way.builder(&self.base, &addresses);
-            let client = way::build(builder.connect_timeout(CONNECT).pool_idle_timeout(IDLE))?;
-            Ok((client, addresses))
+            let begun = Arc::new(AtomicU64::new(0));
+            let count = Arc::clone(&begun);
+            let counting = MapRequestLayer::new(move |to| {
+                count.fetch_add(1, Ordering::SeqCst);
+                to
+            });
+            let builder = builder.connect_timeout(CONNECT).pool_idle_timeout(IDLE).connector_layer(counting);
+            Ok((way::build(builder)?, begun, addresses))
         });
         match made {
-            Ok((client, addresses)) => {
-                let ready = Arc::new(Ready { runtime: Some(runtime), client, addresses });
+            Ok((client, begun, addresses)) => {
+                let ready = Arc::new(Ready { runtime: Some(runtime), client, begun, addresses });
                 *self.kept() = Some(Arc::clone(&ready));
                 Ok(ready)
             }
@@ -131,16 +178,7 @@ impl Link for Wire {
     fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
         let ready = self.ready(call)?;
         let answer = ready.runtime()?.block_on(async {
-            let going = async {
-                let sent = || async { way::request(&ready.client, call)?.send().await.map_err(of_reqwest) };
-                let answer = match sent().await {
-                    // A server may end a connection that it kept while the next request is on its way; what only reads is asked
-                    // once more by a new one (RFC 9112 section 9.3.1).
-                    Err(Trouble::Broken(_)) if call.body.is_none() => sent().await?,
-                    other => other?,
-                };
-                way::read(answer, call, MOST).await
-            };
+            let going = async { way::read(ready.send(call).await?, call, MOST).await };
             timeout(WITHIN, going).await.unwrap_or(Err(Trouble::Slow(WITHIN.as_secs())))
         });
         self.noted(answer)
@@ -153,7 +191,7 @@ impl Link for Wire {
         part: &mut dyn FnMut(Part<'_>) -> bool,
     ) -> Result<Answer, Trouble> {
         let ready = self.ready(call)?;
-        let followed = Following { runtime: ready.runtime()?, silence }.go(&ready.client, call, part);
+        let followed = Following { runtime: ready.runtime()?, silence }.go(&ready, call, part);
         self.noted(followed)
     }
 }
@@ -167,18 +205,18 @@ struct Following<'a> {
 impl Following<'_> {
     fn go(
         &self,
-        client: &reqwest::Client,
+        ready: &Ready,
         call: &Call<'_>,
         part: &mut dyn FnMut(Part<'_>) -> bool,
     ) -> Result<Answer, Trouble> {
-        let mut sending = Box::pin(way::request(client, call)?.send());
+        let mut sending = Box::pin(ready.send(call));
         let Some(response) = self
             .wait(part, |limit| self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() }))?
         else {
             // It was not waited for to the end: nothing is known of it.
             return Ok(Answer { status: 200, headers: Vec::new(), body: Vec::new(), from: None });
         };
-        let mut response = response.map_err(of_reqwest)?;
+        let mut response = response?;
         if response.status().as_u16() != 200 {
             let reading = way::read(response, call, MOST);
             return self.runtime.block_on(async {

@@ -84,6 +84,10 @@ fn a_connection_that_the_server_ended_is_made_anew() {
     assert_eq!(server.connections.load(Ordering::SeqCst), 3);
 }
 
+fn server_that_only_reads() -> Server {
+    server(|mut stream, _| drop(head(&mut stream)))
+}
+
 #[test]
 fn a_request_that_meets_the_end_of_a_connection_is_asked_once_more_if_it_only_reads() {
     let server = server(|mut stream, _| {
@@ -97,8 +101,12 @@ fn a_request_that_meets_the_end_of_a_connection_is_asked_once_more_if_it_only_re
         assert_eq!(link.call(&call(&url)).unwrap().body, b"ok");
         assert_eq!(server.connections.load(Ordering::SeqCst), connections);
     }
+    // On a new connection it is not known whether it was done.
+    let gone = server_that_only_reads();
+    let (link, url) = (linked(&gone), base(&gone));
     let writes = Call { body: Some(b"{}"), ..call(&url) };
-    assert!(matches!(link.call(&writes), Err(Trouble::Broken(_))), "whether it was done is not known");
+    assert!(matches!(link.call(&writes), Err(Trouble::Broken(_))));
+    assert_eq!(gone.connections.load(Ordering::SeqCst), 1);
 }
 
 #[test]

@@ -21,6 +21,9 @@ mod download_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod fake;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod kept_tests;
 mod link;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -168,7 +168,7 @@ pub(super) fn head(response: &Response) -> Answer {
     }
 }
 
-/// The whole answer, or what is enough of it; at most `most` bytes.
+/// The whole answer, or what is enough of it; at most `most` bytes. Of a refusal that breaks off, what came.
 ///
 /// # Errors
 /// [`Trouble::Large`]; why it broke off.
@@ -179,7 +179,13 @@ pub(super) async fn read(mut response: Response, call: &Call<'_>, most: usize) -
         return Err(Trouble::Large(most));
     }
     while !(call.enough)(&answer) {
-        let Some(chunk) = response.chunk().await.map_err(of_reqwest)? else { break };
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            // A server that refuses a request before it has read it may reset the connection: its status counts.
+            Err(_) if answer.status >= 400 => break,
+            Err(error) => return Err(of_reqwest(error)),
+        };
         if answer.body.len() + chunk.len() > most {
             return Err(Trouble::Large(most));
         }
