@@ -178,7 +178,7 @@ pub struct Costs {
 }
 
 /// What paid services cost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostsReply {
     /// Everything in that time.
     pub total: Spent,
@@ -188,6 +188,8 @@ pub struct CostsReply {
     pub calls: Vec<CostCall>,
     /// Lines of the ledger that could not be read.
     pub damaged: u64,
+    /// Calls of which the service counted more tokens than they can have had; they count at their worst.
+    pub implausible: u64,
 }
 
 /// What one purpose cost with one model.

@@ -185,6 +185,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             spent: spent(),
         }],
         damaged: 1,
+        implausible: 2,
     };
     let run = IdeaRunRow {
         run_id: "r".into(),

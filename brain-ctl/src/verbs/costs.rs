@@ -55,6 +55,7 @@ struct Json {
     sums: Vec<JsonSum>,
     calls: Vec<JsonCall>,
     damaged: u64,
+    implausible: u64,
 }
 
 #[derive(Serialize)]
@@ -77,7 +78,7 @@ struct JsonCall {
 
 impl Serialize for Shown {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let CostsReply { total, sums, calls, damaged } = self.0.clone();
+        let CostsReply { total, sums, calls, damaged, implausible } = self.0.clone();
         let sum = |CostSum { purpose, model, spent }| JsonSum { purpose, model, cost: spent.into() };
         let call = |CostCall { at, purpose, model, state, spent }| JsonCall {
             at,
@@ -91,6 +92,7 @@ impl Serialize for Shown {
             sums: sums.into_iter().map(sum).collect(),
             calls: calls.into_iter().map(call).collect(),
             damaged,
+            implausible,
         }
         .serialize(serializer)
     }
@@ -148,7 +150,11 @@ impl Show for Shown {
         let open = (open > 0).then(|| format!("{} without an end, at the worst price", count(open, "call")));
         let damaged = (costs.damaged > 0)
             .then(|| format!("{} of the ledger cannot be read", count(costs.damaged, "line")));
-        nothing.into_iter().chain(open).chain(damaged).collect()
+        let implausible = (costs.implausible > 0).then(|| {
+            let calls = count(costs.implausible, "call");
+            format!("{calls} with more tokens, by the service's count, than possible: at the worst price")
+        });
+        nothing.into_iter().chain(open).chain(implausible).chain(damaged).collect()
     }
 }
 
@@ -174,7 +180,7 @@ mod tests {
             spent,
         };
         let sums = vec![sum("brainstorm"), sum("ask")];
-        let shown = Shown(CostsReply { total: spent, sums, calls: vec![call], damaged: 1 });
+        let shown = Shown(CostsReply { total: spent, sums, calls: vec![call], damaged: 1, implausible: 2 });
         let mut t = Text::plain(Some(60));
         shown.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
@@ -183,7 +189,11 @@ mod tests {
         }
         assert_eq!(
             shown.notes(),
-            ["1 call without an end, at the worst price", "1 line of the ledger cannot be read"]
+            [
+                "1 call without an end, at the worst price",
+                "2 calls with more tokens, by the service's count, than possible: at the worst price",
+                "1 line of the ledger cannot be read"
+            ]
         );
         let mut t = Text::plain(None);
         shown.quiet(&mut t);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{CostsReply, Spent};
 
-use super::line::{Line, Step, name};
+use super::line::{Line, Step, believed, name};
 use super::read::{Wanted, add_up};
 use super::{Budget, CostFault, Price};
 use crate::clock::{Clock, rfc3339};
@@ -59,6 +59,7 @@ impl Ledger {
             tokens_in,
             tokens_out,
             micro_usd: cost,
+            implausible: false,
         };
         let written = self.append(!price.is_free(), |place| {
             line.call = place;
@@ -95,9 +96,7 @@ impl Ledger {
             Ok((length, file)) => {
                 add_up(file.take(length), &Wanted { since, until, limit }).map_err(|error| self.fault(error))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(CostsReply { total: Spent::default(), sums: Vec::new(), calls: Vec::new(), damaged: 0 })
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(CostsReply::default()),
             Err(error) => Err(self.fault(error)),
         }
     }
@@ -158,12 +157,22 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// It was answered, with so many tokens by the service's own count. Where it does not say (0), the worst counts: there is no question without a token, and an answer that is
-    /// paid for has one.
-    pub fn settle(mut self, tokens_in: u64, tokens_out: u64) {
-        let or_worst = |counted, worst| if counted > 0 { counted } else { worst };
-        let tokens_in = or_worst(tokens_in, self.worst.tokens_in);
-        let tokens_out = or_worst(tokens_out, self.worst.tokens_out);
-        self.close(Step::Done, tokens_in, tokens_out);
+    /// paid for has one. The worst counts, too, where it says more than the call can have had. Gives the tokens
+    /// that are believed; of those that it does not say, 0.
+    pub fn settle(mut self, tokens_in: u64, tokens_out: u64) -> (u64, u64) {
+        let (believed_in, over_in) = believed(tokens_in, self.worst.tokens_in);
+        let (believed_out, over_out) = believed(tokens_out, self.worst.tokens_out);
+        if over_in || over_out {
+            self.line.implausible = true;
+            tracing::warn!(
+                model = self.line.model,
+                tokens_in,
+                tokens_out,
+                "the service counts more tokens than the call can have had; it counts at its worst"
+            );
+        }
+        self.close(Step::Done, believed_in, believed_out);
+        (tokens_in.min(believed_in), tokens_out.min(believed_out))
     }
 
     /// It failed in a way that costs nothing: nothing was sent, or the service refused.

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 pub(super) const LONGEST: usize = 16 * 1024;
 /// The longest name that is written, in characters.
 const NAME: usize = 200;
+/// A call has at most this many times the tokens that were entered: bytes of rare symbols are a token each, and a
+/// picture may have four times its usual count.
+const TIMES: u64 = 4;
+/// And this many more, which a service puts before a question.
+const MORE: u64 = 4096;
 
 /// What a line says of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +44,9 @@ pub(super) struct Line {
     pub(super) tokens_out: u64,
     /// Cost in millionths of a US dollar.
     pub(super) micro_usd: u64,
+    /// The service counted more tokens than the call can have had, so the worst counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) implausible: bool,
 }
 
 impl Line {
@@ -64,6 +72,16 @@ impl Line {
             tokens_out: self.tokens_out,
             calls: 1,
         }
+    }
+}
+
+/// Returns the tokens that count when a service says `counted` and `worst` was entered. Where it says nothing (0)
+/// the worst counts. It also counts, with `true`, where the service says more than the call can have had.
+pub(super) fn believed(counted: u64, worst: u64) -> (u64, bool) {
+    match counted {
+        0 => (worst, false),
+        _ if counted > worst.saturating_mul(TIMES).saturating_add(MORE) => (worst, true),
+        _ => (counted, false),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use brain_protocol::{CostCall, CostSum, CostsReply, Spent};
 
 use super::budget::add;
-use super::line::{LONGEST, Line, Step};
+use super::line::{LONGEST, Line, Step, believed};
 use crate::clock::parse_instant;
 
 /// So many open calls are waited for at once. More are only there when that many were interrupted; the oldest of them is taken as never settled then.
@@ -46,6 +46,10 @@ pub(super) fn add_up(file: impl Read, wanted: &Wanted) -> io::Result<CostsReply>
             }
             Step::Done | Step::Failed => {
                 let entered = open.remove(&line.call);
+                let line = match &entered {
+                    Some(entered) => plausible(line, entered),
+                    None => line,
+                };
                 let estimated = entered.map_or(line.micro_usd, |entered| entered.micro_usd);
                 let state = if line.step == Step::Done { "done" } else { "failed" };
                 sums.add(at, &line, state, Spent { estimated, ..line.spent() });
@@ -54,6 +58,15 @@ pub(super) fn add_up(file: impl Read, wanted: &Wanted) -> io::Result<CostsReply>
     }
     open.values().for_each(|line| sums.open(line));
     Ok(sums.reply())
+}
+
+/// The second line of a call; at its worst where an older version wrote down what cannot be.
+fn plausible(line: Line, entered: &Line) -> Line {
+    let over = |counted, worst| believed(counted, worst).1;
+    if over(line.tokens_in, entered.tokens_in) || over(line.tokens_out, entered.tokens_out) {
+        return Line { step: line.step, implausible: true, ..entered.clone() };
+    }
+    line
 }
 
 /// The next line without its end, in `bytes`; of one that is too long only the beginning, which is no JSON then. `false` at the end.
@@ -82,6 +95,7 @@ struct Sums<'a> {
     newest: BTreeMap<(i64, u64), CostCall>,
     found: u64,
     damaged: u64,
+    implausible: u64,
 }
 
 impl<'a> Sums<'a> {
@@ -93,6 +107,7 @@ impl<'a> Sums<'a> {
             newest: BTreeMap::new(),
             found: 0,
             damaged: 0,
+            implausible: 0,
         }
     }
 
@@ -111,6 +126,7 @@ impl<'a> Sums<'a> {
         add(&mut self.total, spent);
         add(self.by_kind.entry((line.purpose.clone(), line.model.clone())).or_default(), spent);
         self.found += 1;
+        self.implausible += u64::from(line.implausible);
         if limit == 0 {
             return;
         }
@@ -141,6 +157,7 @@ impl<'a> Sums<'a> {
                 .then_with(|| (&one.purpose, &one.model).cmp(&(&other.purpose, &other.model)))
         });
         let calls = self.newest.into_values().rev().collect();
-        CostsReply { total: self.total, sums, calls, damaged: self.damaged }
+        let Self { total, damaged, implausible, .. } = self;
+        CostsReply { total, sums, calls, damaged, implausible }
     }
 }

@@ -116,6 +116,38 @@ fn what_is_not_known_counts_at_its_worst() {
 }
 
 #[test]
+fn counts_that_cannot_be_count_at_their_worst_and_are_told() {
+    let lab = lab();
+    let budget = Budget::new(1_000_000);
+    for (counted, believed, given) in [
+        ((1 << 62, 1 << 62), (1000, 100), (1000, 100)),
+        ((u64::MAX, 0), (1000, 100), (1000, 0)),
+        ((10, u64::MAX), (10, 100), (10, 100)),
+        // Text of rare symbols, and words that the service put before it.
+        ((8000, 400), (8000, 400), (8000, 400)),
+    ] {
+        let before = lab.read();
+        let entry = lab.enter(Some(&budget)).unwrap();
+        assert_eq!(entry.settle(counted.0, counted.1), given);
+        let after = lab.read();
+        let spent = after.calls[0].spent;
+        assert_eq!((spent.tokens_in, spent.tokens_out), believed, "{counted:?}");
+        assert_eq!(spent.actual, PRICE.of(believed.0, believed.1));
+        assert_eq!(after.implausible - before.implausible, u64::from(counted != believed));
+    }
+    assert_eq!(budget.spent().actual, lab.read().total.actual, "the budget has the same");
+    // A former version believed everything.
+    let lines = [
+        r#"{"step":"enter","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":9,"tokens_out":7,"micro_usd":132}"#,
+        r#"{"step":"done","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":4611686018427387904,"tokens_out":4611686018427387904,"micro_usd":18446744073709551615}"#,
+    ];
+    fs::write(lab.file(), lines.join("\n") + "\n").unwrap();
+    let read = lab.read();
+    let spent = Spent { estimated: 132, actual: 132, tokens_in: 9, tokens_out: 7, calls: 1 };
+    assert_eq!((read.total, read.calls[0].state.as_str(), read.implausible), (spent, "done", 1));
+}
+
+#[test]
 fn a_budget_refuses_before_anything_is_written() {
     let lab = lab();
     let budget = Budget::new(2 * WORST - 1);
