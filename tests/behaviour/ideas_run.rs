@@ -281,6 +281,9 @@ fn help_and_usage_say_how() {
         home.fault([name, "why?", "--save", "--no-save"], 2);
         let gone = home.fault([name, "--resume", "abcdefgh"], 4);
         assert!(gone["hint"].as_str().unwrap().contains("--list-runs"), "{gone}");
+        let ran = home.brain([name, "why?"]).expect(4);
+        let told = format!("[{name}] estimated cost: $0.00 (0×0 = 0 crosses × ");
+        assert!(ran.stderr.starts_with(&told), "{ran:?}");
         let none = home.fault([name, "why?"], 4);
         assert!(none["message"].as_str().unwrap().starts_with("close set: "), "{none}");
     }

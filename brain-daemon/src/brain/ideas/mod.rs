@@ -107,7 +107,11 @@ impl Brain {
         let mut run = Run::new(id, profile.kind, request.question.trim(), self.clock.now());
         let close = request.close.map_or(profile.close, |n| n as usize);
         let far = request.far.map_or(profile.far, |n| n as usize);
-        self.choose(caller, profile, &mut run, close, far)?;
+        match self.choose(caller, profile, &mut run, close, far) {
+            // Without pages nothing is asked, which is what it costs; the run itself says what is missing.
+            Err(fault) if request.estimate && fault.code == FaultCode::NotFound => {}
+            chosen => chosen?,
+        }
         run.cross();
         Ok(run)
     }
