@@ -101,7 +101,13 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let minutes = Arc::new(workers::Minutes::of(brain.config())?);
     // Before anybody can ask for an agent.
-    brain.set_starter(Arc::new(SystemStarter::leashed()));
+    let watched = Arc::downgrade(&brain);
+    let on_end = move || {
+        if let Some(brain) = watched.upgrade() {
+            brain.look_at_tunnel();
+        }
+    };
+    brain.set_starter(Arc::new(SystemStarter::leashed().telling(Arc::new(on_end))));
     let door = tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
     let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));

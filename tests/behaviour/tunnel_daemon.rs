@@ -158,19 +158,33 @@ fn an_agent_of_somebody_else_is_adopted_and_outlives_the_daemon() {
 }
 
 #[test]
-fn an_address_that_changes_is_told_with_the_clients_that_must_know_even_after_a_restart() {
-    let (home, api, port) = home("exec sleep 600");
-    api.answers.put("/api/tunnels", 200, &ngrok_tunnel("https://127.0.0.1:9", port));
-    let daemon = home.daemon();
-    home.json(["clients", "register", "claude", "--scope", "read"]);
-    assert_eq!(home.json(["tunnel", "start"])["url"], "https://127.0.0.1:9");
-    assert!(daemon.terminate().0.success());
-    assert!(home.log().contains("[watchdog] the public address is https://127.0.0.1:9"), "{}", home.log());
-    api.answers.put("/api/tunnels", 200, &ngrok_tunnel("https://127.0.0.1:10", port));
+fn the_end_of_an_agent_is_told_within_two_seconds_with_its_own_words() {
+    let (home, _api, _) = home("sleep 1; echo 'lvl=eror msg=\"no route to the edge\"'; exit 3");
     let _daemon = home.daemon();
-    assert_eq!(home.json(["tunnel", "start"])["url"], "https://127.0.0.1:10");
-    let told = "[watchdog] the public address has changed from https://127.0.0.1:9 to https://127.0.0.1:10; these clients must be told: \"claude\"";
-    assert!(home.log().contains(told), "{}", home.log());
+    until("it is started", || !agents(&home).is_empty());
+    let agent = agents(&home)[0];
+    until("it has ended", || !runs(agent));
+    let ended = Instant::now();
+    let told = "agent_down: ngrok does not run: it ended with exit status 3; its last words: \
+                lvl=eror msg=\"no route to the edge\"";
+    until("it is told", || home.log().contains(told));
+    assert!(ended.elapsed().as_millis() < 2000, "after {:?}", ended.elapsed());
+}
+
+#[test]
+fn what_keeps_an_agent_from_connecting_is_shown_in_its_own_words() {
+    let (home, api, _) = home(
+        "echo 'lvl=info msg=\"starting\"'; echo 'lvl=eror msg=\"dial tcp: i/o timeout\"'; exec sleep 600",
+    );
+    let _daemon = home.daemon();
+    until("it is started", || !agents(&home).is_empty());
+    api.answers.put("/api/tunnels", 200, &json!({"tunnels": []}));
+    until("it is told", || {
+        let status = home.json(["tunnel", "status"]);
+        let message = status["message"].as_str().unwrap().to_owned();
+        status["state"] == "not_connected"
+            && message.ends_with("; it says: lvl=eror msg=\"dial tcp: i/o timeout\"")
+    });
 }
 
 #[test]
@@ -212,18 +226,29 @@ fn an_agent_that_is_killed_is_started_again() {
 }
 
 #[test]
-fn the_tunnels_name_is_one_of_ours_at_the_public_listener_only() {
-    let (mut home, api, _) = home("exec sleep 600");
-    // It leads elsewhere, so nobody is asked whether that name is reached from outside.
-    let port = free_port();
-    home.env.push(("BRAIN_TUNNEL_FORWARD".into(), port.to_string()));
+fn a_name_that_an_agent_only_claims_is_none_of_ours() {
+    let (home, api, port) = home("exec sleep 600");
     let _daemon = home.daemon();
     let (public, local) = (home.http_public(), home.http_local());
+    let ask = |at: SocketAddr, host: &str| {
+        call(at, "GET", "/health", &[("Host", host), ("X-Brain-Probe", "guess")], b"").status
+    };
+    // One that is nowhere, and one that is on this machine, where no tunnel leads.
+    for name in ["a1.tunnel.invalid", "localhost.localdomain"] {
+        api.answers.put("/api/tunnels", 200, &ngrok_tunnel(&format!("https://{name}"), port));
+        assert_eq!(home.json(["tunnel", "start"])["state"], "unreachable");
+        assert_eq!((ask(public, name), ask(local, name)), (403, 403), "{name}");
+    }
+    assert!(!home.log().contains("the public address is"), "{}", home.log());
+}
+
+#[test]
+fn the_tunnels_fixed_name_is_one_of_ours_at_the_public_listener_only() {
+    let (mut home, _api, _) = home("exec sleep 600");
+    home.env.push(("BRAIN_TUNNEL_DOMAIN".into(), "a1.ngrok.app".into()));
+    let _daemon = home.daemon();
     let ask = |at: SocketAddr| call(at, "GET", "/health", &[("Host", "a1.ngrok.app")], b"").status;
-    assert_eq!((ask(public), ask(local)), (403, 403));
-    api.answers.put("/api/tunnels", 200, &ngrok_tunnel("https://a1.ngrok.app", port));
-    assert_eq!(home.json(["tunnel", "start"])["state"], "service_down");
-    assert_eq!((ask(public), ask(local)), (200, 403));
+    assert_eq!((ask(home.http_public()), ask(home.http_local())), (200, 403));
 }
 
 #[test]

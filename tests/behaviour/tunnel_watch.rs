@@ -2,8 +2,9 @@
 //! fakes behind the daemon's own traits.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use brain_daemon::brain::{Brain, Outside, Silent, StandardOutput};
 use brain_daemon::caller::Caller;
@@ -11,9 +12,12 @@ use brain_daemon::clock::parse_instant;
 use brain_daemon::config::Config;
 use brain_daemon::home::Home;
 use brain_daemon::random::SystemRandom;
-use brain_protocol::{CheckStatus, Doctor, FaultCode, Reply, Request, Step, TunnelSetupReply, TunnelStatus};
+use brain_protocol::{
+    CheckStatus, ClientRegister, Doctor, FaultCode, GrantType, Reply, Request, Scopes, Step,
+    TunnelSetupReply, TunnelStatus,
+};
 use brain_tests::platform::Time;
-use brain_tests::tunnel::{Answers, Net, Number, Programs, healthy, ngrok_tunnel};
+use brain_tests::tunnel::{Net, Number, Programs, healthy, impostor, ngrok_tunnel};
 use serde_json::{Value, json};
 
 const API: &str = "http://127.0.0.1:4040/api/tunnels";
@@ -39,7 +43,7 @@ impl Lab {
             fs::write(&path, secret).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }
-        let net = Net { answers: Answers::default(), number: Number::leading_to(OLD) };
+        let net = Net::new(Number::leading_to(OLD));
         net.answers.put(LOCAL, 200, &healthy());
         let time = Time::at(parse_instant("2026-11-21T10:00:00Z", false).unwrap());
         let mut lab = Self { net, programs: Programs::default(), time, brain: None, dir };
@@ -62,7 +66,11 @@ impl Lab {
         };
         let brain = Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
         brain.set_starter(Arc::new(self.programs.clone()));
-        self.brain = Some(Arc::new(brain));
+        let brain = Arc::new(brain);
+        let listening = Arc::downgrade(&brain);
+        let listener = move |host: &str, question: &str| listening.upgrade()?.tunnel_proof(host, question);
+        *self.net.listener.lock().unwrap() = Some(Arc::new(listener));
+        self.brain = Some(brain);
     }
 
     fn brain(&self) -> &Arc<Brain> {
@@ -220,6 +228,83 @@ fn another_address_does_not_wait_for_what_failed_with_the_former_one() {
     assert_eq!(lab.number(), "https://b.ngrok.app/voice");
 }
 
+#[test]
+fn an_agent_that_lies_is_not_believed() {
+    let lab = Lab::new(&with_number(""));
+    lab.watch();
+    // Somebody answers there as brain does, and it is not this one.
+    lab.up("https://evil.example");
+    lab.net.answers.put("https://evil.example/health", 200, &impostor());
+    lab.watch();
+    let status = lab.status(Request::TunnelStatus);
+    assert_eq!((status.state.as_str(), status.url.as_deref()), ("unreachable", Some("https://evil.example")));
+    assert!(status.message.contains("not proved"), "{}", status.message);
+    assert_eq!(lab.brain().public_address(), None, "requests to that name are not accepted");
+    assert_eq!((lab.number().as_str(), lab.net.number.changes()), (OLD, 0));
+    let setup = lab.setup();
+    assert_eq!(names(&setup.steps).last(), Some(&("reachable", "failed")), "{setup:#?}");
+    // One that was proved stays the brain's while its agent lies.
+    lab.up("https://a.ngrok.app");
+    lab.watch();
+    assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
+    lab.up("https://evil.example");
+    lab.net.answers.put("https://evil.example/health", 200, &impostor());
+    lab.watch();
+    assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
+    assert_eq!(lab.number(), "https://a.ngrok.app/voice");
+    // Nobody else is answered: the question is asked once, and is over.
+    assert_eq!(lab.brain().tunnel_proof("a.ngrok.app", ""), None);
+}
+
+#[test]
+fn an_address_that_changes_is_told_with_the_clients_that_must_know_even_after_a_restart() {
+    let mut lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
+    let register = ClientRegister {
+        name: "claude".into(),
+        scopes: Scopes::READ_WRITE,
+        sources: Vec::new(),
+        grant_types: vec![GrantType::ClientCredentials],
+        redirect_uris: Vec::new(),
+        token_ttl: None,
+        public: false,
+    };
+    lab.ask(Request::ClientRegister(register)).unwrap();
+    lab.up("https://a.ngrok.app");
+    assert!(
+        told(|| assert!(lab.watch() > 0)).contains("[watchdog] the public address is https://a.ngrok.app")
+    );
+    lab.reopen();
+    lab.up("https://b.ngrok.app");
+    let text = told(|| assert!(lab.watch() > 0));
+    let line = "[watchdog] the public address has changed from https://a.ngrok.app to https://b.ngrok.app; \
+                these clients must be told: \"claude\"";
+    assert!(text.contains(line), "{text}");
+}
+
+/// What is logged meanwhile.
+fn told(act: impl FnOnce()) -> String {
+    let log: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let written = Arc::clone(&log);
+    let writer = move || Written(Arc::clone(&written));
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(writer).finish();
+    tracing::subscriber::with_default(subscriber, act);
+    let bytes = log.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What `doctor` says of the tunnel: its status, its message, the command that helps.
 fn checked(lab: &Lab) -> (CheckStatus, String, Option<String>) {
     let Ok(Reply::Doctor(doctor)) = lab.ask(Request::Doctor(Doctor { fix: false })) else { panic!("doctor") };
@@ -361,7 +446,9 @@ fn setting_up_ends_at_the_step_that_fails_with_the_way_out() {
     assert!(step.message.contains("ERR_NGROK_107") && step.hint.is_some(), "{step:?}");
     assert!(!format!("{setup:?}").contains("t0ken-of-tunnel"));
     lab.programs.fate(Some(("it ended with exit status 1", &["ERR_NGROK_320"])));
-    assert_eq!(names(&lab.setup().steps).last(), Some(&("start", "failed")));
+    let setup = lab.setup();
+    assert_eq!(names(&setup.steps)[2..], [("authtoken", "warned"), ("start", "failed")]);
+    assert!(setup.steps[2].message.contains("is good is not known"), "{:?}", setup.steps[2]);
     lab.up("https://a.ngrok.app");
     lab.net.answers.put(LOCAL, 503, &json!({}));
     assert_eq!(names(&lab.setup().steps).last(), Some(&("reachable", "failed")));

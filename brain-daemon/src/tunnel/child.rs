@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -57,17 +58,27 @@ pub trait Child: Send {
     fn stop(&self);
 }
 
+/// Hears that an agent has ended by itself.
+pub type OnEnd = Arc<dyn Fn() + Send + Sync>;
+
 /// Starts real programs.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct SystemStarter {
     leashed: bool,
+    on_end: Option<OnEnd>,
 }
 
 impl SystemStarter {
     /// Its agents, and what they have started, end with this process, even when it is killed. For the daemon's own program: it has to know [`leash`].
     #[must_use]
     pub fn leashed() -> Self {
-        Self { leashed: true }
+        Self { leashed: true, on_end: None }
+    }
+
+    /// `on_end` is called on a thread of its own when an agent has ended, unless it was asked to.
+    #[must_use]
+    pub fn telling(self, on_end: OnEnd) -> Self {
+        Self { on_end: Some(on_end), ..self }
     }
 }
 
@@ -103,7 +114,13 @@ impl Starter for SystemStarter {
         let state = Arc::new(State::default());
         let told = Arc::clone(&state);
         // The thread that starts it stays as long as it runs: to the kernel it is the parent.
-        let keep = move || keep(command, &told, &started);
+        let on_end = self.on_end.clone();
+        let keep = move || {
+            keep(command, &told, &started);
+            if let Some(on_end) = on_end.filter(|_| !told.is_unwanted.load(Ordering::SeqCst)) {
+                on_end();
+            }
+        };
         thread::Builder::new().name("tunnel-agent".into()).spawn(keep)?;
         let (pid, out, err) = hear.recv().map_err(|_| Error::other("the thread for it ended"))??;
         let lines = Lines::default();
@@ -148,7 +165,7 @@ impl Starter for SystemStarter {
 }
 
 impl SystemStarter {
-    fn program(self, command: &[String]) -> Result<PathBuf> {
+    fn program(&self, command: &[String]) -> Result<PathBuf> {
         let program = command.first().map_or("", String::as_str);
         self.find(program).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no program \"{program}\" that can be run"))
@@ -195,6 +212,8 @@ fn collect(from: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
 struct State {
     ended: Mutex<Option<String>>,
     changed: Condvar,
+    /// We ended it.
+    is_unwanted: AtomicBool,
 }
 
 impl State {
@@ -261,6 +280,7 @@ impl Child for Running {
     }
 
     fn stop(&self) {
+        self.state.is_unwanted.store(true, Ordering::SeqCst);
         for signal in [Signal::TERM, Signal::KILL] {
             let ended = self.state.ended();
             if ended.is_some() {
@@ -275,6 +295,7 @@ impl Child for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.state.is_unwanted.store(true, Ordering::SeqCst);
         let ended = self.state.ended();
         if ended.is_none() {
             let _ = kill_process_group(self.pid, Signal::KILL);
@@ -329,6 +350,22 @@ mod tests {
         assert_eq!(child.ended().unwrap(), "it ended with exit status 7");
         // Ending what has ended is nothing.
         child.stop();
+    }
+
+    #[test]
+    fn an_end_is_told_at_once_unless_it_was_asked_for() {
+        let (told, hear) = mpsc::channel();
+        let told = Mutex::new(told);
+        let starter = SystemStarter::default().telling(Arc::new(move || {
+            let _ = told.lock().unwrap().send(Instant::now());
+        }));
+        let child = starter.start(&shell("exit 0")).unwrap();
+        hear.recv_timeout(Duration::from_secs(30)).unwrap();
+        assert!(child.ended().is_some(), "it is known by then");
+        let child = starter.start(&shell("sleep 600")).unwrap();
+        child.stop();
+        drop(starter.start(&shell("sleep 600")).unwrap());
+        assert!(hear.recv_timeout(Duration::from_millis(300)).is_err());
     }
 
     #[test]

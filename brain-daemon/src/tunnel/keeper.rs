@@ -7,11 +7,9 @@ use super::watch::{
     AFTER_START_MS, Action, CONNECTING_MS, EVERY_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, Seen, Verdict, chosen,
     judge,
 };
-use super::{Agent, Child, PROBE, Refusal, Says, Settings, Starter};
+use super::{Agent, Child, NO_PAGE, PROBE, Refusal, Says, Settings, Starter};
 use crate::net::{Call, Outgoing};
 
-/// A free ngrok address shows browsers a page first, unless this is asked for.
-const NO_PAGE: (&str, &str) = ("ngrok-skip-browser-warning", "true");
 /// A longer word with a digit in it may be a token, in bytes.
 const LONGEST_WORD: usize = 30;
 /// The longest line of an agent that is shown, in characters.
@@ -24,6 +22,8 @@ pub struct World<'a> {
     pub net: &'a dyn Outgoing,
     /// What starts programs.
     pub starter: &'a dyn Starter,
+    /// Proves that a public address leads to this brain; says why it does not.
+    pub prove: &'a dyn Fn(&str) -> Result<(), String>,
     /// The agent's token, if there is one.
     pub token: Option<&'a Secret>,
     /// Now, in Unix milliseconds.
@@ -58,6 +58,8 @@ pub struct Keeper {
     child: Option<Box<dyn Child>>,
     /// How the last child ended.
     ended: Option<String>,
+    /// The last line of our child that tells an error.
+    complaint: Option<String>,
     /// Why the platform refused our last child.
     refusal: Option<Refusal>,
     /// The token that it was started with.
@@ -83,6 +85,7 @@ impl Keeper {
             settings,
             child: None,
             ended: None,
+            complaint: None,
             refusal: None,
             token: None,
             handed: false,
@@ -122,7 +125,7 @@ impl Keeper {
         let mut verdict = judge(&self.settings, self.agent.name(), &seen);
         if verdict.url.is_some() {
             // What was wrong before is not what will be wrong next.
-            (self.refusal, self.ended) = (None, None);
+            (self.refusal, self.ended, self.complaint) = (None, None, None);
         }
         self.astray = match self.child.is_some() && verdict.url.is_none() {
             true => self.astray.filter(|at| *at <= world.now).or(Some(world.now)),
@@ -199,6 +202,9 @@ impl Keeper {
         if let Some(refusal) = lines.iter().rev().find_map(|line| self.agent.refusal(line)) {
             self.refusal = Some(refusal);
         }
+        if let Some(line) = lines.iter().rev().find(|line| is_error(line)) {
+            self.complaint = Some(self.harmless(line));
+        }
         if let Some(how) = ended {
             let last = lines.last().map(|line| format!("; its last words: {}", self.harmless(line)));
             self.ended = Some(format!("{how}{}", last.unwrap_or_default()));
@@ -242,12 +248,13 @@ impl Keeper {
         };
         let here = format!("http://127.0.0.1:{}", self.settings.forward);
         let local_health = if url.is_some() { is_healthy(world.net, &here) } else { Ok(()) };
-        let public_health = url.filter(|_| local_health.is_ok()).map(|url| is_healthy(world.net, &url));
+        let public_health = url.filter(|_| local_health.is_ok()).map(|url| (world.prove)(&url));
         Seen {
             agent,
             missing: missing.then(|| self.agent.program()),
             child: self.child.is_some(),
             ended: self.ended.clone(),
+            complaint: self.complaint.clone(),
             refusal: self.refusal.clone(),
             local_health,
             public_health,
@@ -277,7 +284,7 @@ impl Keeper {
             Ok(child) => {
                 self.child = Some(child);
                 self.astray = Some(world.now);
-                (self.ended, self.refusal) = (None, None);
+                (self.ended, self.complaint, self.refusal) = (None, None, None);
                 self.token = world.token.cloned();
                 self.handed = !launch.variables.is_empty();
                 self.starts += 1;
@@ -292,6 +299,14 @@ impl Keeper {
             }
         }
     }
+}
+
+/// Whether a line of an agent tells an error, by the words that agents use for it.
+fn is_error(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["lvl=eror", "lvl=crit", "error", " err ", "failed", "fatal", "refused", "denied"]
+        .iter()
+        .any(|word| line.contains(word))
 }
 
 /// Whether brain answers at this address.

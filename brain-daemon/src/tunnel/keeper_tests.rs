@@ -48,8 +48,14 @@ impl Lab {
     }
 
     fn look_as(&mut self, wanted: bool) -> Looked {
-        let world =
-            World { net: &self.net, starter: &self.starter, token: self.token.as_ref(), now: self.now };
+        let prove = |url: &str| super::is_healthy(&self.net, url);
+        let world = World {
+            net: &self.net,
+            starter: &self.starter,
+            prove: &prove,
+            token: self.token.as_ref(),
+            now: self.now,
+        };
         self.keeper.look(world, wanted)
     }
 

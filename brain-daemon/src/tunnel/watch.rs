@@ -24,7 +24,9 @@ pub struct Seen {
     pub child: bool,
     /// How our child ended, when it did.
     pub ended: Option<String>,
-    /// What our child said of why it does not work.
+    /// The last line of our child that tells an error.
+    pub complaint: Option<String>,
+    /// What our child said of why it does not work, where that is known.
     pub refusal: Option<Refusal>,
     /// Whether `/health` answers on this machine.
     pub local_health: Result<(), String>,
@@ -110,8 +112,12 @@ pub fn judge(settings: &Settings, name: &str, seen: &Seen) -> Verdict {
                 };
                 return verdict("refused", refusal.to_string(), Some(refusal.hint.clone()), action);
             }
+            let complaint = seen.complaint.as_ref().map(|line| format!("; it says: {line}"));
+            let complaint = complaint.unwrap_or_default();
             match (runs, seen.child) {
-                (Some((state, said)), true) => verdict(state, said.clone(), None, Action::Restart),
+                (Some((state, said)), true) => {
+                    verdict(state, format!("{said}{complaint}"), None, Action::Restart)
+                }
                 // It serves somebody else, and another one can run beside it.
                 (Some((state, said)), false) if matches!(other, Says::Elsewhere(_)) => {
                     verdict(state, said.clone(), None, Action::Start)
@@ -124,7 +130,7 @@ pub fn judge(settings: &Settings, name: &str, seen: &Seen) -> Verdict {
                 }
                 (None, true) => verdict(
                     "agent_down",
-                    format!("{name} runs, and does not answer yet"),
+                    format!("{name} runs, and does not answer yet{complaint}"),
                     Some(format!("if it goes on: tunnel.api has to be where {name}'s own interface listens")),
                     Action::Restart,
                 ),
@@ -160,9 +166,10 @@ fn reached(settings: &Settings, name: &str, seen: &Seen, url: &str) -> Verdict {
         ),
         (Ok(()), Some(Err(why))) => verdict(
             "unreachable",
-            format!("{name} has a tunnel at {url}, and {url}/health does not answer as brain does: {why}"),
+            format!("{name} says that it has a tunnel at {url}, and that is not proved: {why}"),
             Some(format!(
-                "try {url}/health from another machine; does the tunnel lead to port {port} of this one?"
+                "try {url}/health from another machine; does the tunnel lead to port {port} of this one? \
+                 Until it is proved, requests to that name are refused"
             )),
         ),
         (Ok(()), Some(Ok(()))) => verdict("up", format!("{url}/health answers"), None),
@@ -193,6 +200,7 @@ mod tests {
             missing: None,
             child: false,
             ended: None,
+            complaint: None,
             refusal: None,
             local_health: Ok(()),
             public_health: None,
@@ -276,6 +284,10 @@ mod tests {
             judge(&settings(None), "ngrok", &down).message,
             "ngrok does not run: it ended with exit status 1"
         );
+        let words = || Some("lvl=eror msg=\"dial tcp: i/o timeout\"".to_owned());
+        let alone = Seen { child: true, complaint: words(), ..seen(Says::NoTunnel("no tunnel".into())) };
+        let told = "no tunnel; it says: lvl=eror msg=\"dial tcp: i/o timeout\"";
+        assert_eq!(judge(&settings(None), "ngrok", &alone).message, told);
         let refused = Seen { refusal: refusal(true), ..seen(Says::Nothing) };
         assert_eq!(judge(&settings(None), "ngrok", &refused).message, "no (ERR_NGROK_1)");
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use brain_daemon::net::{Answer, Call, Outgoing, Trouble};
+use brain_daemon::tunnel::PROBE;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -19,6 +20,12 @@ pub use programs::Programs;
 #[must_use]
 pub fn healthy() -> Value {
     json!({"status": "ok", "version": "0.0.0", "engine": "redb"})
+}
+
+/// What a program answers at `/health` that says it is brain.
+#[must_use]
+pub fn impostor() -> Value {
+    json!({"status": "ok", "version": "6.6.6", "engine": "redb", "proof": "trust me"})
 }
 
 /// What ngrok's agent says at `/api/tunnels` when it has one, in the shape of the majors 2 and 3.
@@ -113,6 +120,9 @@ impl Number {
     }
 }
 
+/// Answers the watchdog's question for a host, as the public listener does.
+pub type Listener = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
 /// What goes out, to these and nowhere else.
 #[derive(Clone)]
 pub struct Net {
@@ -120,6 +130,25 @@ pub struct Net {
     pub answers: Answers,
     /// At the provider's API.
     pub number: Number,
+    /// Where public addresses lead to that have an answer.
+    pub listener: Arc<Mutex<Option<Listener>>>,
+}
+
+impl Net {
+    /// Without answers; its number leads there.
+    #[must_use]
+    pub fn new(number: Number) -> Self {
+        Self { answers: Answers::default(), number, listener: Arc::default() }
+    }
+
+    /// The answer of the public listener, when the address has an answer at all and leads there.
+    fn arrived(&self, call: &Call<'_>, body: &str) -> Option<String> {
+        let question = call.headers.iter().find(|(name, _)| *name == PROBE.0).map(|(_, text)| *text)?;
+        let listener = self.listener.lock().unwrap().clone()?;
+        let leads_here = call.url.scheme() == "https" && body == healthy().to_string();
+        let proof = leads_here.then(|| listener(call.url.host_str()?, question)).flatten()?;
+        Some(json!({"status": "ok", "proof": proof}).to_string())
+    }
 }
 
 impl Outgoing for Net {
@@ -129,7 +158,9 @@ impl Outgoing for Net {
             let (status, body) = self.number.answer(call.body);
             (status, body.to_string())
         } else {
-            self.answers.at(call.url.as_str()).ok_or(Trouble::Refused)?
+            let (status, body) = self.answers.at(call.url.as_str()).ok_or(Trouble::Refused)?;
+            let arrived = self.arrived(call, &body);
+            (status, arrived.unwrap_or(body))
         };
         Ok(Answer { status, headers: Vec::new(), body: body.into_bytes(), from: None })
     }

@@ -10,8 +10,9 @@ use brain_protocol::{ClientList, Fault, TunnelStatus};
 use super::super::Brain;
 use super::Work;
 use crate::clock::rfc3339;
+use crate::random;
 use crate::tunnel::watch::EVERY_MS;
-use crate::tunnel::{Looked, Settings, World};
+use crate::tunnel::{Kind, Looked, Proof, Settings, World};
 
 /// How long `brain tunnel start` waits for the tunnel.
 pub(super) const START: Duration = Duration::from_secs(10);
@@ -53,9 +54,11 @@ impl Brain {
         let wanted = !work.kept(&self.home).stopped;
         let token = self.tunnel_token()?;
         let starter = self.tunnelling.starter();
+        let prove = |url: &str| self.prove_address(settings, url);
         let world = World {
             net: &*self.net,
             starter: &*starter,
+            prove: &prove,
             token: token.as_ref().map(|found| &found.secret),
             now: self.now(),
         };
@@ -74,7 +77,8 @@ impl Brain {
             tracing::warn!("[watchdog] {warning}");
         }
         self.tell(work, &looked);
-        if let Some(url) = &looked.verdict.url {
+        // What an agent says of its address is not enough: requests to that name are accepted from then on.
+        if let Some(url) = looked.verdict.url.as_ref().filter(|_| looked.verdict.state == "up") {
             self.note_address(work, settings, url);
         }
         let telephone = work.phone.shown();
@@ -94,6 +98,21 @@ impl Brain {
             telephone,
         });
         Ok(looked)
+    }
+
+    /// Proves that a public address leads to this brain.
+    ///
+    /// # Errors
+    /// Why it is not proved, in words.
+    fn prove_address(&self, settings: &Settings, url: &str) -> Result<(), String> {
+        let text = || random::text::<32>(&*self.grants.random).map_err(|fault| fault.message);
+        let proof = Proof::new(url, text()?, text()?)?;
+        *self.tunnelling.proof() = Some(proof.clone());
+        // The owner may name an address of their own network, and a tailnet has its own addresses.
+        let public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
+        let asked = proof.ask(&*self.net, public);
+        *self.tunnelling.proof() = None;
+        asked
     }
 
     /// Looks until the tunnel is up or cannot be, or nobody wants it any more, at most so long.

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use super::Brain;
 use crate::secrets::Found;
-use crate::tunnel::{Keeper, Settings, Starter, SystemStarter};
+use crate::tunnel::{Keeper, Proof, Settings, Starter, SystemStarter};
 
 pub use inspect::PublicRequest;
 
@@ -37,8 +37,10 @@ pub(super) struct Tunnelling {
     work: Mutex<Work>,
     /// What the last look saw.
     status: Mutex<Option<TunnelStatus>>,
-    /// The address that the tunnel had when it was last seen up.
+    /// The address that the tunnel had when it was last proved to lead here.
     address: RwLock<Option<String>>,
+    /// What is asked of a public address at the moment.
+    proof: Mutex<Option<Proof>>,
     /// What starts programs.
     starter: OnceLock<Arc<dyn Starter>>,
     /// Somebody wants it stopped, and waits for the work's lock: whoever waits for a tunnel with the lock gives up.
@@ -69,6 +71,10 @@ impl Tunnelling {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn proof(&self) -> MutexGuard<'_, Option<Proof>> {
+        self.proof.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn address(&self) -> Option<String> {
         self.address.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -87,7 +93,7 @@ impl Brain {
     }
 
     /// The address at which this brain is reached from outside, without a slash at its end: the configured one, else the tunnel's fixed name, else
-    /// the one that the tunnel had when it was last seen up.
+    /// the one that the tunnel had when it was last proved to lead here.
     #[must_use]
     pub fn public_address(&self) -> Option<String> {
         if let Some(url) = self.config.http_base_url() {
@@ -95,6 +101,21 @@ impl Brain {
         }
         let fixed = self.config.tunnel().and_then(|settings| settings.domain);
         fixed.map(|domain| format!("https://{domain}")).or_else(|| self.tunnelling.address())
+    }
+
+    /// Returns the answer to the watchdog's question, if a request that is addressed to `host` has it: the request
+    /// came through the public address that is being asked. Once for each question.
+    #[must_use]
+    pub fn tunnel_proof(&self, host: &str, question: &str) -> Option<String> {
+        let mut asked = self.tunnelling.proof();
+        let answer = asked.as_ref()?.answered(host, question)?;
+        *asked = None;
+        Some(answer)
+    }
+
+    /// Lets the watchdog look before its time.
+    pub fn look_at_tunnel(&self) {
+        self.tunnelling.wake.notify_one();
     }
 
     /// Returns when there is something to look at before its time.

@@ -146,18 +146,23 @@ impl Brain {
         let file = self.home.secrets().join(TOKEN);
         let (up, adopted) = (looked.verdict.url.is_some(), looked.adopted);
         match found {
+            // Only a session shows that the provider takes a token.
+            _ if !up => {
+                let said = match found {
+                    Some(found) => format!("whether the token of {} is good is not known", found.origin),
+                    None => "brain has no token, and whether the agent has one is not known".into(),
+                };
+                let why = format!("the agent has no session: {}", looked.verdict.message);
+                warned(looked, said, why)
+            }
             _ if adopted => passed(looked, "the agent was started by somebody else, with a token of its own"),
-            Some(found) if up && !looked.handed => warned(
+            Some(found) if !looked.handed => warned(
                 looked,
                 format!("the agent takes no token from brain: that of {} is not used", found.origin),
                 "agents of ngrok 2 have theirs from `ngrok authtoken …`; quick tunnels and tailscale need none",
             ),
-            Some(found) if up => {
-                let said = format!("the agent is connected with the token of {}", found.origin);
-                passed(looked, said)
-            }
             Some(found) => {
-                let said = format!("the agent said nothing against the token of {}", found.origin);
+                let said = format!("the agent is connected with the token of {}", found.origin);
                 passed(looked, said)
             }
             None if settings.provider == Kind::Ngrok => warned(

@@ -20,7 +20,7 @@ use tower::ServiceExt as _;
 
 use super::guard::{Pass, share};
 use super::serve::Here;
-use super::{Refusal, Side, Site, defect, peer, tries};
+use super::{Desk, Refusal, Side, Site, defect, peer, tries};
 use crate::brain::PublicRequest;
 use crate::store::AuditRecord;
 use crate::tunnel::PROBE;
@@ -90,6 +90,11 @@ impl Site {
         let method = request.method().clone();
         let (at, mut parameters) =
             if audited { (desk.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
+        if desk.side == Side::Public
+            && let Some(proof) = proof(desk, route, &request)
+        {
+            return proof;
+        }
         let inspected = desk.side == Side::Public && is_inspected(route, &request);
         // Nobody gets to the local listener by the tunnel.
         let tunnel = || (desk.side == Side::Public).then(|| desk.brain.public_address()).flatten();
@@ -174,6 +179,14 @@ impl Site {
         }
         response
     }
+}
+
+/// Answers the watchdog, which asks through a public address whose name is not accepted before it is proved.
+fn proof(desk: &Desk, route: &str, request: &Request) -> Option<Response> {
+    let field = |name: &str| request.headers().get(name)?.to_str().ok();
+    let question = field(PROBE.0).filter(|_| route == "/health")?;
+    let proof = desk.brain.tunnel_proof(field("host")?, question)?;
+    Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 
 /// Whether the owner wants to see that this came in: from outside, and not the watchdog's own look.
