@@ -295,6 +295,56 @@ fn a_run_that_fails_exits_1_with_the_reason_and_is_no_complete_run() {
 }
 
 #[test]
+fn a_platform_that_nobody_reaches_is_a_run_that_failed() {
+    let lab = Lab::ready("searches = [\"latency\"]");
+    for at in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH] {
+        lab.platform.fault(at, Fault::Close, 4);
+    }
+    let ran = lab.home.brain(["collector", "collect"]).expect(1);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(
+        lines[1..4],
+        ["own", "mentions", "searches"].map(|s| format!("STREAM_SKIPPED:{s}:unreachable"))
+    );
+    assert!(lines[4].starts_with("RUN_FAILED:20") && lines[4].ends_with(":unreachable"), "{lines:?}");
+    assert!(ran.stderr.contains("no stream had an answer: "), "{}", ran.stderr);
+    let beat = lab.heartbeats().pop().unwrap();
+    assert_eq!((&beat["status"], &beat["details"]["reason"]), (&json!("failed"), &json!("unreachable")));
+    let status = lab.home.json(["collector", "status"]);
+    assert_eq!(
+        (&status["last_run"]["status"], &status["last_run"]["reason"]),
+        (&json!("failed"), &json!("unreachable"))
+    );
+}
+
+#[test]
+fn setup_goes_on_without_names_where_a_platform_refuses_expansions() {
+    let lab = Lab::new("");
+    lab.platform.fault(endpoint::TIMELINE, Fault::BadRequest, 1);
+    let report = lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
+    let step = report["steps"].as_array().unwrap().iter().find(|step| step["name"] == "collect").unwrap();
+    assert_eq!(step["status"], "warned", "{step}");
+    let hint = step["hint"].as_str().unwrap();
+    assert!(hint.contains("`expansions`") && hint.contains("collector.authors = \"ids\""), "{hint}");
+    assert_eq!(fs::read_dir(lab.own()).unwrap().count(), 2);
+}
+
+#[test]
+fn the_status_knows_of_a_token_as_soon_as_setup_has_kept_it() {
+    let lab = Lab::new("stream = true");
+    let _daemon = lab.home.daemon();
+    let stream = || lab.home.json(["collector", "status"])["stream"].clone();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while stream()["state"] != "off" {
+        assert!(Instant::now() < patience, "{}", stream());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(stream()["message"].as_str().unwrap().contains("no bearer token"), "{}", stream());
+    lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
+    assert!(!stream()["message"].as_str().unwrap().contains("no bearer token"), "{}", stream());
+}
+
+#[test]
 fn what_is_not_set_up_says_so() {
     let lab = Lab::new("");
     let fault = lab.home.fault(["collector", "collect"], 1);
@@ -503,7 +553,8 @@ fn doctor_knows_how_the_collector_is() {
     lab.platform.fault(endpoint::MENTIONS, Fault::Unauthorized, 1);
     assert_eq!(lab.home.brain(["collector", "collect"]).code, 1);
     says("warn", "failed (unauthorized)");
-    lab.platform.fault(endpoint::MENTIONS, Fault::Forbidden, 1);
+    // With and without authors' names.
+    lab.platform.fault(endpoint::MENTIONS, Fault::Forbidden, 2);
     lab.home.brain(["collector", "collect"]).expect(0);
     says("warn", " skipped mentions: ");
     lab.home.brain(["collector", "collect"]).expect(0);

@@ -7,7 +7,8 @@ use crate::collector_world::{HOUR, Lab, MINUTE, files, with};
 
 /// A lab with a post in each stream, one of the own ones of which is gone since the first run.
 fn lab() -> (Lab, String) {
-    let lab = Lab::with(&[("searches", r#"["owls", "birds"]"#)]);
+    // Without names: a refusal of these would be asked about once more.
+    let lab = Lab::with(&[("searches", r#"["owls", "birds"]"#), ("authors", "ids")]);
     let gone = lab.platform.post(&lab.ada, "gone soon");
     lab.platform.post(&lab.ada, "stays");
     lab.platform.post(&lab.bob, "hi @ada");
@@ -49,6 +50,9 @@ fn catalogue() -> Vec<(Fault, &'static str)> {
         (Fault::Page, "unreadable"),
         (Fault::Empty, "unreadable"),
         (Fault::Null, "unreadable"),
+        (Fault::EmptyObject, "unreadable"),
+        (Fault::Exactly(r#"{"data": null}"#.into()), "unreadable"),
+        (Fault::Exactly(r#"{"errors": [{"title": "Over capacity", "detail": "x"}]}"#.into()), "unreadable"),
         (Fault::Silence, "unreachable"),
         (Fault::Close, "unreachable"),
         (Fault::Cut, "unreachable"),

@@ -68,14 +68,15 @@ fn connections_that_break_skip_a_stream_and_no_more() {
 }
 
 #[test]
-fn a_platform_that_is_not_there_is_no_failure_of_the_run() {
+fn a_platform_that_is_not_there_is_a_failure_of_the_run() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let home = lab(&format!("http://{address}"), "17");
     let _daemon = home.daemon();
-    let ran = home.brain(["collector", "collect"]).expect(0);
+    let ran = home.brain(["collector", "collect"]).expect(1);
     let told: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("STREAM_SKIPPED:")).collect();
     assert_eq!(told[0], "STREAM_SKIPPED:own:unreachable");
-    assert!(ran.stdout.lines().last().unwrap().starts_with("RUN_COMPLETE:"), "{ran:?}");
+    let last = ran.stdout.lines().last().unwrap();
+    assert!(last.starts_with("RUN_FAILED:") && last.ends_with(":unreachable"), "{ran:?}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub enum Verdict {
 }
 
 /// What the answer with this status and body proves about `id`. Only 404, and 200 without `data`, prove a deletion; `data` of another
-/// post proves nothing.
+/// post proves nothing, nor do `errors` that say nothing of this one.
 #[must_use]
 pub fn verdict(id: &PostId, status: u16, body: &[u8]) -> Verdict {
     match status {
@@ -70,28 +70,36 @@ fn is_version(id: &PostId, post: &Value) -> bool {
     post.get("id").is_some_and(is) || history.flatten().any(is)
 }
 
-/// What an answer without `data` proves: that the post is gone, and by what is said about it the reason. One that says of itself that
-/// something went wrong at the platform proves nothing.
+/// What an answer without `data` proves. Without `errors` the post is gone. With `errors`, one of them must say so
+/// of this post: others are about the platform, about what belongs to a post, or about something unheard of.
 fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
     let failed =
         body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400 && status != 404);
-    let errors = || body.get("errors").and_then(Value::as_array).into_iter().flatten();
-    let kind =
-        |error: &Value| error.get("type").and_then(Value::as_str).map(problem).unwrap_or_default().to_owned();
-    if failed || errors().any(|error| PLATFORM_TROUBLE.contains(&kind(error).as_str())) {
+    let errors: Vec<&Value> = body.get("errors").and_then(Value::as_array).into_iter().flatten().collect();
+    let text = |error: &Value, name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+    let kind = |error: &Value| {
+        text(error, "type").map(|kind| problem(&kind).to_owned()).filter(|kind| !kind.is_empty())
+    };
+    let troubled = |error: &&Value| kind(error).is_some_and(|kind| PLATFORM_TROUBLE.contains(&kind.as_str()));
+    if failed || errors.iter().any(troubled) {
         return Verdict::Unknown;
     }
-    let about = |error: &&Value| {
-        let whom = ["resource_id", "value"].iter().find_map(|name| error.get(*name)?.as_str());
-        let section = error.get("section").and_then(Value::as_str);
+    if errors.is_empty() {
+        return Verdict::Deleted("no_data");
+    }
+    let about = |error: &&&Value| {
+        let whom = ["resource_id", "value"].iter().find_map(|name| text(error, name));
+        let section = text(error, "section");
         whom.is_none_or(|whom| whom == id.as_str()) && section.is_none_or(|section| section == "data")
     };
-    let found = errors().filter(about).find_map(|error| match kind(error).as_str() {
-        "resource-not-found" => Some("not_found"),
-        "not-authorized-for-resource" => Some("not_authorized"),
+    let proof = |error: &&Value| match (kind(error).as_deref(), text(error, "title").as_deref()) {
+        (Some("resource-not-found"), _) | (None, Some("Not Found Error")) => Some("not_found"),
+        (Some("not-authorized-for-resource"), _) | (None, Some("Authorization Error")) => {
+            Some("not_authorized")
+        }
         _ => None,
-    });
-    Verdict::Deleted(found.unwrap_or("no_data"))
+    };
+    errors.iter().filter(about).find_map(proof).map_or(Verdict::Unknown, Verdict::Deleted)
 }
 
 /// The ending of a problem's `type`, by which alone it is told from others: the host before it varies. Nothing for `about:blank`.
@@ -157,9 +165,15 @@ mod tests {
             (json!({"data": []}), gone("no_data")),
             (error("resource-not-found", json!({})), gone("not_found")),
             (error("not-authorized-for-resource", json!({"section": "data"})), gone("not_authorized")),
-            (error("not-authorized-for-resource", json!({"section": "includes"})), gone("no_data")),
-            (error("resource-not-found", json!({"resource_id": "18"})), gone("no_data")),
-            (error("something-new", json!({})), gone("no_data")),
+            (error("not-authorized-for-resource", json!({"section": "includes"})), Verdict::Unknown),
+            (error("resource-not-found", json!({"resource_id": "18"})), Verdict::Unknown),
+            (error("something-new", json!({})), Verdict::Unknown),
+            (json!({"errors": []}), gone("no_data")),
+            (json!({"errors": [{"title": "Not Found Error"}]}), gone("not_found")),
+            (json!({"errors": [{"title": "Authorization Error", "value": "17"}]}), gone("not_authorized")),
+            (json!({"errors": [{"title": "Forbidden", "value": "17"}]}), Verdict::Unknown),
+            (json!({"errors": [{"message": "Over capacity", "code": 130}]}), Verdict::Unknown),
+            (json!({"errors": ["no"]}), Verdict::Unknown),
             (error("resource-unavailable", json!({})), Verdict::Unknown),
             (json!({"title": "Service Unavailable", "status": 503, "type": "about:blank"}), Verdict::Unknown),
             (json!({"data": {"id": "17", "withheld": {"country_codes": ["DE"]}}}), alive),
@@ -228,6 +242,8 @@ mod tests {
                 404 => "gone",
                 200 if cut.is_some() => "unknown",
                 200 if no_data && errors.contains("resource-unavailable") => "unknown",
+                // Only one of them says something of the post; without any, there is none.
+                200 if no_data && !errors.is_empty() && !errors.contains("resource-not-found") => "unknown",
                 200 if no_data => "gone",
                 200 if DATA[4..7].contains(&data) => "alive",
                 _ => "unknown",

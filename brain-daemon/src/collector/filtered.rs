@@ -169,6 +169,10 @@ fn known(platform: &mut Platform<'_>) -> Result<Vec<Known>, PlatformFault> {
         let mut parameters = vec![("max_results", "1000")];
         parameters.extend(next.as_deref().map(|token| ("pagination_token", token)));
         let body = platform.ask(Endpoint::Rules, &PATH, &parameters, None)?;
+        // No rules is an answer, too, and has `meta`.
+        if let Some(fault) = platform.incomplete(&body) {
+            return Err(fault);
+        }
         all.extend(read(body.get("data")));
         let token = body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).map(str::to_owned);
         if token.is_none() || token == next {

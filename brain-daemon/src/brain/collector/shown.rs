@@ -51,6 +51,7 @@ impl Brain {
             held: allowance.remaining <= RESERVE && now < allowance.reset,
         });
         let rate_limits = rate_limits.collect();
+        let stream = self.stream_status(off_because.as_deref());
         let movers = self.movers(&data, &Journal::new(&settings.dir))?;
         let settings = Self::with_account(settings, &state);
         Ok(CollectorStatus {
@@ -70,7 +71,7 @@ impl Brain {
                 engagement: data.count("engagement"),
             },
             rate_limits,
-            stream: self.collecting.stream().clone().filter(|_| self.config.collector_switches().stream),
+            stream: stream.filter(|_| self.config.collector_switches().stream),
             movers,
         })
     }

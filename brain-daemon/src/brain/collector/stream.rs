@@ -20,7 +20,7 @@ use crate::collector::{
 use crate::net::{Call, Link, Part};
 
 /// Without a token or an account it is looked again this much later.
-const UNREADY: Duration = Duration::from_secs(30);
+const UNREADY: Duration = Duration::from_secs(2);
 /// Whether there is another token is looked this often while nothing else is done.
 const LOOK: Duration = Duration::from_secs(10);
 /// The newest post is written down this often.
@@ -32,7 +32,24 @@ const YOUNG: i64 = 120_000;
 /// What this asks of the platform and runs do not.
 const OURS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
+/// The state of a connection that lacks a token, an account or a usable directory. It is shown as it is when
+/// somebody asks: setup may have mended it since.
+const NOT_READY: &str = "not_ready";
+
 impl Brain {
+    /// Returns how the persistent connection is; `off_because` says what the collector lacks now.
+    pub(super) fn stream_status(&self, off_because: Option<&str>) -> Option<StreamStatus> {
+        let status = self.collecting.stream().clone()?;
+        if status.state != NOT_READY {
+            return Some(status);
+        }
+        let (state, message) = match off_because {
+            Some(why) => ("off", why),
+            None => ("waiting", "it is about to connect"),
+        };
+        Some(StreamStatus { state: state.into(), message: message.into(), ..status })
+    }
+
     /// Holds the persistent connection until the daemon ends, if it is switched on. Blocks until then.
     pub fn collector_stream(&self) {
         if !self.config.collector_switches().stream {
@@ -65,7 +82,7 @@ impl Brain {
             Ok(begun) => begun,
             Err(fault) => {
                 let hint = fault.hint.as_deref().unwrap_or_default();
-                self.tell_stream("off", &format!("{}; {hint}", fault.message));
+                self.tell_stream(NOT_READY, &format!("{}; {hint}", fault.message));
                 return self.rest(UNREADY, None, || {});
             }
         };
@@ -296,6 +313,13 @@ impl Held<'_> {
                         let place = |post| Arrived { post, places: vec![rule.place()] };
                         self.keep(found.posts.into_iter().map(place).collect());
                         page += 1;
+                        if let Some(fault) = found.incomplete {
+                            tracing::warn!(
+                                why = fault.message,
+                                rule = rule.value,
+                                "the gap before a connection stays"
+                            );
+                        }
                         next = found.next;
                         if next.is_none() {
                             break;

@@ -25,7 +25,7 @@ pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
     let posts = data.into_iter().filter_map(Record::new).map(|post| included.put_into(post)).collect();
     let next =
         body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).filter(|token| !token.is_empty());
-    Some(Page { posts, next: next.map(str::to_owned) })
+    Some(Page { posts, next: next.map(str::to_owned), incomplete: None })
 }
 
 /// The account in an answer.

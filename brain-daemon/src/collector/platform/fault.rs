@@ -76,6 +76,13 @@ pub struct PlatformFault {
 }
 
 impl PlatformFault {
+    /// Whether fields or expansions that were asked for may be the reason, and not the endpoint, account or app.
+    #[must_use]
+    pub fn may_be_about_fields(&self) -> bool {
+        let other = ["resource-not-found", "not-authorized-for-resource"].contains(&self.problem.as_str());
+        matches!(self.why, Why::InvalidRequest | Why::Forbidden) && !other && !is_for_all(self)
+    }
+
     /// One with a message of our own.
     pub(super) fn new(why: Why, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { why, message: message.into(), hint: hint.into(), problem: String::new() }
@@ -106,6 +113,14 @@ impl PlatformFault {
             said,
             "the next run asks again; check `collector.platform_api` if it stays so",
         )
+    }
+
+    /// The same, with what the platform says in it.
+    pub(super) fn unreadable_saying(what: &str, body: &Map<String, Value>, secret: &str) -> Self {
+        let said = Said(body.clone());
+        let words = said.words(secret).map(|words| format!("; the platform says: {words}"));
+        let fault = Self::unreadable(&format!("{what}{}", words.unwrap_or_default()));
+        Self { message: one_line(&fault.message, MOST_SAID), problem: said.problem(), ..fault }
     }
 
     /// What an answer with another status than 200 means. `reset` is when the endpoint is free again, should it be refused for its rate;
@@ -167,16 +182,21 @@ impl Said {
 
     /// What is said, on one line.
     fn message(&self, status: u16, secret: &str) -> String {
+        let said = self.words(secret).unwrap_or_else(|| "no reason given".to_owned());
+        one_line(&format!("HTTP {status}: {said}"), MOST_SAID)
+    }
+
+    /// The platform's words without the token, if there are some.
+    fn words(&self, secret: &str) -> Option<String> {
         let title = self.text("title");
         let detail =
             self.errors().find_map(|error| error.get("message")?.as_str()).or_else(|| self.text("detail"));
         let said = match (title, detail) {
             (Some(title), Some(detail)) if title != detail => format!("{title}: {detail}"),
             (Some(text), _) | (_, Some(text)) => text.to_owned(),
-            (None, None) => self.text("error").unwrap_or("no reason given").to_owned(),
+            (None, None) => self.text("error")?.to_owned(),
         };
-        let said = if secret.is_empty() { said } else { said.replace(secret, "…") };
-        one_line(&format!("HTTP {status}: {said}"), MOST_SAID)
+        Some(if secret.is_empty() { said } else { said.replace(secret, "…") })
     }
 
     /// The way out.
@@ -237,6 +257,20 @@ impl Said {
 /// Whether an app may not use an endpoint at all, whatever is asked of it.
 pub(super) fn is_for_all(fault: &PlatformFault) -> bool {
     matches!(fault.problem.as_str(), "unsupported-authentication" | "client-forbidden" | "credits")
+}
+
+/// Returns why an answer with status 200 is not a whole page of a list: it has no `meta`, or `meta` counts
+/// posts that did not come. The message has the platform's words where there are some.
+pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<PlatformFault> {
+    let meta = body.get("meta").and_then(Value::as_object);
+    let count = meta.and_then(|meta| meta.get("result_count")?.as_u64()).unwrap_or(0);
+    let has_data = body.get("data").is_some_and(|data| !data.is_null());
+    let lacks = match meta {
+        None => "it has no `meta`",
+        Some(_) if count > 0 && !has_data => "it counts posts and has none",
+        Some(_) => return None,
+    };
+    Some(PlatformFault::unreadable_saying(lacks, body, secret))
 }
 
 /// Why a timeline came without posts, where its `errors` say that the account itself cannot be read: it is gone, suspended or

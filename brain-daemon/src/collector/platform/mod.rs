@@ -45,6 +45,8 @@ pub struct Page {
     pub posts: Vec<Record>,
     /// The token of the next page.
     pub next: Option<String>,
+    /// Why the answer is not a whole page, although posts came with it.
+    pub incomplete: Option<PlatformFault>,
 }
 
 impl Page {
@@ -109,7 +111,7 @@ impl<'a> Platform<'a> {
     /// Why not. An app's own token gets 403 with the problem `unsupported-authentication`.
     pub fn me(&mut self) -> Result<Account, PlatformFault> {
         let body = self.ask(Endpoint::Me, &["users", "me"], &[], None)?;
-        answer::account(&body).ok_or_else(|| PlatformFault::unreadable("it names no account"))
+        answer::account(&body).ok_or_else(|| self.no_account(&body))
     }
 
     /// `GET /2/users/by/username/:username`.
@@ -123,8 +125,12 @@ impl<'a> Platform<'a> {
         }
         match fault::account_trouble(&body, handle, self.token.expose()) {
             Some(fault) => Err(PlatformFault { hint: "check `collector.handle`".into(), ..fault }),
-            None => Err(PlatformFault::unreadable("it names no account")),
+            None => Err(self.no_account(&body)),
         }
+    }
+
+    fn no_account(&self, body: &Map<String, Value>) -> PlatformFault {
+        PlatformFault::unreadable_saying("it names no account", body, self.token.expose())
     }
 
     /// A page of `GET /2/users/:id/tweets`; with the token of the page before for the next one.
@@ -159,7 +165,7 @@ impl<'a> Platform<'a> {
         parameters.extend(since.map(|id| ("since_id", id.as_str())));
         parameters.extend(next.map(|token| ("next_token", token)));
         let body = self.ask(Endpoint::Search, &["tweets", "search", "recent"], &parameters, None)?;
-        page(body)
+        self.listed(body)
     }
 
     /// `GET /2/tweets/:id`: whether a post is still there.
@@ -202,7 +208,7 @@ impl<'a> Platform<'a> {
         match (answer.status, verdict(id, answer.status, &answer.body)) {
             (200 | 404, Verdict::Deleted(_)) => Ok(None),
             (200, Verdict::Alive) => Ok(Page::read(&answer.body)?.posts.pop()),
-            (200, _) => Err(PlatformFault::unreadable("it is about another post")),
+            (200, _) => Err(PlatformFault::unreadable("it has neither the post nor a proof that it is gone")),
             _ => Err(self.refused(Endpoint::Lookup, &answer)),
         }
     }
@@ -225,7 +231,27 @@ impl<'a> Platform<'a> {
         {
             return Err(fault);
         }
-        page(body)
+        self.listed(body)
+    }
+
+    /// Reads a page of a timeline or search. Only `meta` makes it whole: the platform also answers 200 with
+    /// nothing but `errors` or `{}`, and neither says that there are no posts.
+    ///
+    /// # Errors
+    /// [`Why::Unreadable`], in the platform's words, when no post came with it.
+    fn listed(&self, body: Map<String, Value>) -> Result<Page, PlatformFault> {
+        let incomplete = self.incomplete(&body);
+        let page = page(body)?;
+        match incomplete {
+            Some(fault) if page.posts.is_empty() => Err(fault),
+            incomplete => Ok(Page { incomplete, ..page }),
+        }
+    }
+
+    /// Returns why an answer with status 200 is not the whole of a list that was asked for.
+    #[must_use]
+    pub fn incomplete(&self, body: &Map<String, Value>) -> Option<PlatformFault> {
+        fault::incomplete(body, self.token.expose())
     }
 
     /// The address of a path below `/2`, with parameters.

@@ -7,6 +7,8 @@ use crate::net::Trouble;
 
 const NOW: i64 = 1_795_257_045;
 const TOKEN: &str = "AAAA-secret-token";
+/// A list without anything in it.
+const EMPTY: &str = r#"{"meta":{"result_count":0}}"#;
 
 /// What `act` gives of a platform behind this link.
 fn with<T>(link: &Fake, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
@@ -35,7 +37,7 @@ fn id(id: &str) -> PostId {
 
 #[test]
 fn requests_are_as_the_platform_documents_them() {
-    let link = always(200, &[], "{}");
+    let link = always(200, &[], EMPTY);
     let (bare, all) = (With::default(), With { authors: true, media: true });
     with(&link, |platform| {
         platform.timeline(&user(), bare, None).unwrap();
@@ -106,17 +108,33 @@ fn posts_come_with_their_authors_and_pictures_and_what_is_no_post_is_left_out() 
 fn pages_in_other_shapes() {
     for (body, posts, next) in [
         (json!({"meta": {"result_count": 0}}), 0, None),
-        (json!({"meta": null, "data": null}), 0, None),
+        (json!({"meta": {"result_count": 0}, "data": null}), 0, None),
+        (json!({"meta": {}, "data": []}), 0, None),
         (json!({"meta": {"result_count": 0, "next_token": "t"}}), 0, Some("t")),
         (json!({"data": {"id": "17"}, "meta": {"next_token": ""}}), 1, None),
-        (json!({"data": [{"id": "17"}], "includes": [], "meta": []}), 1, None),
-        (json!({"errors": [{"resource_id": "98", "section": "includes"}]}), 0, None),
+        (json!({"data": [{"id": "17"}], "includes": [], "meta": {}}), 1, None),
+        (json!({"errors": [{"resource_id": "98", "section": "includes"}], "meta": {}}), 0, None),
     ] {
         let link = always(200, &[], body.to_string());
         let page = with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
         assert_eq!((page.posts.len(), page.next.as_deref()), (posts, next), "{body}");
+        assert_eq!(page.incomplete, None, "{body}");
+    }
+    // Posts came, and what makes the page whole did not.
+    for meta in [json!(null), json!([]), json!("x")] {
+        let body = json!({"data": [{"id": "17"}], "meta": meta, "errors": [{"title": "Sorry", "detail": "no more"}]});
+        let link = always(200, &[], body.to_string());
+        let page = with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
+        let fault = page.incomplete.unwrap();
+        assert_eq!((page.posts.len(), fault.why), (1, Why::Unreadable));
+        assert!(fault.message.contains("`meta`; the platform says: Sorry: no more"), "{}", fault.message);
     }
     let garbage = [
+        "{}",
+        "{\"data\":null}",
+        "{\"data\":null,\"meta\":null}",
+        "{\"meta\":{\"result_count\":3}}",
+        "{\"errors\":[{\"resource_id\":\"98\",\"section\":\"includes\"}]}",
         "",
         "<html>",
         "[]",
@@ -160,6 +178,10 @@ fn accounts_are_found_by_token_and_by_handle() {
         "type":"https://api.x.com/2/problems/resource-not-found","detail":"Could not find user with username: [alice]."}]}"#;
     let fault = with(&always(200, &[], missing), |platform| platform.by_username("alice")).unwrap_err();
     assert_eq!((fault.why, fault.problem.as_str()), (Why::NotFound, "resource-not-found"));
+    let asleep = r#"{"errors":[{"title":"Asleep","detail":"come back"}]}"#;
+    let fault = with(&always(200, &[], asleep), |platform| platform.by_username("alice")).unwrap_err();
+    assert_eq!(fault.why, Why::Unreadable);
+    assert!(fault.message.contains("no account; the platform says: Asleep: come back"), "{}", fault.message);
     for body in
         [r#"{"data":{"id":17,"username":"alice"}}"#, r#"{"data":{"id":"x","username":"a"}}"#, "{}", "<html>"]
     {
@@ -241,7 +263,7 @@ fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
 #[test]
 fn the_reserve_holds_before_each_request_of_an_endpoint() {
     const HEAD: &[(&str, &str)] = &[("x-rate-limit-remaining", "2"), ("x-rate-limit-reset", "1795257345")];
-    let link = always(200, HEAD, "{}");
+    let link = always(200, HEAD, EMPTY);
     with(&link, |platform| {
         platform.timeline(&user(), With::default(), None).unwrap();
         let fault = platform.timeline(&user(), With::default(), Some("t")).unwrap_err();
@@ -324,6 +346,7 @@ fn a_post_comes_with_its_present_numbers_or_is_gone() {
     }
     for (status, body, why) in [
         (200, r#"{"data":{"id":"18"}}"#, Why::Unreadable),
+        (200, r#"{"errors":[{"type":"about:blank","title":"?"}]}"#, Why::Unreadable),
         (200, "<html>", Why::Unreadable),
         (500, "", Why::ServerError),
         (401, "", Why::Unauthorized),

@@ -42,7 +42,7 @@ impl Run<'_> {
         match kept {
             Err(Stop::Disk(fault)) => Err(fault),
             // Neither is asked for here.
-            Ok(()) | Err(Stop::Refused(_) | Stop::Asked) => Ok(()),
+            Ok(()) | Err(Stop::Refused(_) | Stop::Unanswered(..) | Stop::Asked) => Ok(()),
         }
     }
 }

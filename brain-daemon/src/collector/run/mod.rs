@@ -75,6 +75,8 @@ pub type Ran = Result<CollectorRun, DataFault>;
 enum Stop {
     /// The platform will answer nothing more.
     Refused(PlatformFault),
+    /// No stream had an answer: the reason of the first, and its message.
+    Unanswered(&'static str, String),
     /// The daemon stops.
     Asked,
     /// A file cannot be read or written.
@@ -102,6 +104,8 @@ struct Work<'a> {
     data: &'a Data,
     journal: &'a Journal,
     platform: Platform<'a>,
+    /// Whether the platform has refused what is asked for beside posts.
+    bare: bool,
     /// Every post that came, by whichever stream.
     present: HashSet<PostId>,
     /// Those of them that have numbers.
@@ -187,6 +191,7 @@ impl<'a> Work<'a> {
             data,
             journal,
             platform: Platform::new(run.link, run.base, run.token, rates, now),
+            bare: false,
             present: HashSet::new(),
             observed: Vec::new(),
             streams: BTreeMap::new(),
@@ -199,6 +204,9 @@ impl<'a> Work<'a> {
     /// Pulls, looks for what is missing, and follows the numbers.
     fn all(&mut self, state: &State) -> Result<(), Stop> {
         let pulled = self.pull_all()?;
+        if let Some((reason, message)) = pull::unanswered(&pulled) {
+            return Err(Stop::Unanswered(reason, message));
+        }
         self.look_for_missing(state, &pulled)?;
         self.follow_numbers()
     }
@@ -216,6 +224,9 @@ impl<'a> Work<'a> {
             Ok(()) => (self.write_down(&at, None), None),
             Err(Stop::Refused(fault)) => {
                 let (reason, message) = (fault.why.as_str(), format!("{}; {}", fault.message, fault.hint));
+                (self.write_down(&at, Some((reason, message))), Some(reason))
+            }
+            Err(Stop::Unanswered(reason, message)) => {
                 (self.write_down(&at, Some((reason, message))), Some(reason))
             }
             Err(Stop::Asked) => {

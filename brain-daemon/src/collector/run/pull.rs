@@ -142,6 +142,9 @@ impl Work<'_> {
             seen.extend(page.posts.iter().map(|post| post.id().clone()));
             let search = if let Source::Search(query) = source { Some(query) } else { None };
             self.keep(page.posts, search, pulled)?;
+            if let Some(fault) = page.incomplete {
+                return Ok(Err(fault.into()));
+            }
             if came > 0 && seen.len() == before {
                 return Ok(Err(paging("a page brought only posts of the pages before")));
             }
@@ -157,8 +160,39 @@ impl Work<'_> {
         Ok(Ok(next))
     }
 
+    /// A page, without authors and pictures where the platform refuses these (`expansions`).
     fn page(&mut self, source: Source<'_>, next: Option<&str>) -> Result<Page, PlatformFault> {
-        let with = With { authors: self.settings.ask_authors, media: self.settings.ask_media };
+        let settings = self.settings;
+        let with = With { authors: settings.ask_authors, media: settings.ask_media };
+        if self.bare || with == With::default() {
+            return self.ask_page(source, With::default(), next);
+        }
+        let fault = match self.ask_page(source, with, next) {
+            // A later page was asked for as the one before, and may be refused for its token.
+            Err(fault) if next.is_none() && fault.may_be_about_fields() => fault,
+            other => return other,
+        };
+        // Whether that is why, is known when it goes without.
+        let page = match self.ask_page(source, With::default(), next) {
+            Err(second) if second.why.ends_the_run() => return Err(second),
+            Err(_) => return Err(fault),
+            Ok(page) => page,
+        };
+        self.bare = true;
+        self.report.warnings.push(format!(
+            "the platform refuses `expansions` ({}): posts are kept without their authors' names; \
+             `collector.authors = \"ids\"` asks for none",
+            fault.message
+        ));
+        Ok(page)
+    }
+
+    fn ask_page(
+        &mut self,
+        source: Source<'_>,
+        with: With,
+        next: Option<&str>,
+    ) -> Result<Page, PlatformFault> {
         match source {
             Source::Timeline(user) => self.platform.timeline(user, with, next),
             Source::Mentions(user) => self.platform.mentions(user, with, next),
@@ -196,6 +230,18 @@ impl Work<'_> {
             }),
         });
     }
+}
+
+/// Returns why no stream had an answer, in the words of the first one; `None` when one had. A refusal is an answer,
+/// and so is one for the rate.
+pub(super) fn unanswered(pulled: &[Pulled]) -> Option<(&'static str, String)> {
+    let silent = [Why::Unreachable, Why::ServerError, Why::Unreadable].map(Why::as_str);
+    let is_refused = |broken: &Broken| !silent.contains(&broken.reason);
+    if pulled.iter().any(|pulled| pulled.answered || pulled.broken.as_ref().is_some_and(is_refused)) {
+        return None;
+    }
+    let first = pulled.iter().find_map(|pulled| pulled.broken.as_ref())?;
+    Some((first.reason, format!("no stream had an answer: {}", first.message)))
 }
 
 /// The platform's pages do not end.

@@ -15,7 +15,7 @@ fn problem(status: u16, kind: &str) -> Failure {
 
 #[test]
 fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
-    let cases: [(Failure, &str); 14] = [
+    let cases: [(Failure, &str); 19] = [
         (status(500), "server_error"),
         (Ok(answer(503, &[], "<html>")), "server_error"),
         (status(403), "forbidden"),
@@ -28,6 +28,11 @@ fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
         (Ok(answer(200, &[], "<html>")), "unreadable"),
         (Ok(answer(200, &[], "{\"data\":[{\"id\":\"1\"")), "unreadable"),
         (status(200), "unreadable"),
+        (Ok(answer(200, &[], "{}")), "unreadable"),
+        (Ok(answer(200, &[], r#"{"data":null}"#)), "unreadable"),
+        (Ok(answer(200, &[], r#"{"data":null,"meta":null}"#)), "unreadable"),
+        (Ok(answer(200, &[], r#"{"errors":[{"title":"Over capacity"}]}"#)), "unreadable"),
+        (Ok(answer(200, &[], r#"{"meta":{"result_count":2}}"#)), "unreadable"),
         (Err(Trouble::Slow(30)), "unreachable"),
         (Err(Trouble::Refused), "unreachable"),
     ];
@@ -87,6 +92,33 @@ fn a_stream_that_breaks_off_keeps_what_came_and_compares_nothing() {
 }
 
 #[test]
+fn a_page_without_meta_in_the_middle_is_kept_and_its_stream_is_not_compared() {
+    for (second, new, words) in [
+        (r#"{"data":[{"id":"10","author_id":"5"}],"errors":[{"title":"Sorry"}]}"#, 2, "says: Sorry"),
+        (r#"{"errors":[{"title":"Sorry","detail":"half of it"}]}"#, 1, "says: Sorry: half of it"),
+        ("{}", 1, "no `meta`"),
+    ] {
+        let mut world = three_posts();
+        world.delete(1);
+        world.link = Fake::new(move |asked| {
+            let first = r#"{"data":[{"id":"11","author_id":"5"}],"meta":{"next_token":"t"}}"#;
+            let page = if asked.target.contains("_token=t") { second } else { first };
+            let own = asked.target.contains("/tweets?");
+            Ok(answer(if own { 200 } else { 503 }, &[], page))
+        });
+        let (report, lines) = world.run();
+        assert_eq!(
+            lines[..2],
+            [format!("OWN_TWEETS:{new} ({new} new)"), "STREAM_SKIPPED:own:unreadable".into()]
+        );
+        let skipped = report.streams[0].skipped.as_ref().unwrap();
+        assert!(skipped.message.contains(words), "{}", skipped.message);
+        assert_eq!((report.deletions, world.former(Stream::Own)), (0, vec![1]), "{second}");
+        assert!(world.data.post(Stream::Own, &post_id(11)).unwrap().is_some());
+    }
+}
+
+#[test]
 fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
     for (failure, reason) in [(status(401), "unauthorized"), (problem(402, "credits"), "payment_required")] {
         for (endpoint, stored) in [("own", 0), ("mentions", 1), ("search", 2), ("lookup", 3)] {
@@ -136,6 +168,43 @@ fn numbers_that_came_before_a_refusal_are_followed() {
 }
 
 #[test]
+fn a_run_without_any_answer_failed_and_the_next_one_makes_it_up() {
+    for (failure, reason) in [
+        (Err(Trouble::Refused), "unreachable"),
+        (Err(Trouble::Slow(30)), "unreachable"),
+        (status(503), "server_error"),
+        (Ok(answer(200, &[], "{}")), "unreadable"),
+    ] {
+        let world = three_posts();
+        world.delete(1);
+        for endpoint in ["own", "mentions", "search"] {
+            world.fail(endpoint, failure.clone());
+        }
+        let (report, lines) = world.run();
+        let skipped =
+            ["own", "mentions", "searches"].map(|stream| format!("STREAM_SKIPPED:{stream}:{reason}"));
+        assert_eq!(lines, skipped);
+        assert_eq!((report.status.as_str(), report.reason.as_deref()), ("failed", Some(reason)));
+        assert!(report.message.unwrap().starts_with("no stream had an answer: "));
+        assert_eq!(Stream::ALL.map(|stream| world.former(stream)), [[1], [2], [3]]);
+        world.mend();
+        assert_eq!(world.run().0.deletions, 1);
+    }
+    // Without searches there are two streams to ask.
+    let world = World::new(&[]);
+    world.fail("own", Err(Trouble::Refused));
+    assert_eq!(world.run().0.status, "complete", "one of two had an answer");
+    world.fail("mentions", Err(Trouble::Refused));
+    assert_eq!(world.run().0.reason.as_deref(), Some("unreachable"));
+    // A refusal is an answer.
+    for refusal in [429, 403] {
+        world.fail("own", status(refusal));
+        assert_eq!(world.run().0.status, "complete", "{refusal}");
+        world.pass(HALF_HOUR);
+    }
+}
+
+#[test]
 fn a_lookup_that_proves_nothing_is_made_again() {
     for failure in [
         status(403),
@@ -144,6 +213,7 @@ fn a_lookup_that_proves_nothing_is_made_again() {
         status(400),
         Ok(answer(200, &[], "<html>")),
         Ok(answer(200, &[], r#"{"data":{"id":"2"}}"#)),
+        Ok(answer(200, &[], r#"{"errors":[{"title":"?","type":"about:blank","value":"1"}]}"#)),
         Err(Trouble::Slow(30)),
     ] {
         let world = three_posts();
@@ -208,6 +278,32 @@ fn one_refused_search_does_not_keep_the_others_from_being_asked() {
     // Nobody answers: waiting for each of them would take long.
     world.fail("search", Err(Trouble::Slow(30)));
     assert_eq!(world.run().0.requests, 3);
+}
+
+#[test]
+fn a_platform_that_refuses_expansions_is_asked_without_them() {
+    let refusal = r#"{"title":"Invalid Request","detail":"expansions [author_id] is not allowed"}"#;
+    for status in [400, 403] {
+        let mut world = World::new(&["text"]);
+        world.settings.ask_authors = true;
+        let page = r#"{"data":[{"id":"7","author_id":"6"}],"meta":{"result_count":1}}"#;
+        world.link = Fake::new(move |asked| {
+            let refused = asked.target.contains("expansions=");
+            Ok(answer(if refused { status } else { 200 }, &[], if refused { refusal } else { page }))
+        });
+        let (report, lines) = world.run();
+        assert_eq!(lines, ["OWN_TWEETS:1 (1 new)", "MENTIONS:1 (1 new)"]);
+        assert_eq!(report.requests, 4, "once it is known, nothing else is tried");
+        let told = &report.warnings[0];
+        assert!(told.contains("expansions [author_id]") && told.contains("collector.authors"), "{told}");
+        assert_eq!(world.stored(Stream::Mentions, 7).author(), "6");
+    }
+    // What is refused with and without them is refused for something else.
+    let mut world = World::new(&[]);
+    world.settings.ask_authors = true;
+    world.fail("own", status(403));
+    let (report, lines) = world.run();
+    assert_eq!((lines[0].as_str(), report.requests), ("STREAM_SKIPPED:own:forbidden", 3));
 }
 
 #[test]
