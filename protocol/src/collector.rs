@@ -315,6 +315,8 @@ pub struct DigestPost {
     pub rating: Option<Rating>,
     /// What can be read in its pictures, where that is switched on.
     pub image_text: Option<String>,
+    /// When its deletion was found; `None` while it is there.
+    pub deleted: Option<String>,
 }
 
 /// Counts of a post.

@@ -44,7 +44,7 @@ pub const VERSION: &str = "0.1.0.0";
 
 /// The number of the wire format. It grows whenever a byte of [`Request`], [`Reply`] or [`Event`]
 /// would be read differently; bincode has no evolution of its own.
-pub const PROTOCOL: u16 = 7;
+pub const PROTOCOL: u16 = 8;
 
 /// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;

@@ -91,6 +91,7 @@ fn digest() -> Digest {
         pages: vec![page()],
         rating: Some(rating),
         image_text: some("i"),
+        deleted: Some(at()),
     };
     let author = DigestAuthor {
         id: "5".into(),

@@ -33,8 +33,9 @@ fn post(t: &mut Text, post: &DigestPost) {
     let at = short(post.created_at.as_deref().unwrap_or(&post.collected_at));
     let likes =
         post.metrics.map(|metrics| format!("{} ", count(metrics.like_count, "like"))).unwrap_or_default();
-    let lead = format!("  {} {}", t.paint.dim(&at), t.paint.yellow(&likes));
-    let text = t.rest(&post.text, 2 + width(&at) + 1 + width(&likes));
+    let gone = if post.deleted.is_some() { "deleted " } else { "" };
+    let lead = format!("  {} {}{}", t.paint.dim(&at), t.paint.red(gone), t.paint.yellow(&likes));
+    let text = t.rest(&post.text, 2 + width(&at) + 1 + width(gone) + width(&likes));
     t.raw(format!("{lead}{text}").trim_end());
     if !post.pages.is_empty() {
         t.prose("      ", 6, &format!("about {}", pages(&post.pages)));
@@ -154,6 +155,7 @@ mod tests {
             pages: vec![page("mention")],
             rating: None,
             image_text: Some(HOSTILE.into()),
+            deleted: Some(at()),
         };
         Digest {
             since: "2026-11-20T10:30:00.000Z".into(),
@@ -206,7 +208,7 @@ mod tests {
         for part in [
             "2026-11-20 10:30 to 2026-11-21 10:30\n",
             "\n  page people/ada-lovelace\n",
-            "\n  11-21 10:30 12 likes ",
+            "\n  11-21 10:30 deleted 12 likes ",
             "\n      about named in people/ada-lovelace\n",
             "\nTopics\n  @ada: #latency",
             "\nDeleted\n  11-21 10:30 @eve: ",

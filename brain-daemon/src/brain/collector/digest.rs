@@ -159,15 +159,18 @@ fn deletions(files: &Files, noticed: &Noticed, since: i64) -> Vec<Deletion> {
     let mut noted: Vec<&(i64, PostId)> = noticed.deletions.iter().filter(|(at, _)| *at >= since).collect();
     noted.sort_by(|a, b| b.cmp(a));
     noted.dedup_by(|a, b| a.1 == b.1);
-    let read = |(_, id): &(i64, PostId)| {
-        files.data.deletion(id).unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "a recorded deletion cannot be read");
-            None
-        })
-    };
-    let mut found: Vec<Deletion> = noted.into_iter().filter_map(read).take(MOST).collect();
+    let mut found: Vec<Deletion> =
+        noted.into_iter().filter_map(|(_, id)| deletion(files, id)).take(MOST).collect();
     found.iter_mut().for_each(|deletion| deletion.text = cut(&deletion.text, SHORTER));
     found
+}
+
+/// The recorded deletion of a post, if there is one that can be read.
+fn deletion(files: &Files, id: &PostId) -> Option<Deletion> {
+    files.data.deletion(id).unwrap_or_else(|fault| {
+        tracing::warn!(%fault, "a recorded deletion cannot be read");
+        None
+    })
 }
 
 /// Alerts, newest first.
@@ -209,6 +212,7 @@ fn told(
         mentions: about.mentions,
         rating: beside("ratings").and_then(|it: Value| serde_json::from_value::<Rating>(it).ok()),
         image_text: image_text.filter(|text| !text.trim().is_empty()),
+        deleted: deletion(files, &post.id).map(|deletion| deletion.detected_at),
     }
 }
 

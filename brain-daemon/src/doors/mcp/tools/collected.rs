@@ -61,6 +61,9 @@ struct Post {
     pages: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     image_text: Option<String>,
+    /// When that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<String>,
 }
 
 /// Somebody who wrote one of the posts.
@@ -157,6 +160,7 @@ impl Post {
             topics: post.topics.iter().take(PAGES).map(|topic| short(topic, NAME)).collect(),
             pages: named(desk, &post.pages)?,
             image_text: post.image_text.map(|text| short(&text, BESIDE)),
+            deleted: post.deleted,
         })
     }
 }
