@@ -188,7 +188,8 @@ pub struct CostsReply {
     pub calls: Vec<CostCall>,
     /// Lines of the ledger that could not be read.
     pub damaged: u64,
-    /// Calls of which the service counted more tokens than they can have had; they count at their worst.
+    /// Calls of which the service counted more tokens than they can have had; they count at their
+    /// worst.
     pub implausible: u64,
 }
 

@@ -70,8 +70,9 @@ fn is_version(id: &PostId, post: &Value) -> bool {
     post.get("id").is_some_and(is) || history.flatten().any(is)
 }
 
-/// What an answer without `data` proves. Without `errors` the post is gone. With `errors`, one of them must say so
-/// of this post: others are about the platform, about what belongs to a post, or about something unheard of.
+/// What an answer without `data` proves. Without `errors` the post is gone. With `errors`, one of
+/// them must say so of this post: others are about the platform, about what belongs to a post, or
+/// about something unheard of.
 fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
     let failed =
         body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400 && status != 404);

@@ -157,8 +157,8 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// It was answered, with so many tokens by the service's own count. Where it does not say (0), the worst counts: there is no question without a token, and an answer that is
-    /// paid for has one. The worst counts, too, where it says more than the call can have had. Gives the tokens
-    /// that are believed; of those that it does not say, 0.
+    /// paid for has one. The worst counts, too, where it says more than the call can have had.
+    /// Gives the tokens that are believed; of those that it does not say, 0.
     pub fn settle(mut self, tokens_in: u64, tokens_out: u64) -> (u64, u64) {
         let (believed_in, over_in) = believed(tokens_in, self.worst.tokens_in);
         let (believed_out, over_out) = believed(tokens_out, self.worst.tokens_out);

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub(super) const LONGEST: usize = 16 * 1024;
 /// The longest name that is written, in characters.
 const NAME: usize = 200;
-/// A call has at most this many times the tokens that were entered: bytes of rare symbols are a token each, and a
-/// picture may have four times its usual count.
+/// A call has at most this many times the tokens that were entered: bytes of rare symbols are a
+/// token each, and a picture may have four times its usual count.
 const TIMES: u64 = 4;
 /// And this many more, which a service puts before a question.
 const MORE: u64 = 4096;
@@ -75,8 +75,9 @@ impl Line {
     }
 }
 
-/// Returns the tokens that count when a service says `counted` and `worst` was entered. Where it says nothing (0)
-/// the worst counts. It also counts, with `true`, where the service says more than the call can have had.
+/// Returns the tokens that count when a service says `counted` and `worst` was entered. Where it
+/// says nothing (0) the worst counts. It also counts, with `true`, where the service says more than
+/// the call can have had.
 pub(super) fn believed(counted: u64, worst: u64) -> (u64, bool) {
     match counted {
         0 => (worst, false),

@@ -1,4 +1,5 @@
-//! A model's server that closes kept connections, over a real network of this machine: what is answered, and what is paid.
+//! A model's server that closes kept connections, over a real network of this machine: what is
+//! answered, and what is paid.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

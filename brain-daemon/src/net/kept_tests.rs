@@ -97,7 +97,8 @@ fn a_connection_is_kept_for_less_than_five_seconds() {
 
 #[test]
 fn a_request_that_meets_the_end_of_a_kept_connection_is_sent_once_more() {
-    // The end comes when the request is there already: with all of it read, and with nothing, which resets.
+    // The end comes when the request is there already: with all of it read, and with nothing, which
+    // resets.
     for (reads, followed) in [(true, false), (true, true), (false, false), (false, true)] {
         let (server, requests) = counting(move |mut stream, requests| {
             if !request(&mut stream) {

@@ -21,11 +21,14 @@ const MOST: usize = 8 * 1024 * 1024;
 const WITHIN: Duration = Duration::from_secs(30);
 /// How long a connection may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection without use is kept this long. Common servers of models close theirs after 5 seconds.
+/// A connection without use is kept this long. Common servers of models close theirs after 5
+/// seconds.
 const IDLE: Duration = Duration::from_secs(4);
-/// A kept connection that the server has closed fails this soon; one that fails later may have been at work.
+/// A kept connection that the server has closed fails this soon; one that fails later may have been
+/// at work.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// How often a request is sent again: once for each kept connection that has just ended, and there are few.
+/// How often a request is sent again: once for each kept connection that has just ended, and there
+/// are few.
 const MAX_AGAIN: u32 = 4;
 /// Whoever follows an answer is asked this often.
 const ASK: Duration = Duration::from_secs(1);
@@ -53,9 +56,10 @@ impl Ready {
         self.runtime.as_ref().ok_or_else(|| Trouble::Setup("the link is being closed".into()))
     }
 
-    /// Sends a request, and gives the head of its answer. A server may close a kept connection while the next
-    /// request is on its way (RFC 9112 section 9.3.1). Such a request was not processed, so it is sent again. On a
-    /// new connection nobody knows; only a request that reads is sent once more then.
+    /// Sends a request, and gives the head of its answer. A server may close a kept connection
+    /// while the next request is on its way (RFC 9112 section 9.3.1). Such a request was not
+    /// processed, so it is sent again. On a new connection nobody knows; only a request that reads
+    /// is sent once more then.
     async fn send(&self, call: &Call<'_>) -> Result<Response, Trouble> {
         notice_ends().await;
         let mut again = 0;
@@ -78,8 +82,8 @@ impl Ready {
     }
 }
 
-/// Lets the runtime take note of kept connections that have ended: it stands still between calls. The first turn
-/// asks the system, the second lets each connection read that it is at its end.
+/// Lets the runtime take note of kept connections that have ended: it stands still between calls.
+/// The first turn asks the system, the second lets each connection read that it is at its end.
 async fn notice_ends() {
     for _ in 0..3 {
         tokio::task::yield_now().await;

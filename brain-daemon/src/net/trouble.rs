@@ -100,7 +100,8 @@ pub(super) fn of_reqwest(error: reqwest::Error) -> Trouble {
 
 /// Whether the connection ended before there was an answer. What is no HTTP is an answer.
 pub(super) fn is_ended(error: &reqwest::Error) -> bool {
-    // hyper's words for an end in place of an answer; it gives the error no type that can be named here.
+    // hyper's words for an end in place of an answer; it gives the error no type that can be named
+    // here.
     const INCOMPLETE: &str = "connection closed before message completed";
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(at) = cause {

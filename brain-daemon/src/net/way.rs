@@ -168,7 +168,8 @@ pub(super) fn head(response: &Response) -> Answer {
     }
 }
 
-/// The whole answer, or what is enough of it; at most `most` bytes. Of a refusal that breaks off, what came.
+/// The whole answer, or what is enough of it; at most `most` bytes. Of a refusal that breaks off,
+/// what came.
 ///
 /// # Errors
 /// [`Trouble::Large`]; why it broke off.
@@ -182,7 +183,8 @@ pub(super) async fn read(mut response: Response, call: &Call<'_>, most: usize) -
         let chunk = match response.chunk().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            // A server that refuses a request before it has read it may reset the connection: its status counts.
+            // A server that refuses a request before it has read it may reset the connection: its
+            // status counts.
             Err(_) if answer.status >= 400 => break,
             Err(error) => return Err(of_reqwest(error)),
         };

@@ -2,8 +2,9 @@
 //! told which port is to be reached, and says at which address it is.
 //!
 //! `watch` is the pure rule: from what was seen to what it means and what is done. `keeper` looks, times what is done, and does it. `ngrok`,
-//! `cloudflared` and `tailscale` know how their agent is asked and started, behind [`Agent`]. `child` is a program that we started, `proof` shows
-//! that an address leads here, `leash` ends it with the daemon. Everything blocks.
+//! `cloudflared` and `tailscale` know how their agent is asked and started, behind [`Agent`].
+//! `child` is a program that we started, `proof` shows that an address leads here, `leash` ends it
+//! with the daemon. Everything blocks.
 
 mod child;
 mod cloudflared;
@@ -33,8 +34,8 @@ pub use keeper::{Keeper, Looked, World, is_healthy};
 pub use proof::Proof;
 pub use watch::{Seen, Verdict};
 
-/// A field by which the watchdog's own look at `/health` is known where it arrives. Through the public address it
-/// has the question of a [`Proof`].
+/// A field by which the watchdog's own look at `/health` is known where it arrives. Through the
+/// public address it has the question of a [`Proof`].
 pub const PROBE: (&str, &str) = ("x-brain-probe", "watchdog");
 /// A free ngrok address shows browsers a page first, unless this is asked for.
 const NO_PAGE: (&str, &str) = ("ngrok-skip-browser-warning", "true");

@@ -1,6 +1,6 @@
-//! Proof that a public address leads here. An agent may name any address, and anybody can answer `/health` as
-//! brain does. So the watchdog asks the address with a question that was made for this once, and only the public
-//! listener of this daemon knows the answer.
+//! Proof that a public address leads here. An agent may name any address, and anybody can answer
+//! `/health` as brain does. So the watchdog asks the address with a question that was made for this
+//! once, and only the public listener of this daemon knows the answer.
 
 use std::net::IpAddr;
 
@@ -28,8 +28,9 @@ impl Proof {
         Ok(Self { question, answer, url: parsed.ok_or("it is no address")? })
     }
 
-    /// Returns the answer for a request that arrived with this question, addressed to `host`. An agent may hand
-    /// requests on under the listener's own address; under another name it does not lead here.
+    /// Returns the answer for a request that arrived with this question, addressed to `host`. An
+    /// agent may hand requests on under the listener's own address; under another name it does not
+    /// lead here.
     #[must_use]
     pub fn answered(&self, host: &str, question: &str) -> Option<String> {
         let named = Url::parse(&format!("http://{host}/")).ok()?;

@@ -32,8 +32,8 @@ const YOUNG: i64 = 120_000;
 /// What this asks of the platform and runs do not.
 const OURS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
-/// The state of a connection that lacks a token, an account or a usable directory. It is shown as it is when
-/// somebody asks: setup may have mended it since.
+/// The state of a connection that lacks a token, an account or a usable directory. It is shown as
+/// it is when somebody asks: setup may have mended it since.
 const NOT_READY: &str = "not_ready";
 
 impl Brain {

@@ -108,7 +108,8 @@ impl Brain {
         let close = request.close.map_or(profile.close, |n| n as usize);
         let far = request.far.map_or(profile.far, |n| n as usize);
         match self.choose(caller, profile, &mut run, close, far) {
-            // Without pages nothing is asked, which is what it costs; the run itself says what is missing.
+            // Without pages nothing is asked, which is what it costs; the run itself says what is
+            // missing.
             Err(fault) if request.estimate && fault.code == FaultCode::NotFound => {}
             chosen => chosen?,
         }

@@ -77,7 +77,8 @@ impl Brain {
             tracing::warn!("[watchdog] {warning}");
         }
         self.tell(work, &looked);
-        // What an agent says of its address is not enough: requests to that name are accepted from then on.
+        // What an agent says of its address is not enough: requests to that name are accepted from
+        // then on.
         if let Some(url) = looked.verdict.url.as_ref().filter(|_| looked.verdict.state == "up") {
             self.note_address(work, settings, url);
         }

@@ -103,8 +103,8 @@ impl Brain {
         fixed.map(|domain| format!("https://{domain}")).or_else(|| self.tunnelling.address())
     }
 
-    /// Returns the answer to the watchdog's question, if a request that is addressed to `host` has it: the request
-    /// came through the public address that is being asked. Once for each question.
+    /// Returns the answer to the watchdog's question, if a request that is addressed to `host` has
+    /// it: the request came through the public address that is being asked. Once for each question.
     #[must_use]
     pub fn tunnel_proof(&self, host: &str, question: &str) -> Option<String> {
         let mut asked = self.tunnelling.proof();

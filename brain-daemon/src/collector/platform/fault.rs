@@ -76,7 +76,8 @@ pub struct PlatformFault {
 }
 
 impl PlatformFault {
-    /// Whether fields or expansions that were asked for may be the reason, and not the endpoint, account or app.
+    /// Whether fields or expansions that were asked for may be the reason, and not the endpoint,
+    /// account or app.
     #[must_use]
     pub fn may_be_about_fields(&self) -> bool {
         let other = ["resource-not-found", "not-authorized-for-resource"].contains(&self.problem.as_str());
@@ -259,8 +260,8 @@ pub(super) fn is_for_all(fault: &PlatformFault) -> bool {
     matches!(fault.problem.as_str(), "unsupported-authentication" | "client-forbidden" | "credits")
 }
 
-/// Returns why an answer with status 200 is not a whole page of a list: it has no `meta`, or `meta` counts
-/// posts that did not come. The message has the platform's words where there are some.
+/// Returns why an answer with status 200 is not a whole page of a list: it has no `meta`, or `meta`
+/// counts posts that did not come. The message has the platform's words where there are some.
 pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<PlatformFault> {
     let meta = body.get("meta").and_then(Value::as_object);
     let count = meta.and_then(|meta| meta.get("result_count")?.as_u64()).unwrap_or(0);

@@ -234,8 +234,8 @@ impl<'a> Platform<'a> {
         self.listed(body)
     }
 
-    /// Reads a page of a timeline or search. Only `meta` makes it whole: the platform also answers 200 with
-    /// nothing but `errors` or `{}`, and neither says that there are no posts.
+    /// Reads a page of a timeline or search. Only `meta` makes it whole: the platform also answers
+    /// 200 with nothing but `errors` or `{}`, and neither says that there are no posts.
     ///
     /// # Errors
     /// [`Why::Unreadable`], in the platform's words, when no post came with it.

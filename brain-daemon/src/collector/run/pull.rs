@@ -232,8 +232,8 @@ impl Work<'_> {
     }
 }
 
-/// Returns why no stream had an answer, in the words of the first one; `None` when one had. A refusal is an answer,
-/// and so is one for the rate.
+/// Returns why no stream had an answer, in the words of the first one; `None` when one had. A
+/// refusal is an answer, and so is one for the rate.
 pub(super) fn unanswered(pulled: &[Pulled]) -> Option<(&'static str, String)> {
     let silent = [Why::Unreachable, Why::ServerError, Why::Unreadable].map(Why::as_str);
     let is_refused = |broken: &Broken| !silent.contains(&broken.reason);

@@ -181,7 +181,8 @@ impl Site {
     }
 }
 
-/// Answers the watchdog, which asks through a public address whose name is not accepted before it is proved.
+/// Answers the watchdog, which asks through a public address whose name is not accepted before it
+/// is proved.
 fn proof(desk: &Desk, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
     let question = field(PROBE.0).filter(|_| route == "/health")?;
