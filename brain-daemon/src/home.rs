@@ -79,6 +79,12 @@ impl Home {
         self.root.join("run")
     }
 
+    /// What the store was like when a daemon ended and had put every file on the disk.
+    #[must_use]
+    pub fn flushed(&self) -> PathBuf {
+        self.run().join("flushed")
+    }
+
     /// Secrets, one a file, for nobody but the owner.
     #[must_use]
     pub fn secrets(&self) -> PathBuf {

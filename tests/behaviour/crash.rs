@@ -703,6 +703,10 @@ impl Drop for Run {
 pub(crate) struct Dice(u64);
 
 impl Dice {
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

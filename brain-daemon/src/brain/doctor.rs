@@ -57,7 +57,7 @@ const CHECKS: &[(&str, Look)] = &[
 
 impl Brain {
     pub(super) fn doctor(self: &Arc<Self>, _caller: &Caller, request: &Doctor) -> Result<DoctorReply, Fault> {
-        if request.fix {
+        if request.fix && self.is_home_here() {
             self.replay_outbox();
             // What cannot be mended shows in the checks.
             if let Err(fault) = self.purge_due().and_then(|_| self.flush_outbox()) {
@@ -158,6 +158,9 @@ fn fail(message: impl Into<String>, hint: impl Into<String>) -> Result<Finding, 
 
 fn daemon(brain: &Brain) -> Result<Finding, Fault> {
     let version = brain_protocol::VERSION;
+    if !brain.is_home_here() {
+        return fail(brain.moved_home(), brain.way_back());
+    }
     ok(format!(
         "version {version}, process {}, up {} s",
         std::process::id(),
@@ -267,6 +270,16 @@ fn outbox(brain: &Brain) -> Result<Finding, Fault> {
     let rows = brain.store.read(Visibility::All)?.counts()?.outbox;
     let waiting = brain.waiting_files(rows);
     let failing = brain.failing_files();
+    if let (None, [.., last]) = (&failing, brain.kept_saves().as_slice()) {
+        let message = format!(
+            "{} saves of other programs came while brain wrote the same file, and are kept as versions: the last one is \
+             version {} of {}",
+            brain.kept_saves().len(),
+            last.conflict.kept_version,
+            last.conflict.slug
+        );
+        return warn(message, format!("brain history {} --source {}", last.conflict.slug, last.source));
+    }
     match failing {
         Some(why) => warn(format!("{waiting} files are not as the store says: {why}"), "brain doctor --fix"),
         None => ok(format!("{waiting} files waiting")),

@@ -18,6 +18,7 @@ mod event_lines;
 mod export;
 mod fields;
 pub mod grants;
+mod home_place;
 mod ideas;
 mod import;
 mod index;
@@ -31,8 +32,10 @@ mod outbox;
 mod pages;
 mod provenance;
 mod put;
+mod recovery;
 mod remove;
 mod restore;
+mod saves;
 mod scheduled;
 mod sealed;
 mod search;
@@ -118,6 +121,8 @@ pub struct Outside {
 /// One brain: the store, what is derived from it, and the operations.
 pub struct Brain {
     home: Home,
+    /// The home's directory as it was at the start.
+    home_handle: std::fs::File,
     config: Config,
     clock: Arc<dyn Clock>,
     store: Arc<Store>,
@@ -181,6 +186,7 @@ impl Brain {
         outside: Outside,
     ) -> Result<Self, Fault> {
         home.prepare().map_err(|e| home_fault(&home, &e))?;
+        let home_handle = std::fs::File::open(home.root()).map_err(|e| home_fault(&home, &e))?;
         let now = clock.now();
         let options = StoreOptions {
             cache_bytes: config.store_cache_mb() * 1_000_000,
@@ -222,6 +228,7 @@ impl Brain {
             ledger: Arc::new(Ledger::new(&home.costs(), Arc::clone(&clock))),
             idea_making: ideas::AtWork::default(),
             removals: Mutex::default(),
+            home_handle,
             home,
             config,
             clock,
@@ -230,6 +237,7 @@ impl Brain {
             meaning,
         };
         brain.dedup.refill(&brain.store, now)?;
+        brain.begin_recovery();
         brain.replay_outbox();
         if let Err(fault) = brain.purge_due() {
             tracing::warn!(%fault, "purge at start");
@@ -249,6 +257,9 @@ impl Brain {
     ) -> Result<Reply, Fault> {
         let name = request.name();
         caller.require(needs(&request), name)?;
+        if !leaves_the_home_alone(&request) {
+            self.check_home()?;
+        }
         let began = Instant::now();
         let result = self.dispatch(caller, request, progress);
         let took_us = began.elapsed().as_micros() as u64;
@@ -375,8 +386,9 @@ impl Brain {
         if let Err(fault) = self.write_calls().and_then(|()| self.write_uses()) {
             tracing::warn!(%fault, "the last calls are missing in the audit");
         }
-        if let Err(fault) = self.flush_outbox() {
-            tracing::warn!(%fault, "outbox rows stay for the next start");
+        match self.flush_outbox() {
+            Ok(()) => self.note_flushed(),
+            Err(fault) => tracing::warn!(%fault, "outbox rows stay for the next start"),
         }
         self.settle_vectors();
         self.index.flush();
@@ -494,6 +506,24 @@ fn needs(request: &Request) -> Scope {
         | Request::Costs(_)
         | Request::ConnectTest(_) => Scope::Admin,
     }
+}
+
+/// Whether the request may be answered when the home was moved away under the daemon.
+fn leaves_the_home_alone(request: &Request) -> bool {
+    needs(request) == Scope::Read
+        || matches!(
+            request,
+            Request::Stop
+                | Request::Doctor(_)
+                | Request::Export(_)
+                | Request::Backup(_)
+                | Request::BackupVerify(_)
+                | Request::ClientList(_)
+                | Request::TokenList(_)
+                | Request::AuditList(_)
+                | Request::JobList(_)
+                | Request::TunnelStop
+        )
 }
 
 /// "No such page", with the way to find it.

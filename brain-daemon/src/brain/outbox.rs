@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, SourceId};
 
+use super::saves::KeptSave;
 use super::{Brain, preferred};
-use crate::files::{Outcome, Tree};
+use crate::files::{Outcome, Own, Tree};
 use crate::page;
 use crate::store::{Content, FileRecord, FileState, PageRecord, Reader, StoreError, Visibility};
 
@@ -20,6 +21,10 @@ const STRIPES: usize = 64;
 pub(super) struct Outbox {
     stripes: [Mutex<()>; STRIPES],
     failing: Mutex<HashMap<u64, Failure>>,
+    /// Pages whose file was not looked at yet after an end without a flush.
+    pub(super) recovering: Mutex<HashSet<u64>>,
+    /// Saves of other programs that were kept as versions.
+    pub(super) kept: Mutex<Vec<KeptSave>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
     /// The other sources' directories, as they were when they were last asked for.
@@ -40,6 +45,8 @@ impl Outbox {
         Self {
             stripes: std::array::from_fn(|_| Mutex::new(())),
             failing: Mutex::default(),
+            recovering: Mutex::default(),
+            kept: Mutex::default(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
         }
@@ -97,7 +104,12 @@ impl Brain {
         let stripe = &self.outbox.stripes[id as usize % STRIPES];
         let _turn = stripe.lock().unwrap_or_else(PoisonError::into_inner);
         let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.foreign);
-        let outcome = self.try_agree(id, was_foreign);
+        let recovering = self.recovering().contains(&id);
+        let outcome = self.try_agree(id, was_foreign, recovering);
+        // Whose the file is has been decided, unless it could not be looked at.
+        if recovering && !matches!(&outcome, Err(failure) if !failure.foreign) {
+            self.recovering().remove(&id);
+        }
         let mut failing = self.failing();
         match outcome {
             Ok(place) => {
@@ -116,8 +128,12 @@ impl Brain {
         self.outbox.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `strict`: the file that is there may never have been ours.
-    fn try_agree(&self, id: u64, strict: bool) -> Result<Option<PathBuf>, Failure> {
+    fn recovering(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `strict`: the file that is there may never have been ours. `recovering`: it may be torn.
+    fn try_agree(&self, id: u64, strict: bool, recovering: bool) -> Result<Option<PathBuf>, Failure> {
         let other = |e: &dyn std::fmt::Display| Failure { message: e.to_string(), foreign: false };
         let reader = self.store.read(Visibility::All).map_err(|e| other(&e))?;
         let Some(row) = reader.outbox_row(id).map_err(|e| other(&e))? else { return Ok(None) };
@@ -134,7 +150,18 @@ impl Brain {
                 tree.root().display()
             )));
         }
+        if row.source == SourceId::DEFAULT && !self.is_home_here() {
+            return Err(other(&self.moved_home()));
+        }
         let place = tree.place(&row.path);
+        let told = |e: std::io::Error| other(&format!("{}: {e}", place.display()));
+        let torn = |bytes: &[u8]| self.is_torn(id, &row.ours, bytes);
+        let own = Own { digests: &row.ours, torn: &torn, recovering };
+        if recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
+            let content = reader.content(id).map_err(|e| other(&e))?;
+            let text = page::file_text(&content.frontmatter, &content.body);
+            tree.recover(&row.path, &text, &own, row.want == FileState::Trashed, id).map_err(told)?;
+        }
         let done = match row.want {
             FileState::Present => {
                 let content = reader.content(id).map_err(|e| other(&e))?;
@@ -150,17 +177,17 @@ impl Brain {
                     true => Ok(Outcome::Done),
                     false => {
                         let text = page::file_text(&content.frontmatter, &content.body);
-                        let put = tree.put(&row.path, &text, &row.ours, id);
+                        let put = tree.put(&row.path, &text, &own, id);
                         if matches!(put, Ok(Outcome::Done)) && trashed {
-                            tree.untrash(&row.path, &text, &row.ours).map_err(|e| other(&e))?;
+                            tree.untrash(&row.path, &text, &own, id).map_err(told)?;
                         }
                         put
                     }
                 }
             }
-            FileState::Trashed => tree.trash(&row.path, &row.ours, strict),
-            FileState::Purged => tree.purge(&row.path, &row.ours, true),
-            FileState::TrashPurged => tree.purge(&row.path, &row.ours, false),
+            FileState::Trashed => tree.trash(&row.path, &own, strict),
+            FileState::Purged => tree.purge(&row.path, &own, true, id),
+            FileState::TrashPurged => tree.purge(&row.path, &own, false, id),
         };
         match done {
             Ok(Outcome::Done) => {
@@ -180,7 +207,15 @@ impl Brain {
                 ),
                 foreign: true,
             }),
-            Err(e) => Err(other(&format!("{}: {e}", place.display()))),
+            Ok(Outcome::Emptied) => Err(Failure {
+                message: format!(
+                    "{0} was emptied by another program, which may be about to write it, and was left as it is; \
+                     `rm {0}` and `brain doctor --fix` write the page there",
+                    place.display()
+                ),
+                foreign: true,
+            }),
+            Err(e) => Err(told(e)),
         }
     }
 
@@ -195,6 +230,7 @@ impl Brain {
         };
         // The ids are in order: with very many failures a plain look through them would take minutes.
         self.failing().retain(|id, _| ids.binary_search(id).is_ok());
+        self.recovering().retain(|id| ids.binary_search(id).is_ok());
         let mut failed = 0;
         for &id in ids.iter().take_while(|_| !self.is_stopping()) {
             // One that damage keeps from being read is not to stop the others.
@@ -212,11 +248,15 @@ impl Brain {
     /// # Errors
     /// When the disk refuses.
     pub fn flush_outbox(&self) -> Result<(), Fault> {
+        self.keep_saves();
         Ok(self.store.flush_done_files(|| self.sync_files())?)
     }
 
     /// Puts on the disk itself what was written below the sources' directories.
     fn sync_files(&self) -> std::io::Result<()> {
+        if !self.is_home_here() {
+            return Err(std::io::Error::other(self.moved_home()));
+        }
         let reader = self.store.read(Visibility::All).map_err(std::io::Error::other)?;
         for (id, _) in reader.sources().map_err(std::io::Error::other)? {
             let Some(tree) = self.tree(&reader, id.as_str()).map_err(std::io::Error::other)? else {
@@ -269,6 +309,12 @@ impl Brain {
         if let Ok(ids) = self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
             self.failing().retain(|id, _| ids.binary_search(id).is_ok());
         }
+    }
+
+    /// The directories that were written to.
+    pub(super) fn trees(&self) -> Vec<Arc<Tree>> {
+        let others = self.outbox.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::once(&self.outbox.default_tree).chain(others.values()).map(Arc::clone).collect()
     }
 
     /// The directory of a source, if it is registered.

@@ -62,6 +62,7 @@ impl Brain {
     /// # Errors
     /// Why there is no backup; nothing was removed then.
     pub fn backup_due(&self) -> Result<Option<PathBuf>, Fault> {
+        self.check_home()?;
         let Some(dir) = self.config.backup_dir(&self.home) else { return Ok(None) };
         let (now, every) = (self.clock.now(), self.config.backup_every_ms());
         {

@@ -13,6 +13,7 @@ impl Brain {
         let jobs = reader.job_counts()?;
         drop(reader);
         let mut degraded = Vec::new();
+        degraded.extend((!self.is_home_here()).then(|| self.moved_home()));
         degraded.extend(self.index.degraded());
         degraded.extend(self.places().missing);
         degraded.extend(self.failing_files().map(|why| format!("a file is not written: {why}")));

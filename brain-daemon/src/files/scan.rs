@@ -5,6 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+
+use super::beneath::Root;
 use crate::page::is_markdown;
 
 /// What tells without reading it whether a file has changed.
@@ -116,14 +119,22 @@ pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> Found {
 /// # Errors
 /// When that cannot be told.
 pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
-    if !is_reached(dir, path) {
+    // A file may be called so; a directory may not.
+    let hidden = path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|d| d.starts_with('.')));
+    if hidden {
         return Ok(None);
     }
-    match fs::symlink_metadata(dir.join(path)) {
+    match Root::open(dir).and_then(|root| root.stand(Path::new(path))).and_then(|place| place.metadata()) {
         Ok(meta) => Ok(meta.is_file().then(|| Stat::of(&meta))),
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(e) if is_not_there(&e) => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// Whether an error of [`Root::file`] or [`Root::stand`] says that there is no such file, or only behind a link.
+pub fn is_not_there(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::XDEV))
 }
 
 /// Whether a walk comes to `path`: over directories that are no links and not hidden.

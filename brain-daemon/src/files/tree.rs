@@ -1,18 +1,17 @@
 //! Making one file be as it should.
 
-use std::fs;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
+use super::beneath::Root;
+use super::late::{Late, Save};
+use super::own::Own;
+use super::spot::{Looked, Seen, Spot, keep_mode_and_owner};
+use super::swap::{exchange, rename_new};
 
-/// The directory, beside the pages, that deleted files go to.
-pub const TRASH: &str = ".trash";
-
-/// How long a directory that was looked at needs no second look.
-const GOOD_FOR: Duration = Duration::from_secs(1);
+/// How often a file is tried that another program changes at the same time.
+const TRIES: usize = 8;
 
 /// How an attempt on a file ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,27 +20,25 @@ pub enum Outcome {
     Done,
     /// Somebody else changed it; it was left alone.
     Foreign,
-}
-
-/// SHA-256 of a file's bytes.
-#[must_use]
-pub fn digest(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
+    /// Somebody else emptied it, and may be about to write it; it was left alone.
+    Emptied,
 }
 
 /// The directory of one source.
+///
+/// A file is written beside its place and exchanged with what is there; what comes out is looked at before it is removed. So
+/// a save of another program is never overwritten, however close it comes.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
-    /// The directory that was written to last, and when it was looked at.
-    last_dir: Mutex<Option<(PathBuf, Instant)>>,
+    pub(super) late: Late,
 }
 
 impl Tree {
     /// The tree below `root`, which need not exist yet.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), last_dir: Mutex::default() }
+        Self { root: root.into(), late: Late::default() }
     }
 
     /// The directory itself.
@@ -56,259 +53,197 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// Makes the file at `path` hold `text`. `ours` are digests of what we may have left there before; `tag` keeps
-    /// temporary files apart.
+    /// Saves of other programs that are in no file any more, because brain wrote at the same time. Each is given once.
+    #[must_use]
+    pub fn late_saves(&self) -> Vec<Save> {
+        self.late.take()
+    }
+
+    /// Makes the file at `path` hold `text`, with the mode and the owner of the file that is there. `tag` keeps temporary files
+    /// apart.
     ///
     /// # Errors
-    /// What the disk says; the file is as it was then.
-    pub fn put(&self, path: &str, text: &str, ours: &[[u8; 32]], tag: u64) -> io::Result<Outcome> {
-        let place = self.place(path);
-        let there = match look(&place)? {
-            Seen::Nothing => false,
-            Seen::File(found) if found == digest(text.as_bytes()) => true,
-            // An empty file is what a power loss leaves of ours, and holds nobody's work.
-            Seen::File(found) if ours.contains(&found) || found == digest(b"") => false,
-            Seen::File(_) | Seen::Other => return Ok(Outcome::Foreign),
+    /// When the disk refuses; the file is as it was then.
+    pub fn put(&self, path: &str, text: &str, own: &Own<'_>, tag: u64) -> io::Result<Outcome> {
+        for _ in 0..TRIES {
+            let (spot, seen) = match self.spot(path)? {
+                Some(spot) => {
+                    let seen = spot.look()?;
+                    (spot, seen)
+                }
+                None => (self.make_spot(path)?, Seen::Nothing),
+            };
+            let former = match seen {
+                Seen::Nothing => None,
+                Seen::File(found) if found.bytes == text.as_bytes() => return Ok(Outcome::Done),
+                Seen::File(found) if own.has(&found.bytes) => Some(found.meta),
+                Seen::File(found) if found.bytes.is_empty() => return Ok(Outcome::Emptied),
+                Seen::File(_) | Seen::Other => return Ok(Outcome::Foreign),
+            };
+            let new = self.stage(&spot, path, text, former.as_ref(), own, tag)?;
+            let placed = match former {
+                None => rename_new(&spot.dir, &new.name, &spot.dir, &spot.name),
+                Some(_) => exchange(&spot.dir, &new.name, &spot.name),
+            };
+            match placed {
+                Ok(()) if former.is_none() => return Ok(Outcome::Done),
+                Ok(()) => return self.inspect(&spot, &new, (path, tag), text, own),
+                Err(e) => {
+                    let _ = new.remove();
+                    // It came or went since it was looked at.
+                    if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) {
+                        return Err(e);
+                    }
+                }
+            }
+        }
+        Err(io::Error::other("other programs change it again and again"))
+    }
+
+    /// Looks at what came out of a page's place, and is at `out` now. What is not ours goes back, and ours goes again.
+    fn inspect(
+        &self,
+        spot: &Spot,
+        out: &Spot,
+        (path, tag): (&str, u64),
+        text: &str,
+        own: &Own<'_>,
+    ) -> io::Result<Outcome> {
+        let mut came = match out.look()? {
+            Seen::File(found) if own.has(&found.bytes) => {
+                self.discard(out, path, tag, found)?;
+                return Ok(Outcome::Done);
+            }
+            seen => seen,
         };
-        if !there {
-            let dir = place.parent().unwrap_or(&self.root);
-            self.ready(dir)?;
-            let temporary = dir.join(format!(".brain-{tag}.tmp"));
-            if let Err(error) = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, &place)) {
-                let _ = fs::remove_file(&temporary);
-                return Err(error);
+        // What was put in last, as far as it is known.
+        let mut there = Some(text.as_bytes().to_vec());
+        for _ in 0..TRIES {
+            match exchange(&out.dir, &out.name, &spot.name) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    // Somebody removed ours: theirs goes back all the same.
+                    match rename_new(&out.dir, &out.name, &spot.dir, &spot.name) {
+                        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+                        other => other?,
+                    }
+                    return Ok(Outcome::Foreign);
+                }
+                other => other?,
+            }
+            let next = out.look()?;
+            match next {
+                Seen::File(found) if there.as_ref() == Some(&found.bytes) => {
+                    if found.bytes != text.as_bytes() {
+                        self.late.add(tag, path, found.bytes.clone());
+                    }
+                    self.discard(out, path, tag, found)?;
+                    return Ok(match came {
+                        Seen::File(found) if found.bytes.is_empty() => Outcome::Emptied,
+                        _ => Outcome::Foreign,
+                    });
+                }
+                Seen::Nothing => return Ok(Outcome::Foreign),
+                // A newer save came in between: it goes back in its turn.
+                _ => {
+                    there = match came {
+                        Seen::File(found) => Some(found.bytes),
+                        _ => None,
+                    };
+                    came = next;
+                }
             }
         }
-        Ok(Outcome::Done)
-    }
-
-    /// After a restore: removes the copy in the trash that it came from. A crash may have left it beside the file.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn untrash(&self, path: &str, text: &str, ours: &[[u8; 32]]) -> io::Result<()> {
-        let wanted = digest(text.as_bytes());
-        for trashed in self.trash_places(path) {
-            if let Seen::File(found) = look(&trashed)?
-                && (ours.contains(&found) || found == wanted)
-            {
-                fs::remove_file(&trashed)?;
-            }
+        if let Seen::File(found) = came {
+            self.late.add(tag, path, found.bytes.clone());
+            self.discard(out, path, tag, found)?;
         }
-        Ok(())
-    }
-
-    /// Whether the file at `path` is one that `same` accepts by its bytes. When there is none, such a one comes back from the
-    /// trash as it is.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn keep(&self, path: &str, same: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
-        let place = self.place(path);
-        let read = |place: &Path| match fs::symlink_metadata(place) {
-            Ok(meta) if meta.is_file() && meta.len() < TOO_LARGE => fs::read(place).map(Some),
-            Ok(_) => Ok(None),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e),
-        };
-        if fs::symlink_metadata(&place).is_ok() {
-            return Ok(read(&place)?.is_some_and(|bytes| same(&bytes)));
-        }
-        for trashed in self.trash_places(path).into_iter().rev() {
-            if read(&trashed)?.is_some_and(|bytes| same(&bytes)) {
-                self.ready(place.parent().unwrap_or(&self.root))?;
-                fs::rename(&trashed, &place)?;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Moves the page's file to the trash. One that was changed since we wrote it goes there as it is, for its author to
-    /// find; when we never wrote it (`strict`), only a file with one of our digests is moved.
-    ///
-    /// # Errors
-    /// What the disk says; the file is where it was then.
-    pub fn trash(&self, path: &str, ours: &[[u8; 32]], strict: bool) -> io::Result<Outcome> {
-        let place = self.place(path);
-        match look(&place)? {
-            Seen::Nothing => return Ok(Outcome::Done),
-            Seen::Other => return Ok(Outcome::Foreign),
-            Seen::File(found) if strict && !ours.contains(&found) => return Ok(Outcome::Foreign),
-            Seen::File(_) => {}
-        }
-        self.inside(place.parent().unwrap_or(&self.root))?;
-        let target = self.trash_place(path, self.trash_places(path).len());
-        if let Some(dir) = target.parent() {
-            self.make_dir(dir)?;
-        }
-        fs::rename(&place, &target)?;
-        Ok(Outcome::Done)
-    }
-
-    /// Removes what is ours of a page's file from the trash, and from its place if it never got to the trash
-    /// (`everywhere`).
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn purge(&self, path: &str, ours: &[[u8; 32]], everywhere: bool) -> io::Result<Outcome> {
-        let mut outcome = Outcome::Done;
-        let mut places = self.trash_places(path);
-        places.extend(everywhere.then(|| self.place(path)));
-        for place in places {
-            match look(&place)? {
-                Seen::Nothing => {}
-                Seen::File(found) if ours.contains(&found) => fs::remove_file(&place)?,
-                Seen::File(_) | Seen::Other => outcome = Outcome::Foreign,
-            }
-        }
-        Ok(outcome)
+        Ok(Outcome::Foreign)
     }
 
     /// Puts on the disk itself whatever was written below the tree, so that a power loss cannot take it.
     ///
     /// # Errors
-    /// What the disk says.
+    /// When the disk refuses.
     pub fn sync(&self) -> io::Result<()> {
-        match fs::File::open(&self.root) {
+        match File::open(&self.root) {
             Ok(root) => Ok(rustix::fs::syncfs(&root)?),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(e) => Err(e),
         }
     }
 
-    /// The `n`th place in the trash for a file that may be deleted more than once.
-    fn trash_place(&self, path: &str, n: usize) -> PathBuf {
-        let trash = self.root.join(TRASH);
-        if n == 0 { trash.join(path) } else { trash.join(format!("{path}~{n}")) }
-    }
-
-    /// The places in the trash that are taken for `path`.
-    fn trash_places(&self, path: &str) -> Vec<PathBuf> {
-        let there = |place: &PathBuf| fs::symlink_metadata(place).is_ok();
-        let first = self.trash_place(path, 0);
-        let mut places: Vec<PathBuf> = (1..).map(|n| self.trash_place(path, n)).take_while(there).collect();
-        if there(&first) || !places.is_empty() {
-            places.insert(0, first);
-        }
-        places
-    }
-
-    /// Makes `dir`, unless it was made or found good a moment ago: looking takes longer than writing a page.
-    fn ready(&self, dir: &Path) -> io::Result<()> {
-        let now = Instant::now();
-        let fresh = |seen: &Option<(PathBuf, Instant)>| {
-            seen.as_ref().is_some_and(|(known, at)| known == dir && now.duration_since(*at) < GOOD_FOR)
-        };
-        if fresh(&self.last_dir.lock().unwrap_or_else(PoisonError::into_inner)) && dir.is_dir() {
-            return Ok(());
-        }
-        self.make_dir(dir)?;
-        *self.last_dir.lock().unwrap_or_else(PoisonError::into_inner) = Some((dir.to_owned(), now));
+    /// Removes a temporary file that was looked at. A program that still has it open may yet write to it.
+    pub(super) fn discard(&self, out: &Spot, path: &str, tag: u64, found: Looked) -> io::Result<()> {
+        out.remove()?;
+        self.late.watch(tag, path, found.file, &found.bytes);
         Ok(())
     }
 
-    fn make_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(&self.root)?;
-        self.inside(dir)?;
-        fs::create_dir_all(dir)
+    /// Removes a temporary file that a kill left. It may be somebody's save that had just come out of its place.
+    pub(super) fn clear(&self, temporary: &Spot, path: &str, own: &Own<'_>, tag: u64) -> io::Result<()> {
+        match temporary.look()? {
+            Seen::Nothing => return Ok(()),
+            Seen::File(found) if !own.has_temporary(&found.bytes) => self.late.add(tag, path, found.bytes),
+            Seen::File(_) | Seen::Other => {}
+        }
+        temporary.remove()
     }
 
-    /// Refuses a directory that a link leads out of the tree. It need not exist yet.
-    fn inside(&self, dir: &Path) -> io::Result<()> {
-        let nearest = dir.ancestors().find(|d| fs::symlink_metadata(d).is_ok()).unwrap_or(&self.root);
-        if nearest == self.root || nearest.canonicalize()?.starts_with(self.root.canonicalize()?) {
-            return Ok(());
+    /// Writes `text` beside its place, with the mode and the owner of the file that it replaces.
+    fn stage(
+        &self,
+        spot: &Spot,
+        path: &str,
+        text: &str,
+        former: Option<&Metadata>,
+        own: &Own<'_>,
+        tag: u64,
+    ) -> io::Result<Spot> {
+        let new = spot.beside(tag);
+        let mut file = match new.create() {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                self.clear(&new, path, own, tag)?;
+                new.create()?
+            }
+            other => other?,
+        };
+        let written = file.write_all(text.as_bytes()).and_then(|()| match former {
+            Some(former) => keep_mode_and_owner(&file, former),
+            None => Ok(()),
+        });
+        if let Err(e) = written {
+            let _ = new.remove();
+            return Err(e);
         }
-        Err(io::Error::other(format!("{} leads out of {}", nearest.display(), self.root.display())))
+        Ok(new)
+    }
+
+    /// The place of a file; `None` when its directory is not there.
+    pub(super) fn spot(&self, path: &str) -> io::Result<Option<Spot>> {
+        let (dir, name) = parts(path);
+        match Root::open(&self.root).and_then(|root| root.dir(dir)) {
+            Ok(dir) => Ok(Some(Spot::new(dir, name))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The place of a file, whose directory is made. The directory above the tree must be there: else it was moved away.
+    pub(super) fn make_spot(&self, path: &str) -> io::Result<Spot> {
+        let (dir, name) = parts(path);
+        let root = match Root::open(&self.root) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                std::fs::create_dir(&self.root)?;
+                Root::open(&self.root)?
+            }
+            other => other?,
+        };
+        Ok(Spot::new(root.make_dir(dir)?, name))
     }
 }
 
-/// Writes a file that is not there yet; a leftover of ours is replaced, a link is not followed.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let create = || fs::File::options().write(true).create_new(true).open(path);
-    let mut file = match create() {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            fs::remove_file(path)?;
-            create()?
-        }
-        other => other?,
-    };
-    file.write_all(text.as_bytes())
-}
-
-enum Seen {
-    Nothing,
-    File([u8; 32]),
-    /// A link, a directory, a file larger than any page: nothing that we made.
-    Other,
-}
-
-/// Larger than the file of the largest page, in bytes.
-const TOO_LARGE: u64 = 8_000_000;
-
-fn look(place: &Path) -> io::Result<Seen> {
-    match fs::symlink_metadata(place) {
-        Ok(meta) if meta.is_file() && meta.len() < TOO_LARGE => Ok(Seen::File(digest(&fs::read(place)?))),
-        Ok(_) => Ok(Seen::Other),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Seen::Nothing),
-        Err(e) => Err(e),
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_somebody_changed_is_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let tree = Tree::new(dir.path());
-        assert_eq!(tree.put("a/b.md", "one", &[], 1).unwrap(), Outcome::Done);
-        assert_eq!(tree.put("a/b.md", "two", &[digest(b"one")], 1).unwrap(), Outcome::Done);
-        fs::write(tree.place("a/b.md"), "mine").unwrap();
-        assert_eq!(tree.put("a/b.md", "three", &[digest(b"two")], 1).unwrap(), Outcome::Foreign);
-        assert_eq!(fs::read_to_string(tree.place("a/b.md")).unwrap(), "mine");
-        assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1, "no temporary file is left");
-    }
-
-    #[test]
-    fn a_restore_that_was_cut_short_leaves_no_copy_in_the_trash() {
-        let dir = tempfile::tempdir().unwrap();
-        let tree = Tree::new(dir.path());
-        for place in ["x.md", ".trash/x.md"] {
-            fs::create_dir_all(dir.path().join(".trash")).unwrap();
-            fs::write(dir.path().join(place), "text").unwrap();
-        }
-        assert_eq!(tree.put("x.md", "text", &[digest(b"text")], 1).unwrap(), Outcome::Done);
-        tree.untrash("x.md", "text", &[digest(b"text")]).unwrap();
-        assert!(tree.place("x.md").exists() && !dir.path().join(".trash/x.md").exists());
-    }
-
-    #[test]
-    fn the_trash_keeps_what_it_has() {
-        let dir = tempfile::tempdir().unwrap();
-        let tree = Tree::new(dir.path());
-        for text in ["first", "second"] {
-            tree.put("x.md", text, &[], 1).unwrap();
-            tree.trash("x.md", &[digest(text.as_bytes())], true).unwrap();
-        }
-        assert_eq!(fs::read_to_string(dir.path().join(".trash/x.md")).unwrap(), "first");
-        assert_eq!(fs::read_to_string(dir.path().join(".trash/x.md~1")).unwrap(), "second");
-        assert_eq!(tree.purge("x.md", &[digest(b"other")], true).unwrap(), Outcome::Foreign);
-        assert_eq!(tree.purge("x.md", &[digest(b"first"), digest(b"second")], true).unwrap(), Outcome::Done);
-        assert_eq!(fs::read_dir(dir.path().join(".trash")).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_link_out_of_the_tree_is_refused() {
-        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        std::os::unix::fs::symlink(outside.path(), dir.path().join("out")).unwrap();
-        let tree = Tree::new(dir.path());
-        assert!(tree.put("out/deep/x.md", "text", &[], 1).is_err());
-        fs::write(dir.path().join("mine.md"), "mine").unwrap();
-        assert_eq!(tree.trash("mine.md", &[], true).unwrap(), Outcome::Foreign);
-        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
-    }
+/// The directory and the name of a path.
+fn parts(path: &str) -> (&Path, &str) {
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    (Path::new(dir), name)
 }

@@ -177,6 +177,43 @@ impl Draft<'_> {
         Ok(Applied { status, record })
     }
 
+    /// Keeps `new` as a former version of an active page, which stays as it is; the number of that version.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn keep_version(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        mut record: PageRecord,
+        new: NewPage,
+        now: i64,
+    ) -> Result<u32, StoreError> {
+        self.dirty += 1;
+        let (id, version) = (record.id, record.version);
+        let kept = PageRecord {
+            page_type: new.page_type,
+            title: new.title,
+            tags: new.tags,
+            aliases: new.aliases,
+            content_hash: new.content_hash,
+            chunks: new.chunks,
+            bytes: new.content.body.len() as u64,
+            updated_at: now,
+            content_at: now,
+            provenance: new.provenance,
+            ..record.clone()
+        };
+        let kept = VersionRecord { record: kept, content: new.content };
+        self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
+        record.version += 1;
+        self.touch(source, slug, &mut record, None)?;
+        let content = self.content(id)?;
+        let (source, slug) = (source.clone(), slug.clone());
+        self.announce(id, Some(ChangedPage { source, slug, record, content }));
+        Ok(version)
+    }
+
     /// Hides an active page.
     pub(super) fn hide(
         &mut self,

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -60,6 +61,8 @@ impl Deref for Snapshot {
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) store_id: u64,
+    /// Device and number of the file that is open. Of another one at its path nobody knows.
+    file: Mutex<Option<(u64, u64)>>,
     cache_bytes: usize,
     min_free_bytes: u64,
     /// `None` only while it is opened anew after a failure of the disk.
@@ -98,6 +101,7 @@ impl Store {
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             store_id,
+            file: Mutex::new(file_id(path)),
             cache_bytes: options.cache_bytes,
             min_free_bytes: options.min_free_bytes,
             db: RwLock::new(Some(Arc::new(db))),
@@ -377,6 +381,18 @@ impl Shared {
         Ok(())
     }
 
+    /// Refuses to write when the file that is open is not at its path any more: nobody would find there what is written.
+    pub(super) fn check_place(&self) -> Result<(), StoreError> {
+        let open = *lock(&self.file);
+        if open.is_none() || open == file_id(&self.path) {
+            return Ok(());
+        }
+        Err(StoreError::ReadOnly(format!(
+            "{}: the file or its directory was moved, removed or replaced while the daemon ran",
+            self.path.display()
+        )))
+    }
+
     /// After a failed commit: redb refuses everything once its file has failed, so the file is opened anew.
     pub(super) fn recover(&self) {
         if let Err(error) = self.reopen() {
@@ -408,6 +424,7 @@ impl Shared {
             match open_database(&self.path, self.cache_bytes) {
                 Ok(db) => {
                     *guard = Some(Arc::new(db));
+                    *lock(&self.file) = file_id(&self.path);
                     tracing::info!("the store was opened again");
                     return Ok(());
                 }
@@ -422,6 +439,11 @@ impl Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Device and number of the file at `path`.
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// Refuses a store that is not for this program before redb opens it for writing, which changes the file. One that redb

@@ -397,6 +397,11 @@ pub(super) fn run(
     {
         return Err(Spoiled { by: Blame::Room(early), error: error.again() });
     }
+    if !early.is_empty()
+        && let Err(error) = shared.check_place()
+    {
+        return Err(Spoiled { by: Blame::Room(early), error });
+    }
     if !writers.is_empty()
         && let Err(error) = shared.check_room()
     {

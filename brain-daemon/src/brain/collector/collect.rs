@@ -77,7 +77,7 @@ impl Brain {
     /// What keeps it from beginning; also when the run failed.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.now();
-        if !self.config.collector_enabled() {
+        if !self.config.collector_enabled() || !self.is_home_here() {
             return Ok(None);
         }
         let (state, damage) =

@@ -49,8 +49,11 @@ impl Brain {
             return WAY;
         }
         let Ok(mut work) = meaning.turn.try_lock() else { return WAY };
-        self.begin_afresh(&mut work);
         let idle = self.config.embedding_idle();
+        if !self.is_home_here() {
+            return idle.min(REST);
+        }
+        self.begin_afresh(&mut work);
         if let Some(open) = meaning.shared.in_use() {
             open.embedder.rest(idle);
         }

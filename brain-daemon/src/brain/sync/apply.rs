@@ -26,6 +26,7 @@ impl Brain {
             root: self.source_dir(record),
             done: self.store.done_rows(),
             failing: self.failing_ids(),
+            recovering: self.recovering_ids(),
             freed: std::collections::HashSet::new(),
             looks: Looks::default(),
         }

@@ -59,6 +59,8 @@ pub(super) struct Ground {
     pub(super) done: HashSet<(u64, u64)>,
     /// Pages whose file could not be written.
     pub(super) failing: HashSet<u64>,
+    /// Pages whose file was not looked at yet after an end without a flush: what is there may be torn.
+    pub(super) recovering: HashSet<u64>,
     /// For a dry run: slugs whose page would have another one by now.
     pub(super) freed: HashSet<Slug>,
     /// What was there before the writer's turn: see [`Ground::look`].
@@ -129,6 +131,11 @@ impl Ground {
     /// What the file of a page is still to become.
     pub(super) fn pending(&self, view: &impl View, id: u64) -> Result<Option<OutboxRow>, StoreError> {
         Ok(view.outbox_row(id)?.filter(|row| !self.done.contains(&(id, row.seq))))
+    }
+
+    /// Whether the page's file is first to be made whole, or found to be somebody's.
+    fn is_recovering(&self, view: &impl View, id: u64) -> Result<bool, StoreError> {
+        Ok(self.recovering.contains(&id) && self.pending(view, id)?.is_some())
     }
 
     /// Whether a sync would find a file at `path`.
@@ -214,6 +221,9 @@ impl Ground {
     /// A file whose page is active.
     fn active(&self, view: &impl View, file: &ReadFile, record: &PageRecord) -> Result<Verdict, StoreError> {
         let id = record.id;
+        if self.is_recovering(view, id)? {
+            return Ok(Verdict::Ours);
+        }
         let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
         let recorded = row.as_ref().filter(|row| row.problem.is_none() && row.digest == file.digest);
         if recorded.is_some_and(|row| row.seq == record.seq) {
@@ -248,6 +258,9 @@ impl Ground {
     /// A file whose page is deleted.
     fn deleted(&self, view: &impl View, file: &ReadFile, record: PageRecord) -> Result<Verdict, StoreError> {
         let id = record.id;
+        if self.is_recovering(view, id)? {
+            return Ok(Verdict::Ours);
+        }
         let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
         let recorded = row.as_ref().is_some_and(|row| row.problem.is_none() && row.digest == file.digest);
         // On its way to the trash.
@@ -369,6 +382,7 @@ mod tests {
                 root: self.dir.path().join("pages"),
                 done: self.store.done_rows(),
                 failing: HashSet::new(),
+                recovering: HashSet::new(),
                 freed: HashSet::new(),
                 looks: Looks::default(),
             };
@@ -422,6 +436,25 @@ mod tests {
         scene.store.flush_done_files(|| Ok(())).unwrap();
         let verdict = ground.decide(&scene.reader(), &file).unwrap();
         assert!(matches!(verdict, Verdict::Moving), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_file_that_may_be_torn_is_not_taken_in() {
+        let scene = Scene::new();
+        let page = scene.put("a.md", "By the daemon, and whole.\n", true);
+        scene.edit("a.md", "By the daemon");
+        let file = scene.read("a.md");
+        let mut ground = scene.looked(&file);
+        ground.recovering.insert(page.id);
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Ours), "{verdict:?}");
+        // Its row is gone, so the file was looked at.
+        scene.store.file_done(page.id, page.seq);
+        scene.store.flush_done_files(|| Ok(())).unwrap();
+        let mut ground = scene.looked(&file);
+        ground.recovering.insert(page.id);
+        let verdict = ground.decide(&scene.reader(), &file).unwrap();
+        assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");
     }
 
     #[test]

@@ -152,6 +152,10 @@ impl Brain {
         if root.is_dir() {
             tally.out.pull = self.pull(&root, wish, progress);
         }
+        if !wish.dry_run {
+            let kept = self.keep_saves().into_iter().filter(|kept| kept.source == *id);
+            tally.out.conflicts.extend(kept.map(|kept| kept.conflict));
+        }
         // In this order: what is written from here on is either seen by the walk or not yet expected to be there.
         let mut ground = self.ground(id, record);
         let reader = self.store.read(Visibility::All)?;

@@ -1,17 +1,14 @@
 //! One file of a source, read and worked out before the writer sees it.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brain_protocol::{MAX_CONTENT, Slug};
-use rustix::fs::OFlags;
 
 use crate::brain::intake::{read_document, read_page};
 use crate::brain::provenance::SYNC;
-use crate::files::{Stat, digest};
+use crate::files::{Root, Stat, digest, is_not_there};
 use crate::store::{FileRecord, Hash, NewPage, Provenance};
 
 /// A file that changed this shortly before it was read may change again without its times telling.
@@ -101,7 +98,7 @@ pub(super) fn row(
 pub(super) fn read_file(root: &Path, file: &ToRead, now: i64) -> ReadFile {
     let place = root.join(&file.path);
     let none = Stat { size: 0, mtime_ns: 0, ctime_ns: 0 };
-    let (stat, racy, digest, text) = match look(&place) {
+    let (stat, racy, digest, text) = match look(root, &file.path) {
         Ok(Some(seen)) => {
             let digest = seen.digest();
             let text = match &seen.bytes {
@@ -141,15 +138,12 @@ pub(super) fn uri(place: &Path) -> String {
     format!("file://{}", place.display())
 }
 
-/// Opens and reads a file; `None` when there is none.
-pub(super) fn look(place: &Path) -> io::Result<Option<Seen>> {
-    let mut file = match open(place) {
+/// Opens and reads the file at `path` below `root`; `None` when there is none. No link is followed on the way there, neither
+/// one that was there when the directory was read nor one that took a directory's place since.
+pub(super) fn look(root: &Path, path: &str) -> io::Result<Option<Seen>> {
+    let mut file = match Root::open(root)?.file(Path::new(path)) {
         Ok(file) => file,
-        // It went, or became a link, since the directory was read.
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => return Ok(None),
+        Err(e) if is_not_there(&e) => return Ok(None),
         Err(e) => return Err(e),
     };
     let meta = file.metadata()?;
@@ -164,12 +158,6 @@ pub(super) fn look(place: &Path) -> io::Result<Option<Seen>> {
     (&mut file).take(MAX_CONTENT as u64 + 1).read_to_end(&mut bytes)?;
     let bytes = (bytes.len() <= MAX_CONTENT).then_some(bytes);
     Ok(Some(Seen { stat, racy, bytes }))
-}
-
-/// Neither follows a link nor waits for a pipe that took the file's place.
-fn open(place: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    OpenOptions::new().read(true).custom_flags(flags as i32).open(place)
 }
 
 #[cfg(test)]
@@ -208,8 +196,12 @@ mod tests {
         std::fs::write(dir.path().join("a"), "a").unwrap();
         std::os::unix::fs::symlink(dir.path().join("a"), dir.path().join("link")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
-        for name in ["link", "pipe", "none", "a/b", "."] {
-            assert!(look(&dir.path().join(name)).unwrap().is_none(), "{name}");
+        std::fs::create_dir(dir.path().join("dir")).unwrap();
+        std::fs::write(dir.path().join("dir/b"), "b").unwrap();
+        std::os::unix::fs::symlink("dir", dir.path().join("linked")).unwrap();
+        for name in ["link", "pipe", "none", "a/b", ".", "linked/b", "../a"] {
+            assert!(look(dir.path(), name).unwrap().is_none(), "{name}");
         }
+        assert!(look(dir.path(), "dir/b").unwrap().is_some());
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn find(
         if !goes_on() {
             return None;
         }
-        look(&ground.root.join(&file.path)).ok().flatten().map(|seen| (seen.stat, seen.racy, seen.digest()))
+        look(&ground.root, &file.path).ok().flatten().map(|seen| (seen.stat, seen.racy, seen.digest()))
     });
     let found: Vec<_> = new.into_iter().zip(seen).filter_map(|(file, seen)| Some((file, seen?))).collect();
     let files: Vec<Named<'_>> = found

@@ -27,7 +27,7 @@ impl Brain {
     pub fn watch_tunnel(&self) -> Option<u64> {
         let settings = self.config.tunnel()?;
         let mut work = self.tunnelling.work();
-        if self.is_stopping() {
+        if self.is_stopping() || !self.is_home_here() {
             return Some(EVERY_MS.unsigned_abs());
         }
         let next_ms = match self.look(&mut work, &settings) {

@@ -1,0 +1,237 @@
+//! One file, other programs, and a power loss.
+#![allow(clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::{Outcome, Own, Tree, digest, is_torn};
+
+fn tree() -> (tempfile::TempDir, Tree) {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = Tree::new(dir.path().join("pages"));
+    (dir, tree)
+}
+
+fn put(tree: &Tree, path: &str, text: &str, ours: &[&str]) -> Outcome {
+    let digests: Vec<_> = ours.iter().map(|text| digest(text.as_bytes())).collect();
+    tree.put(path, text, &Own::whole(&digests), 1).unwrap()
+}
+
+fn read(tree: &Tree, path: &str) -> String {
+    fs::read_to_string(tree.place(path)).unwrap()
+}
+
+/// The names in a directory.
+fn names(tree: &Tree, path: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(tree.place(path))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_that_somebody_changed_is_left_alone() {
+    let (_dir, tree) = tree();
+    assert_eq!(put(&tree, "a/b.md", "one", &[]), Outcome::Done);
+    assert_eq!(put(&tree, "a/b.md", "two", &["one"]), Outcome::Done);
+    fs::write(tree.place("a/b.md"), "mine").unwrap();
+    assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Foreign);
+    assert_eq!(read(&tree, "a/b.md"), "mine");
+    fs::write(tree.place("a/b.md"), "").unwrap();
+    assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Emptied);
+    assert_eq!(names(&tree, "a"), ["b.md"], "no temporary file is left");
+    assert_eq!(tree.late_saves(), []);
+}
+
+#[test]
+fn a_save_between_the_look_and_the_write_stays() {
+    for (saved, outcome) in [("saved now", Outcome::Foreign), ("", Outcome::Emptied)] {
+        let (_dir, tree) = tree();
+        put(&tree, "a.md", "one", &[]);
+        let place = tree.place("a.md");
+        let (digests, looks) = ([digest(b"one")], Cell::new(0));
+        // Asked about what is not whole: here, when the temporary file of a kill is found, after the look.
+        let torn = |_: &[u8]| {
+            looks.set(looks.get() + 1);
+            fs::write(&place, saved).unwrap();
+            true
+        };
+        fs::write(tree.place(".brain-1.tmp"), "half").unwrap();
+        let own = Own { digests: &digests, torn: &torn, recovering: false };
+        assert_eq!(tree.put("a.md", "two", &own, 1).unwrap(), outcome);
+        assert_eq!((read(&tree, "a.md").as_str(), looks.get()), (saved, 1));
+        assert_eq!(names(&tree, ""), ["a.md"]);
+    }
+}
+
+#[test]
+fn what_is_written_to_a_replaced_file_is_not_lost() {
+    let (_dir, tree) = tree();
+    put(&tree, "a.md", "one", &[]);
+    let mut open = File::options().write(true).open(tree.place("a.md")).unwrap();
+    assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
+    assert_eq!(tree.late_saves(), []);
+    open.write_all(b"late").unwrap();
+    let saves = tree.late_saves();
+    assert_eq!(saves.len(), 1);
+    assert_eq!((saves[0].tag, saves[0].path.as_str(), &*saves[0].bytes), (1, "a.md", &b"late"[..]));
+    assert_eq!(tree.late_saves(), [], "each is told once");
+    open.write_all(b" and later").unwrap();
+    assert_eq!(tree.late_saves()[0].bytes, b"late and later");
+    assert_eq!(read(&tree, "a.md"), "two");
+}
+
+#[test]
+fn mode_and_owner_stay() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let (_dir, tree) = tree();
+    put(&tree, "a.md", "one", &[]);
+    let place = tree.place("a.md");
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o640)).unwrap();
+    let owned = rustix::process::geteuid().is_root();
+    if owned {
+        chown(&place, Some(1234), Some(2345)).unwrap();
+    }
+    assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
+    let meta = fs::metadata(&place).unwrap();
+    assert_eq!((meta.mode() & 0o777, read(&tree, "a.md").as_str()), (0o640, "two"));
+    if owned {
+        assert_eq!((meta.uid(), meta.gid()), (1234, 2345));
+    }
+}
+
+#[test]
+fn the_trash_keeps_what_it_has() {
+    let (_dir, tree) = tree();
+    for text in ["first", "second"] {
+        put(&tree, "x.md", text, &[]);
+        tree.trash("x.md", &Own::whole(&[digest(text.as_bytes())]), true).unwrap();
+    }
+    assert_eq!((read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")), ("first".into(), "second".into()));
+    let purge = |texts: &[&[u8]]| {
+        let digests: Vec<_> = texts.iter().map(|text| digest(text)).collect();
+        tree.purge("x.md", &Own::whole(&digests), true, 1).unwrap()
+    };
+    assert_eq!(purge(&[b"other"]), Outcome::Foreign);
+    fs::write(tree.place(".trash/x.md~2"), "").unwrap();
+    assert_eq!(purge(&[b"first", b"second"]), Outcome::Done);
+    assert_eq!(names(&tree, ".trash"), Vec::<String>::new());
+}
+
+#[test]
+fn a_restore_that_was_cut_short_leaves_no_copy_in_the_trash() {
+    let (_dir, tree) = tree();
+    put(&tree, "x.md", "text", &[]);
+    put(&tree, ".trash/x.md", "text", &[]);
+    assert_eq!(put(&tree, "x.md", "text", &[]), Outcome::Done);
+    tree.untrash("x.md", "text", &Own::whole(&[]), 1).unwrap();
+    assert_eq!((names(&tree, ".trash").len(), read(&tree, "x.md").as_str()), (0, "text"));
+}
+
+#[test]
+fn what_a_power_loss_left_is_ours_at_the_first_look_only() {
+    let whole = "A line that is long enough to be cut.\n".repeat(60);
+    let torn = |bytes: &[u8]| is_torn(bytes, whole.as_bytes());
+    for left in ["", &whole[..700], &"\0".repeat(900)] {
+        let (_dir, tree) = tree();
+        put(&tree, "a.md", left, &[]);
+        let mut own = Own { digests: &[], torn: &torn, recovering: false };
+        assert_ne!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
+        own.recovering = true;
+        assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
+        assert_eq!(read(&tree, "a.md"), whole);
+    }
+    let (_dir, tree) = tree();
+    put(&tree, "a.md", "A line of somebody else.\n", &[]);
+    let own = Own { digests: &[], torn: &torn, recovering: true };
+    assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Foreign);
+}
+
+#[test]
+fn what_a_power_loss_left_in_the_trash_is_made_one_whole_file() {
+    let text = "A page that was deleted.\n".repeat(60);
+    let torn = |bytes: &[u8]| is_torn(bytes, text.as_bytes());
+    let digests = [digest(text.as_bytes())];
+    let own = Own { digests: &digests, torn: &torn, recovering: true };
+    type Left<'a> = &'a [(&'a str, &'a str)];
+    let lefts: [Left<'_>; 5] = [
+        &[("x.md", &text), (".trash/x.md", "")],
+        &[("x.md", &text[..600]), (".trash/x.md", &text[..100]), (".trash/x.md~1", "")],
+        &[(".trash/x.md", ""), (".trash/x.md~1", &text)],
+        &[(".trash/x.md", &text[..512])],
+        &[("x.md", &text[..600])],
+    ];
+    for left in lefts {
+        let (_dir, tree) = tree();
+        for (path, text) in left {
+            put(&tree, path, text, &[]);
+        }
+        fs::write(tree.place(".brain-7.tmp"), &text[..99]).unwrap();
+        tree.recover("x.md", &text, &own, true, 7).unwrap();
+        assert_eq!(tree.trash("x.md", &own, false).unwrap(), Outcome::Done);
+        assert_eq!(names(&tree, ""), [".trash"], "{left:?}");
+        assert_eq!((names(&tree, ".trash"), read(&tree, ".trash/x.md")), (vec!["x.md".into()], text.clone()));
+        assert_eq!(tree.late_saves(), []);
+    }
+    // Somebody's own file in the trash stays.
+    let (_dir, tree) = tree();
+    put(&tree, ".trash/x.md", "somebody's\n", &[]);
+    put(&tree, "x.md", "", &[]);
+    tree.recover("x.md", &text, &own, true, 7).unwrap();
+    tree.trash("x.md", &own, false).unwrap();
+    assert_eq!(
+        (read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")),
+        ("somebody's\n".into(), text.clone())
+    );
+}
+
+#[test]
+fn a_save_that_a_kill_left_beside_its_place_is_found() {
+    let (_dir, tree) = tree();
+    put(&tree, "a.md", "two", &[]);
+    fs::write(tree.place(".brain-3.tmp"), "somebody's save").unwrap();
+    tree.recover("a.md", "two", &Own::whole(&[]), false, 3).unwrap();
+    let saves = tree.late_saves();
+    assert_eq!((saves.len(), &*saves[0].bytes, saves[0].tag), (1, &b"somebody's save"[..], 3));
+    assert_eq!(names(&tree, ""), ["a.md"]);
+    let kept = tree.keep_in_trash(&saves[0]).unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "somebody's save");
+}
+
+#[test]
+fn a_link_out_of_the_tree_is_refused_whenever_it_comes() {
+    let (dir, tree) = tree();
+    let outside = dir.path().join("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    fs::write(outside.join("x.md"), "theirs").unwrap();
+    put(&tree, "sub/x.md", "ours", &[]);
+    put(&tree, "mine.md", "mine", &[]);
+    fs::rename(tree.place("sub"), dir.path().join("away")).unwrap();
+    symlink(&outside, tree.place("sub")).unwrap();
+    let own = Own::whole(&[]);
+    for path in ["sub/x.md", "sub/y.md", "sub/deep/x.md"] {
+        let error = tree.put(path, "text", &own, 1).unwrap_err();
+        assert!(error.to_string().contains("leads out of"), "{error}");
+        assert!(tree.trash(path, &own, false).is_err());
+        assert!(tree.purge(path, &Own::whole(&[digest(b"theirs")]), true, 1).is_err());
+        assert!(tree.keep(path, |_| true).is_err());
+    }
+    // A trash that leads out.
+    symlink(&outside, tree.place(".trash")).unwrap();
+    assert!(tree.trash("mine.md", &own, false).is_err());
+    assert_eq!(tree.trash("mine.md", &own, true).unwrap(), Outcome::Foreign);
+    assert_eq!(fs::read_to_string(outside.join("x.md")).unwrap(), "theirs");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 2);
+}
+
+#[test]
+fn a_directory_that_was_moved_away_is_not_made_anew() {
+    let (dir, _) = tree();
+    let tree = Tree::new(dir.path().join("home/pages"));
+    assert!(tree.put("a.md", "text", &Own::whole(&[]), 1).is_err());
+    assert!(!dir.path().join("home").exists());
+}

@@ -1,0 +1,88 @@
+//! Directories that are swapped or moved while the daemon runs: nothing is written where it does not belong.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use brain_protocol::{FaultCode, Origin, PageRef, Put, Reply, Request, Slug};
+use brain_tests::{Client, TestHome};
+
+fn put(client: &mut Client, slug: &str) -> Result<Reply, brain_protocol::Fault> {
+    let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
+    let content = b"Some text.\n".to_vec();
+    client.ask(&Request::Put(Put { page, content, origin: Origin::Stdin, allow_empty: false, expect: None }))
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_is_not_followed() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = home.connect().unwrap();
+    let (outside, pages) = (home.outside(), home.path().join("pages"));
+    fs::write(outside.join("private.md"), "Private.\n").unwrap();
+    for round in 0..20 {
+        let dir = pages.join(format!("d{round}"));
+        put(&mut client, &format!("d{round}/one")).unwrap();
+        fs::rename(&dir, pages.join(format!("away{round}"))).unwrap();
+        symlink(&outside, &dir).unwrap();
+        // At once, and where a file of the same name is.
+        for slug in ["two", "private"] {
+            match put(&mut client, &format!("d{round}/{slug}")).unwrap() {
+                Reply::Written(written) => {
+                    assert!(!written.written, "{written:?}");
+                    assert!(written.warnings[0].contains("leads out of"), "{written:?}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        home.brain(["delete", &format!("d{round}/one")]).expect(0);
+    }
+    home.brain(["sync", "--source", "default", "--yes"]);
+    let names: Vec<_> = fs::read_dir(&outside).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["private.md"]);
+    assert_eq!(fs::read_to_string(outside.join("private.md")).unwrap(), "Private.\n");
+    assert_eq!(home.search("private"), Vec::<String>::new(), "nothing was read through the link");
+}
+
+#[test]
+fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
+    let home = TestHome::new();
+    let mut daemon = home.daemon();
+    let mut client = home.connect().unwrap();
+    put(&mut client, "before").unwrap();
+    let away = home.outside().join("moved");
+    for replaced in [false, true] {
+        fs::rename(home.path(), &away).unwrap();
+        if replaced {
+            fs::create_dir(home.path()).unwrap();
+        }
+        let fault = put(&mut client, "after").unwrap_err();
+        assert_eq!(fault.code, FaultCode::ReadOnly, "{fault:?}");
+        assert!(fault.message.contains("moved"), "{fault:?}");
+        let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
+        assert!(status.degraded.iter().any(|why| why.contains("moved")), "{:?}", status.degraded);
+        let mut command = home.command("brain");
+        command.env("BRAIN_HOME", &away).args(["doctor", "--json"]);
+        let doctor = brain_tests::run(command, b"").expect(1).json();
+        let check = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "daemon").unwrap();
+        assert_eq!(check["status"], "fail", "{check}");
+        // What is there can be read, and be saved.
+        let mut command = home.command("brain");
+        command.env("BRAIN_HOME", &away).args(["get", "before"]);
+        brain_tests::run(command, b"").expect(0);
+        // Longer than any timer of the daemon's file work.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        match replaced {
+            false => assert!(!home.path().exists(), "nothing is made at the old place"),
+            true => {
+                let names: Vec<_> = fs::read_dir(home.path()).unwrap().collect();
+                assert!(names.is_empty(), "{names:?}");
+                fs::remove_dir(home.path()).unwrap();
+            }
+        }
+        fs::rename(&away, home.path()).unwrap();
+        put(&mut client, if replaced { "again" } else { "back" }).unwrap();
+    }
+    assert!(daemon.is_running());
+    assert_eq!(home.json(["doctor"])["status"], "healthy");
+    assert_eq!(home.fault(["get", "after"], 4)["code"], "not_found");
+}

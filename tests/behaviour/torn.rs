@@ -1,0 +1,143 @@
+//! After a power loss: a torn file is made whole from its page, before anything takes it for somebody's edit.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use brain_tests::TestHome;
+use serde_json::Value;
+
+/// A page whose every block differs.
+fn long(word: &str) -> String {
+    (0..700).map(|n| format!("{word} line {n}.\n")).collect()
+}
+
+fn whole(home: &TestHome, slug: &str) {
+    let page = home.get(slug);
+    assert_eq!(fs::read_to_string(home.page_file(slug)).unwrap(), page["content"].as_str().unwrap());
+}
+
+fn versions(home: &TestHome, slug: &str) -> usize {
+    home.json(["history", slug])["versions"].as_array().unwrap().len()
+}
+
+fn check(home: &TestHome, name: &str) -> Value {
+    let doctor = home.brain(["doctor", "--json"]).json();
+    doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap().clone()
+}
+
+/// What a power loss leaves of a file, for all that brain knows.
+fn harms() -> Vec<(&'static str, fn(&Path))> {
+    fn cut(place: &Path, len: u64) {
+        File::options().write(true).open(place).unwrap().set_len(len).unwrap();
+    }
+    fn blank(place: &Path, from: usize, to: usize) {
+        let mut bytes = fs::read(place).unwrap();
+        bytes[from..to].fill(0);
+        fs::write(place, bytes).unwrap();
+    }
+    vec![
+        ("cut at a block", |place| cut(place, 4096)),
+        ("cut anywhere", |place| cut(place, 5001)),
+        ("emptied", |place| cut(place, 0)),
+        ("gone", |place| fs::remove_file(place).unwrap()),
+        ("a hole", |place| blank(place, 4096, 8192)),
+        ("all zeros", |place| {
+            let len = fs::metadata(place).unwrap().len() as usize;
+            blank(place, 0, len);
+        }),
+    ]
+}
+
+#[test]
+fn a_torn_file_never_replaces_the_acknowledged_page() {
+    for watch in ["false", "true"] {
+        for (name, harm) in harms() {
+            let mut home = TestHome::new();
+            home.env.push(("BRAIN_SOURCES_WATCH".into(), watch.into()));
+            let home = home;
+            let daemon = home.daemon();
+            home.put("a", &long("basalt"));
+            let acknowledged = home.get("a")["content"].clone();
+            daemon.kill();
+            harm(&home.page_file("a"));
+            let _daemon = home.daemon();
+            assert_eq!(home.json(["sync", "--source", "default"])["status"], "done", "{name}");
+            assert_eq!(home.get("a")["content"], acknowledged, "{name}, watch {watch}");
+            assert_eq!(home.search("basalt"), ["a"]);
+            assert_eq!(versions(&home, "a"), 1, "{name}");
+            whole(&home, "a");
+            assert_eq!(home.json(["doctor"])["status"], "healthy", "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_torn_file_of_a_former_version_is_made_whole() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    for word in ["basalt", "gneiss", "schist"] {
+        home.put("a", &long(word));
+    }
+    let second = home.json(["get", "a", "--version", "2"])["content"].as_str().unwrap().to_owned();
+    daemon.kill();
+    fs::write(home.page_file("a"), &second[..4096]).unwrap();
+    let _daemon = home.daemon();
+    home.json(["sync", "--source", "default"]);
+    assert!(home.get("a")["body"].as_str().unwrap().starts_with("schist"));
+    assert_eq!(versions(&home, "a"), 3);
+    whole(&home, "a");
+}
+
+#[test]
+fn a_save_that_looks_torn_is_not_taken_for_it_without_a_crash() {
+    for shortened in ["Only the beginning", ""] {
+        let home = TestHome::new();
+        let daemon = home.daemon();
+        home.put("a", "Something else.\n");
+        fs::write(home.page_file("a"), "Only the beginning").unwrap();
+        // A row that stays: its file is somebody's.
+        assert_eq!(home.put("a", "Only the beginning of it.\n")["written"], false);
+        fs::write(home.page_file("a"), shortened).unwrap();
+        assert!(daemon.terminate().0.success());
+        let daemon = home.daemon();
+        assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), shortened, "after a clean end");
+        home.brain(["doctor", "--fix"]);
+        assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), shortened, "after a try");
+        let outbox = check(&home, "outbox");
+        assert_eq!(outbox["status"], "warn");
+        let message = outbox["message"].as_str().unwrap();
+        assert!(
+            message.contains(if shortened.is_empty() { "emptied" } else { "another program" }),
+            "{message}"
+        );
+        drop(daemon);
+    }
+}
+
+#[test]
+fn a_torn_file_in_the_trash_is_made_whole_and_double_ones_go() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("x", &long("marl"));
+    let text = fs::read_to_string(home.page_file("x")).unwrap();
+    home.json(["delete", "x"]);
+    daemon.kill();
+    let trashed = home.path().join("pages/.trash/x.md");
+    assert_eq!(fs::read_to_string(&trashed).unwrap(), text);
+    fs::write(&trashed, "").unwrap();
+    fs::write(home.path().join("pages/.trash/x.md~1"), &text[..4096]).unwrap();
+    fs::write(home.page_file("x"), &text[..8192]).unwrap();
+    fs::write(home.path().join("pages/.brain-1.tmp"), &text[..100]).unwrap();
+    let _daemon = home.daemon();
+    home.json(["sync", "--source", "default"]);
+    assert_eq!(fs::read_to_string(&trashed).unwrap(), text);
+    let names = |dir: &str| {
+        let entries = fs::read_dir(home.path().join(dir)).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((names("pages/.trash"), names("pages")), (vec!["x.md".into()], vec![".trash".into()]));
+    assert_eq!(home.fault(["get", "x"], 4)["code"], "not_found");
+    home.json(["restore", "x"]);
+    whole(&home, "x");
+    assert_eq!(names("pages/.trash"), Vec::<String>::new());
+}
