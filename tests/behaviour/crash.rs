@@ -217,7 +217,7 @@ fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
     }
 }
 
-fn check_everything(home: &TestHome, books: &[Book]) {
+pub(crate) fn check_everything(home: &TestHome, books: &[Book]) {
     std::thread::scope(|scope| {
         for part in books.chunks(books.len().div_ceil(3)) {
             scope.spawn(move || {
@@ -307,7 +307,7 @@ impl State {
 
 /// A page and what is known of it.
 #[derive(Debug)]
-struct Entry {
+pub(crate) struct Entry {
     slug: Slug,
     /// As it was acknowledged.
     now: State,
@@ -350,19 +350,21 @@ impl fmt::Display for Entry {
 }
 
 /// Everything that one writer sent. No page has two writers.
-struct Book {
+pub(crate) struct Book {
     writer: usize,
     numbers: usize,
-    entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
+    /// Its disk may fail under the daemon: what is not done then is as if it had never been answered.
+    pub(crate) disk_fails: bool,
 }
 
 impl Book {
-    fn new(writer: usize) -> Self {
-        Self { writer, numbers: 0, entries: Vec::new() }
+    pub(crate) fn new(writer: usize) -> Self {
+        Self { writer, numbers: 0, entries: Vec::new(), disk_fails: false }
     }
 
     /// Writes one thing after another until the daemon is gone; how many were acknowledged.
-    fn write_until_killed(&mut self, socket: &Path, mut dice: Dice, round: usize) -> usize {
+    pub(crate) fn write_until_killed(&mut self, socket: &Path, mut dice: Dice, round: usize) -> usize {
         let Some(mut client) = Client::connect(socket) else { return 0 };
         let mut count = 0;
         loop {
@@ -371,6 +373,9 @@ impl Book {
             let Some(answer) = client.try_ask(&request) else { return count };
             let entry = &mut self.entries[at];
             match answer {
+                Ok(Reply::Written(reply)) if self.disk_fails && !reply.written => return count,
+                Ok(Reply::Deleted(reply)) if self.disk_fails && !reply.warnings.is_empty() => return count,
+                Err(_) if self.disk_fails => return count,
                 Ok(Reply::Written(reply)) => {
                     assert!(reply.written && reply.warnings.is_empty(), "{entry}: {reply:?}");
                     let restores = matches!(entry.now, State::Deleted(_));
@@ -444,7 +449,7 @@ impl Book {
     }
 
     /// Some of what this round acknowledged, the last ones first, and some of what earlier ones did.
-    fn sample(&self, dice: &mut Dice, round: usize) -> Vec<&Entry> {
+    pub(crate) fn sample(&self, dice: &mut Dice, round: usize) -> Vec<&Entry> {
         let mut fresh: Vec<&Entry> = self.entries.iter().filter(|entry| entry.round == round).collect();
         fresh.sort_by_key(|entry| std::cmp::Reverse(entry.acknowledged));
         fresh.truncate(8);
@@ -473,18 +478,18 @@ fn inbox_slug(text: &Text) -> Slug {
 }
 
 /// Looks whether things are as they should be.
-struct Check {
+pub(crate) struct Check {
     client: Client,
     pages: PathBuf,
 }
 
 impl Check {
-    fn new(home: &TestHome) -> Self {
+    pub(crate) fn new(home: &TestHome) -> Self {
         Self { client: home.connect().expect("the daemon answers"), pages: home.path().join("pages") }
     }
 
     /// Finds out what became of what was sent and not acknowledged: the old state or the new one, nothing between.
-    fn resolve(&mut self, book: &mut Book) {
+    pub(crate) fn resolve(&mut self, book: &mut Book) {
         for entry in book.entries.iter_mut().filter(|entry| entry.pending.is_some()) {
             let Some(pending) = entry.pending.take() else { continue };
             let page = self.page(&entry.slug);
@@ -504,7 +509,7 @@ impl Check {
         }
     }
 
-    fn entry(&mut self, entry: &Entry) {
+    pub(crate) fn entry(&mut self, entry: &Entry) {
         match &entry.now {
             State::Active(text) => {
                 let page = self.page(&entry.slug).unwrap_or_else(|| panic!("lost: {entry}"));
@@ -515,6 +520,10 @@ impl Check {
                 }
                 self.file(&page);
                 self.found(&text.word, &entry.slug);
+                if let Some(former) = &entry.former {
+                    let version = self.version(&entry.slug, page.version - 1);
+                    assert!(version.body.contains(former), "its former version: {entry}");
+                }
             }
             State::Deleted(text) => {
                 assert!(self.page(&entry.slug).is_none(), "{entry}");
@@ -538,6 +547,14 @@ impl Check {
             Ok(Reply::Page(page)) => Some(page),
             Err(fault) if fault.code == FaultCode::NotFound => None,
             other => panic!("{slug}: {other:?}"),
+        }
+    }
+
+    fn version(&mut self, slug: &Slug, version: u32) -> Page {
+        let page = PageRef { source: None, slug: slug.clone() };
+        match self.client.ask(&Request::Get(Get { page, version: Some(version) })) {
+            Ok(Reply::Page(page)) => page,
+            other => panic!("{slug}, version {version}: {other:?}"),
         }
     }
 
@@ -722,7 +739,7 @@ impl Dice {
         self.below(n) == 0
     }
 
-    fn split(&mut self) -> Self {
+    pub(crate) fn split(&mut self) -> Self {
         Self(self.next())
     }
 }

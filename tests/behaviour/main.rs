@@ -76,6 +76,7 @@ mod openapi;
 mod operations;
 mod page_view;
 mod pages;
+mod power_cuts;
 mod privacy;
 mod provenance;
 mod remove;

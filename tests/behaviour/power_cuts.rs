@@ -1,0 +1,278 @@
+//! Power cuts on real file systems: whatever was not flushed is gone, and what was acknowledged is there afterwards.
+//!
+//! A home is on a loop device with ext4 or XFS. At a random moment under load the file system is shut down without a flush of
+//! its log; what was only in memory is lost with it, data and names. Before that, parts of random files are written out,
+//! as a kernel does at its leisure: that tears files. Then the daemon is killed, the file system mounted again, and a
+//! daemon started.
+//!
+//! `BRAIN_POWER_CUTS` says how many cuts there are (2; `.ci/power-cuts` has 100). It takes root, loop devices, `mkfs.ext4` or
+//! `mkfs.xfs`, and python3.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brain_tests::{TestHome, skip};
+use rustix::fs::{Advice, fadvise};
+
+use crate::crash::{Book, Check, Dice, Run, check_everything, settle};
+
+const WRITERS: usize = 6;
+/// Of the image, which has holes: what is not written takes no room.
+const IMAGE: u64 = 1 << 30;
+
+/// A file system, how it is made, and how it is mounted.
+const KINDS: [(&str, &[&str], &str); 3] = [
+    ("ext4", &["mkfs.ext4", "-q", "-F"], "loop"),
+    ("ext4 with late names", &["mkfs.ext4", "-q", "-F"], "loop,data=writeback,nobarrier,commit=300"),
+    ("XFS", &["mkfs.xfs", "-q", "-f"], "loop"),
+];
+
+/// A disk whose power can be cut.
+struct Disk {
+    image: PathBuf,
+    at: PathBuf,
+    options: &'static str,
+}
+
+impl Disk {
+    /// Makes a file system and mounts it at the home; `None`, said loudly, where that cannot be done.
+    fn new(home: &TestHome, (name, make, options): (&str, &[&str], &'static str)) -> Option<Self> {
+        let disk = Self { image: home.outside().join("image"), at: home.path(), options };
+        File::create(&disk.image).unwrap().set_len(IMAGE).unwrap();
+        fs::create_dir_all(&disk.at).unwrap();
+        let made = Command::new(make[0]).args(&make[1..]).arg(&disk.image).stdout(Stdio::null()).status();
+        if !made.is_ok_and(|status| status.success()) || !disk.mount() {
+            skip(&format!("no power cuts on {name}: they take root, loop devices and {}", make[0]));
+            return None;
+        }
+        Some(disk)
+    }
+
+    fn mount(&self) -> bool {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", self.options]).args([&self.image, &self.at]).stderr(Stdio::null());
+        mount.status().is_ok_and(|status| status.success())
+    }
+
+    fn unmount(&self) {
+        for _ in 0..100 {
+            let unmounted = Command::new("umount").arg(&self.at).stderr(Stdio::null()).status();
+            if unmounted.is_ok_and(|status| status.success()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{} is in use", self.at.display());
+    }
+
+    /// What cuts its power, ready to do so.
+    fn breaker(&self) -> Breaker {
+        // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN are one number; 2 is without a flush of the log.
+        const CUT: &str = "import fcntl,os,sys\nfd=os.open(sys.argv[1],os.O_RDONLY)\nprint(flush=True)\n\
+                           sys.stdin.read(1)\nfcntl.ioctl(fd,0x8004587D,(2).to_bytes(4,'little'))";
+        let mut child = Command::new("python3")
+            .args(["-c", CUT])
+            .arg(&self.at)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 is there");
+        let mut ready = [0; 1];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).expect("it is ready");
+        Breaker(child)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.at).stderr(Stdio::null()).status();
+    }
+}
+
+struct Breaker(Child);
+
+impl Breaker {
+    fn cut(mut self) {
+        self.0.stdin.take().unwrap().write_all(b"!").unwrap();
+        assert!(self.0.wait().unwrap().success(), "the file system was not shut down");
+    }
+}
+
+/// Writes parts of random files out, until it is told to end.
+fn write_out(home: &Path, mut dice: Dice, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let mut files = Vec::new();
+        let mut left = vec![home.join("pages")];
+        while let Some(dir) = left.pop() {
+            for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => left.push(entry.path()),
+                    Ok(kind) if kind.is_file() => files.push(entry.path()),
+                    _ => {}
+                }
+            }
+        }
+        for _ in 0..20.min(files.len()) {
+            let at = dice.below(files.len() as u64) as usize;
+            let Ok(file) = File::open(&files[at]) else { continue };
+            let pages = file.metadata().map_or(0, |meta| meta.len().div_ceil(4096));
+            let from = dice.below(pages) * 4096;
+            // Dirty pages are not dropped: they are written out.
+            let _ = fadvise(&file, from, std::num::NonZeroU64::new(4096), Advice::DontNeed);
+        }
+        std::thread::sleep(Duration::from_millis(10 + dice.below(100)));
+    }
+}
+
+/// How many files of pages a cut has torn: empty, or with zeros in them.
+fn torn_files(dir: &Path) -> usize {
+    let mut torn = 0;
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            torn += torn_files(&path);
+        } else {
+            let bytes = fs::read(&path).unwrap_or_default();
+            torn += usize::from(bytes.is_empty() || bytes.contains(&0));
+        }
+    }
+    torn
+}
+
+/// One cut under load, and a new start; how many writes were acknowledged, and how many files were torn.
+fn cut(
+    home: &TestHome,
+    disk: &Disk,
+    books: &mut [Book],
+    dice: &mut Dice,
+    round: usize,
+) -> (usize, usize, brain_tests::Daemon) {
+    let daemon = home.daemon();
+    settle(home);
+    let socket = home.socket();
+    // Most within the first second; some after the daemon has flushed its files.
+    let moment = if dice.one_in(15) {
+        Duration::from_millis(10_000 + dice.below(1500))
+    } else {
+        Duration::from_millis((4 << dice.below(9)) + dice.below(50))
+    };
+    let (breaker, over) = (disk.breaker(), AtomicBool::new(false));
+    let written = std::thread::scope(|scope| {
+        let writers: Vec<_> = books
+            .iter_mut()
+            .map(|book| {
+                let (socket, dice) = (&socket, dice.split());
+                scope.spawn(move || book.write_until_killed(socket, dice, round))
+            })
+            .collect();
+        let (pages, dice, over) = (home.path(), dice.split(), &over);
+        scope.spawn(move || write_out(&pages, dice, over));
+        std::thread::sleep(moment);
+        breaker.cut();
+        daemon.kill();
+        over.store(true, Ordering::Relaxed);
+        writers.into_iter().map(|writer| writer.join().expect("a writer found a fault; see above")).sum()
+    });
+    disk.unmount();
+    assert!(disk.mount(), "it can be mounted again");
+    let torn = torn_files(&home.path().join("pages"));
+    (written, torn, home.daemon())
+}
+
+#[test]
+fn acknowledged_writes_survive_power_cuts() {
+    let asked = std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("a number"));
+    let cuts = asked.unwrap_or(2);
+    let run = Run::new(1);
+    let mut dice = run.dice();
+    for (n, kind) in KINDS.into_iter().enumerate() {
+        let share = cuts / KINDS.len() + usize::from(n < cuts % KINDS.len());
+        if share == 0 {
+            continue;
+        }
+        let mut home = TestHome::new();
+        home.env.push(("BRAIN_SOURCES_WATCH".into(), "true".into()));
+        let home = home;
+        let Some(disk) = Disk::new(&home, kind) else {
+            assert!(asked.is_none(), "{} was asked for", kind.0);
+            continue;
+        };
+        let mut books: Vec<Book> = (0..WRITERS).map(Book::new).collect();
+        books.iter_mut().for_each(|book| book.disk_fails = true);
+        let (mut written, mut torn) = (0, 0);
+        for round in 1..=share {
+            let (more, damaged, daemon) = cut(&home, &disk, &mut books, &mut dice, round);
+            (written, torn) = (written + more, torn + damaged);
+            settle(&home);
+            let mut check = Check::new(&home);
+            for book in &mut books {
+                check.resolve(book);
+                for entry in book.sample(&mut dice, round) {
+                    check.entry(entry);
+                }
+            }
+            let doctor = home.brain(["doctor", "--json"]).json();
+            for check in doctor["checks"].as_array().unwrap() {
+                let of_files = ["store integrity", "index", "outbox", "spool"]
+                    .contains(&check["name"].as_str().unwrap());
+                assert!(!of_files || check["status"] == "ok", "{check}");
+            }
+            // Half of the cuts hit a daemon after a daemon that ended well.
+            if dice.one_in(2) {
+                assert!(daemon.terminate().0.success(), "{}", home.log());
+            }
+        }
+        let daemon = home.daemon();
+        settle(&home);
+        check_everything(&home, &books);
+        assert!(written > 0, "nobody could write anything");
+        run.tell(&format!(
+            "{}: {share} power cuts, {written} acknowledged writes, {torn} torn files mended, {:.0?}",
+            kind.0,
+            run.began.elapsed()
+        ));
+        drop((daemon, disk));
+    }
+}
+
+/// The harness itself: with flushes that do nothing, losses are found at once.
+#[test]
+fn power_cuts_are_noticed_where_nothing_is_flushed() {
+    const NOTHING: &str = "int fsync(int f){return 0;} int fdatasync(int f){return 0;}\n";
+    let mut home = TestHome::new();
+    let shim = home.outside().join("shim.so");
+    let source = home.outside().join("shim.c");
+    fs::write(&source, NOTHING).unwrap();
+    let compiled = Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&shim, &source]).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return skip("a shim takes gcc");
+    }
+    home.env.push(("LD_PRELOAD".into(), shim.display().to_string()));
+    let home = home;
+    let Some(disk) = Disk::new(&home, KINDS[2]) else { return };
+    let mut books: Vec<Book> = (0..WRITERS).map(Book::new).collect();
+    books.iter_mut().for_each(|book| book.disk_fails = true);
+    let mut dice = Run::new(1).dice();
+    // What it says on the way is the loss.
+    let found = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let (written, _, _daemon) = cut(&home, &disk, &mut books, &mut dice, 1);
+            assert!(written > 0, "nothing was written");
+            settle(&home);
+            let mut check = Check::new(&home);
+            books.iter_mut().for_each(|book| check.resolve(book));
+            books.iter().flat_map(|book| &book.entries).for_each(|entry| check.entry(entry));
+        });
+        looking.join()
+    });
+    let message = found.expect_err("acknowledged writes were lost, and nobody noticed");
+    let message = message.downcast_ref::<String>().cloned().unwrap_or_default();
+    assert!(
+        ["lost:", "neither before nor after", "the daemon ended"].iter().any(|sign| message.contains(sign)),
+        "{message}"
+    );
+}
