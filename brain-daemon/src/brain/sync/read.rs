@@ -164,6 +164,7 @@ pub(super) fn look(root: &Path, path: &str) -> io::Result<Option<Seen>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::time::Duration;
 
     #[test]
