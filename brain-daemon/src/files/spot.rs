@@ -1,6 +1,6 @@
 //! One file's place: its directory as a handle, and its name in it.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -29,8 +29,16 @@ pub(super) enum Seen {
 /// A file that was opened and read.
 pub(super) struct Looked {
     pub(super) file: File,
-    pub(super) meta: Metadata,
+    pub(super) owner: Owner,
     pub(super) bytes: Vec<u8>,
+}
+
+/// Whose a file is, and who may read and write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Owner {
+    user: u32,
+    group: u32,
+    mode: u32,
 }
 
 impl Spot {
@@ -56,7 +64,8 @@ impl Spot {
         }
         let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
         (&mut file).take(TOO_LARGE).read_to_end(&mut bytes)?;
-        Ok(Seen::File(Looked { file, meta, bytes }))
+        let owner = Owner { user: meta.uid(), group: meta.gid(), mode: meta.mode() };
+        Ok(Seen::File(Looked { file, owner, bytes }))
     }
 
     /// The temporary file for it.
@@ -85,17 +94,17 @@ impl Spot {
 }
 
 /// Another user's file stays theirs, as far as we may say so.
-pub(super) fn keep_mode_and_owner(file: &File, former: &Metadata) -> io::Result<()> {
+pub(super) fn keep_mode_and_owner(file: &File, former: Owner) -> io::Result<()> {
     let own = file.metadata()?;
-    if (own.uid(), own.gid()) != (former.uid(), former.gid()) {
-        let (user, group) = (Some(Uid::from_raw(former.uid())), Some(Gid::from_raw(former.gid())));
+    if (own.uid(), own.gid()) != (former.user, former.group) {
+        let (user, group) = (Some(Uid::from_raw(former.user)), Some(Gid::from_raw(former.group)));
         if fchown(file, user, group).is_err() {
             // A group that we are in may be given without any right.
             let _ = fchown(file, None, group);
         }
     }
-    if own.mode() != former.mode() {
-        fchmod(file, Mode::from_raw_mode(former.mode() & 0o7777))?;
+    if own.mode() != former.mode {
+        fchmod(file, Mode::from_raw_mode(former.mode & 0o7777))?;
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Making one file be as it should.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::beneath::Root;
 use super::late::{Late, Save};
 use super::own::Own;
-use super::spot::{Looked, Seen, Spot, keep_mode_and_owner};
+use super::spot::{Looked, Owner, Seen, Spot, keep_mode_and_owner};
 use super::swap::{exchange, rename_new};
 
 /// How often a file is tried that another program changes at the same time.
@@ -76,11 +76,11 @@ impl Tree {
             let former = match seen {
                 Seen::Nothing => None,
                 Seen::File(found) if found.bytes == text.as_bytes() => return Ok(Outcome::Done),
-                Seen::File(found) if own.has(&found.bytes) => Some(found.meta),
+                Seen::File(found) if own.has(&found.bytes) => Some(found.owner),
                 Seen::File(found) if found.bytes.is_empty() => return Ok(Outcome::Emptied),
                 Seen::File(_) | Seen::Other => return Ok(Outcome::Foreign),
             };
-            let new = self.stage(&spot, path, text, former.as_ref(), own, tag)?;
+            let new = self.stage(&spot, path, text, former, own, tag)?;
             let placed = match former {
                 None => rename_new(&spot.dir, &new.name, &spot.dir, &spot.name),
                 Some(_) => exchange(&spot.dir, &new.name, &spot.name),
@@ -195,7 +195,7 @@ impl Tree {
         spot: &Spot,
         path: &str,
         text: &str,
-        former: Option<&Metadata>,
+        former: Option<Owner>,
         own: &Own<'_>,
         tag: u64,
     ) -> io::Result<Spot> {
