@@ -254,3 +254,38 @@ fn the_variables_of_a_hook_lead_to_no_other_repository() {
     assert_eq!(pull(&report).0, "updated");
     assert_eq!(git(&notes, &["rev-parse", "HEAD"]), git(&theirs, &["rev-parse", "HEAD"]));
 }
+
+#[test]
+fn a_repository_that_names_a_program_is_pulled_once_its_owner_approved_it() {
+    let Some(shared) = shared() else { return };
+    let Shared { home, _daemon: daemon, theirs, notes } = shared;
+    let ran = home.outside().join("ran");
+    git(&notes, &["config", "filter.x.smudge", &format!("touch '{}'; cat", ran.display())]);
+    write(&theirs, ".gitattributes", "*.md filter=x\n");
+    write(&theirs, "three.md", "Three.\n");
+    commit(&theirs, "three");
+    git(&theirs, &["push", "-q"]);
+
+    let report = sync_with(&home, &[], 1);
+    assert_changes(&report, &[("added", 2)]);
+    let (status, why) = pull(&report);
+    assert_eq!(status, "failed");
+    assert!(why.contains("filter.x.smudge") && why.contains("sources.git_approved"), "{why}");
+    assert!(!ran.exists() && !notes.join("three.md").exists());
+    let fingerprint = why.split('"').nth(1).unwrap().to_owned();
+    // A word of a human, in the file that only the owner writes.
+    drop(daemon);
+    let config = format!("[sources]\ngit_approved = [\"{fingerprint}\"]\n");
+    fs::write(home.path().join("config.toml"), config).unwrap();
+    let _daemon = home.daemon();
+    let report = sync(&home);
+    assert_changes(&report, &[("added", 1)]);
+    assert_eq!(pull(&report).0, "updated");
+    assert!(ran.exists());
+    // And not what somebody adds to it later.
+    fs::remove_file(&ran).unwrap();
+    git(&notes, &["config", "core.fsmonitor", &format!("touch '{}'", ran.display())]);
+    let report = sync_with(&home, &[], 1);
+    assert!(pull(&report).1.contains("core.fsmonitor"), "{report}");
+    assert!(!ran.exists());
+}

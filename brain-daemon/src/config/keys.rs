@@ -86,6 +86,13 @@ pub const KEYS: &[Key] = &[
         what: "whether changes of files are taken in as they happen, without `brain sync`",
     },
     Key {
+        section: "sources",
+        name: "git_approved",
+        kind: Kind::Texts,
+        default: "[]",
+        what: "fingerprints of git configurations that may run programs when a source is pulled",
+    },
+    Key {
         section: "backup",
         name: "dir",
         kind: Kind::Text,

@@ -246,6 +246,12 @@ impl Config {
         self.text("sources", "watch") == "true"
     }
 
+    /// Fingerprints of git configurations that may run programs.
+    #[must_use]
+    pub fn sources_git_approved(&self) -> Vec<String> {
+        kinds::texts(self.text("sources", "git_approved")).unwrap_or_default()
+    }
+
     /// Where backups by schedule go; `None` when none are wanted.
     #[must_use]
     pub fn backup_dir(&self, home: &Home) -> Option<PathBuf> {

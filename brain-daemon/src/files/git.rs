@@ -1,14 +1,20 @@
 //! Pulling a git work tree through the git program. Fast-forward only; never asks anybody anything, never waits for ever,
 //! and never shows what stands in an address before its `@`.
+//!
+//! The user's own and the system's configuration are trusted. The repository's is not: hooks and the
+//! file system monitor are off, and a repository whose configuration may run a program is not pulled
+//! unless the owner approved just that ([`super::git_config`]).
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::git_config::Programs;
 
 /// How long a pull may take.
 const PULL: Duration = Duration::from_secs(120);
@@ -16,8 +22,9 @@ const PULL: Duration = Duration::from_secs(120);
 const ASK: Duration = Duration::from_secs(20);
 /// How long git may take to end when it is told to, so that it leaves no lock behind.
 const ENDING: Duration = Duration::from_secs(2);
-/// What is kept of its words, in bytes.
+/// What is kept of its complaints, and of its answers, in bytes.
 const MAX_WORDS: u64 = 16_000;
+const MAX_ANSWER: u64 = 1_000_000;
 /// What is shown of them, in characters.
 const MAX_SHOWN: usize = 300;
 
@@ -36,6 +43,25 @@ const NOT_OURS: &[&str] = &[
     "GIT_TRACE",
 ];
 
+/// Settings that stand over the repository's own in every call.
+const SAFE: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=true",
+    // A directory that looks like a repository, among the files of one.
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "merge.autoStash=false",
+    "rebase.autoStash=false",
+    "merge.verifySignatures=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+/// The transports of git itself; others are programs.
+const TRANSPORTS: &str = "file:git:http:https:ssh";
+
 /// What came of a pull.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pulled {
@@ -49,18 +75,20 @@ pub enum Pulled {
     Failed(String),
 }
 
-/// Pulls the git work tree that `dir` is in, if it has an upstream. `go_on` is asked several times a second; git is ended when
-/// it says no.
+/// Pulls the git work tree that `dir` is in, if it has an upstream. `approved` are the fingerprints of
+/// configurations that may run programs. `go_on` is asked several times a second; git is ended when it
+/// says no.
 #[must_use]
-pub fn pull(dir: &Path, go_on: &dyn Fn() -> bool) -> Pulled {
+pub fn pull(dir: &Path, approved: &[String], go_on: &dyn Fn() -> bool) -> Pulled {
     if !dir.ancestors().any(|d| d.join(".git").exists()) {
         return Pulled::Skipped("not a git work tree".into());
     }
-    Git { dir, go_on }.pull().unwrap_or_else(Pulled::Failed)
+    Git { dir, approved, go_on }.pull().unwrap_or_else(Pulled::Failed)
 }
 
 struct Git<'a> {
     dir: &'a Path,
+    approved: &'a [String],
     go_on: &'a dyn Fn() -> bool,
 }
 
@@ -91,22 +119,22 @@ impl Git<'_> {
         if self.answer(&["config", "--get", &format!("branch.{branch}.merge")])?.is_none() {
             return Ok(Pulled::Skipped(format!("the branch {branch} has no upstream")));
         }
+        let programs = self.programs()?;
+        if !programs.is_empty() {
+            let fingerprint = programs.fingerprint(&self.top()?);
+            if !self.approved.contains(&fingerprint) {
+                return Ok(Pulled::Failed(refusal(&programs, &fingerprint)));
+            }
+        }
         let before = self.head()?;
         let mut command = self.command();
-        // Another program's wishes that would do more than move forward.
-        for setting in [
-            "merge.autoStash=false",
-            "rebase.autoStash=false",
-            "submodule.recurse=false",
-            "gc.auto=0",
-            "maintenance.auto=false",
-        ] {
-            command.args(["-c", setting]);
+        if programs.is_empty() && std::env::var_os("GIT_ALLOW_PROTOCOL").is_none() {
+            command.env("GIT_ALLOW_PROTOCOL", TRANSPORTS);
         }
         if !self.has_own_ssh()? {
-            command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes -o ConnectTimeout=10");
+            command.env("GIT_SSH_COMMAND", ssh());
         }
-        command.args(["pull", "--ff-only", "--no-rebase", "--quiet"]);
+        command.args(["pull", "--ff-only", "--no-rebase", "--no-recurse-submodules", "--quiet"]);
         let ended = self.run(command, PULL)?;
         if !ended.status.success() {
             return Ok(Pulled::Failed(words(&ended.err)));
@@ -119,6 +147,36 @@ impl Git<'_> {
             |id: Option<String>| id.map_or_else(|| "nothing".into(), |id| id.chars().take(8).collect());
         let (before, after): (String, String) = (short(before), short(after));
         Ok(Pulled::Updated(format!("{before}..{after}")))
+    }
+
+    /// What of the repository's own configuration may run a program.
+    fn programs(&self) -> Result<Programs, String> {
+        let mut programs = Programs::default();
+        for name in ["config", "config.worktree"] {
+            // In a linked work tree the first is in the repository's directory, the second in its own.
+            let Some(path) = self.answer(&["rev-parse", "--git-path", name])? else { continue };
+            let path = self.dir.join(path);
+            if !path.exists() {
+                continue;
+            }
+            let mut command = self.command();
+            command.args(["config", "--includes", "--list", "-z", "--file"]).arg(&path);
+            let ended = self.run(command, ASK)?;
+            if !ended.status.success() {
+                return Err(words(&ended.err));
+            }
+            if ended.out.len() as u64 >= MAX_ANSWER {
+                return Err(format!("{} is too long to be looked at before git uses it", path.display()));
+            }
+            programs.add(&ended.out);
+        }
+        Ok(programs)
+    }
+
+    /// The root of the work tree.
+    fn top(&self) -> Result<PathBuf, String> {
+        let top = self.answer(&["rev-parse", "--show-toplevel"])?.unwrap_or_default();
+        Ok(PathBuf::from(top))
     }
 
     fn head(&self) -> Result<Option<String>, String> {
@@ -136,7 +194,7 @@ impl Git<'_> {
     /// What git answers to a question about the repository on disk; `None` when it says no.
     fn answer(&self, args: &[&str]) -> Result<Option<String>, String> {
         let mut command = self.command();
-        command.args(args);
+        command.args(args).env("GIT_NO_LAZY_FETCH", "1");
         let ended = self.run(command, ASK)?;
         match ended.status.code() {
             Some(0) => Ok(Some(ended.out.trim().to_owned())),
@@ -148,6 +206,9 @@ impl Git<'_> {
     fn command(&self) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.dir);
+        for setting in SAFE {
+            command.args(["-c", setting]);
+        }
         for name in NOT_OURS {
             command.env_remove(name);
         }
@@ -159,6 +220,8 @@ impl Git<'_> {
             .env("SSH_ASKPASS_REQUIRE", "never")
             .env("GCM_INTERACTIVE", "never")
             .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_EDITOR", "true")
+            .env("GIT_PAGER", "cat")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -172,7 +235,8 @@ impl Git<'_> {
             io::ErrorKind::NotFound => "the program git is not there".to_owned(),
             _ => format!("git cannot be started: {e}"),
         })?;
-        let (out, err) = (listen(child.stdout.take()), listen(child.stderr.take()));
+        let out = listen(child.stdout.take(), MAX_ANSWER);
+        let err = listen(child.stderr.take(), MAX_WORDS);
         let begun = Instant::now();
         let mut pause = Duration::from_micros(500);
         let status = loop {
@@ -196,13 +260,35 @@ impl Git<'_> {
     }
 }
 
+/// How ssh is called. In a user name space, files of root seem to be nobody's, and ssh refuses the
+/// system-wide configuration: it gets the user's own only.
+fn ssh() -> &'static str {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let all = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    if all || map.is_empty() {
+        "ssh -o BatchMode=yes -o ConnectTimeout=10"
+    } else {
+        "ssh -F \"$([ -r ~/.ssh/config ] && echo ~/.ssh/config || echo none)\" -o BatchMode=yes -o ConnectTimeout=10"
+    }
+}
+
+/// Why a repository is not pulled whose configuration may run programs, and what to do about it.
+fn refusal(programs: &Programs, fingerprint: &str) -> String {
+    format!(
+        "the repository's own configuration may run programs ({}), so it was not pulled. Look at it with \
+         `git config --local --includes --list`; if all of it is yours, add \"{fingerprint}\" to \
+         sources.git_approved in config.toml and restart the daemon",
+        programs.shown()
+    )
+}
+
 /// Reads a stream to its end and keeps its beginning.
-fn listen(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
+fn listen(stream: Option<impl Read + Send + 'static>, most: u64) -> Receiver<String> {
     let (said, words) = sync_channel(1);
     if let Some(mut stream) = stream {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
-            let _ = (&mut stream).take(MAX_WORDS).read_to_end(&mut bytes);
+            let _ = (&mut stream).take(most).read_to_end(&mut bytes);
             // Nobody waits any more when something that git left behind holds the stream.
             let _ = said.send(String::from_utf8_lossy(&bytes).into_owned());
             let _ = io::copy(&mut stream, &mut io::sink());
@@ -283,7 +369,7 @@ mod tests {
     #[test]
     fn a_git_that_hangs_is_ended_with_what_it_started() {
         let dir = tempfile::tempdir().unwrap();
-        let git = Git { dir: dir.path(), go_on: &|| true };
+        let git = Git { dir: dir.path(), approved: &[], go_on: &|| true };
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & echo $! > pid; wait"]).current_dir(dir.path()).process_group(0);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null());

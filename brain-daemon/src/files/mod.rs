@@ -7,6 +7,9 @@
 
 mod beneath;
 mod git;
+mod git_config;
+#[cfg(test)]
+mod git_tests;
 mod late;
 mod own;
 mod scan;

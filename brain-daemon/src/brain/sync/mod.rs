@@ -279,7 +279,10 @@ impl Brain {
         let pulled = match (wish.pull, wish.dry_run) {
             (false, _) => Pulled::Skipped("not asked for".into()),
             (true, true) => Pulled::Skipped("a dry run does not pull".into()),
-            (true, false) => files::pull(root, &|| progress.at(0, 0) && !self.is_stopping()),
+            (true, false) => {
+                let approved = self.config.sources_git_approved();
+                files::pull(root, &approved, &|| progress.at(0, 0) && !self.is_stopping())
+            }
         };
         let (status, message) = match pulled {
             Pulled::Skipped(why) => ("skipped", Some(why)),

@@ -1,0 +1,255 @@
+//! A repository whose own configuration names programs: none of them runs when it is pulled.
+
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{Pulled, pull};
+
+fn git(dir: &Path, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(dir).args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(args);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").stdin(Stdio::null());
+    let ended = command.output().unwrap();
+    assert!(ended.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// A clone that is behind its remote, and the file that a program of its configuration would make.
+struct Clone {
+    _dir: tempfile::TempDir,
+    notes: PathBuf,
+    theirs: PathBuf,
+    ran: PathBuf,
+    script: PathBuf,
+}
+
+impl Clone {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let (notes, theirs) = (root.join("notes"), root.join("theirs"));
+        git(&root, &["init", "-q", "--bare", "-b", "main", "origin.git"]);
+        git(&root, &["init", "-q", "-b", "main", "theirs"]);
+        let put = |name: &str, text: &str| std::fs::write(theirs.join(name), text).unwrap();
+        put("one.md", "One.\n");
+        put(".gitattributes", "*.md filter=x diff=x merge=x\n");
+        git(&theirs, &["add", "-A"]);
+        git(&theirs, &["commit", "-q", "-m", "one"]);
+        git(&theirs, &["push", "-q", "../origin.git", "main"]);
+        git(&root, &["clone", "-q", "origin.git", "notes"]);
+        put("one.md", "One more.\n");
+        put("two.md", "Two.\n");
+        git(&theirs, &["add", "-A"]);
+        git(&theirs, &["commit", "-q", "-m", "two"]);
+        git(&theirs, &["push", "-q", "../origin.git", "main"]);
+        let (ran, script) = (root.join("ran"), root.join("script"));
+        let text = format!("#!/bin/sh\ntouch '{}'\nexit 1\n", ran.display());
+        std::fs::write(&script, text).unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { _dir: dir, notes, theirs, ran, script }
+    }
+
+    fn config(&self, key: &str, value: &str) {
+        git(&self.notes, &["config", "--add", key, &value.replace("SCRIPT", self.script.to_str().unwrap())]);
+    }
+
+    fn set_config(&self, key: &str, value: &str) {
+        let value = value.replace("SCRIPT", self.script.to_str().unwrap());
+        git(&self.notes, &["config", "--replace-all", key, &value]);
+    }
+
+    fn pulled(&self, approved: &[String]) -> Pulled {
+        pull(&self.notes, approved, &|| true)
+    }
+}
+
+fn is_missing() -> bool {
+    let there = Command::new("git").arg("--version").stdout(Stdio::null()).status();
+    let missing = !there.is_ok_and(|status| status.success());
+    if missing {
+        println!("SKIPPED: git is not installed");
+    }
+    missing
+}
+
+/// Ways in which a repository makes git run a program. Each gets a fresh clone.
+const WAYS: &[(&str, fn(&Clone))] = &[
+    ("hook post-merge", |c| hook(c, "post-merge")),
+    ("hook reference-transaction", |c| hook(c, "reference-transaction")),
+    ("hook post-index-change", |c| hook(c, "post-index-change")),
+    ("core.hooksPath", |c| {
+        let hooks = c.notes.parent().unwrap().join("hooks");
+        std::fs::create_dir(&hooks).unwrap();
+        std::fs::copy(&c.script, hooks.join("post-merge")).unwrap();
+        c.config("core.hooksPath", hooks.to_str().unwrap());
+    }),
+    ("core.fsmonitor", |c| c.config("core.fsmonitor", "SCRIPT")),
+    ("filter smudge", |c| c.config("filter.x.smudge", "SCRIPT")),
+    ("filter clean", |c| {
+        c.config("filter.x.clean", "SCRIPT");
+        std::fs::write(c.notes.join("one.md"), "One.\n").unwrap();
+    }),
+    ("filter process", |c| {
+        c.config("filter.x.process", "SCRIPT");
+        c.config("filter.x.required", "true");
+    }),
+    ("remote ext::", |c| {
+        c.config("protocol.ext.allow", "always");
+        c.set_config("remote.origin.url", "ext::SCRIPT");
+    }),
+    ("url insteadOf ext::", |c| {
+        c.config("protocol.ext.allow", "always");
+        c.config("url.ext::SCRIPT.insteadOf", "x://");
+        c.set_config("remote.origin.url", "x://y");
+    }),
+    ("remote uploadpack", |c| c.config("remote.origin.uploadpack", "SCRIPT")),
+    ("remote vcs", |c| c.config("remote.origin.vcs", "x")),
+    ("core.sshCommand", |c| {
+        c.config("core.sshCommand", "SCRIPT");
+        c.set_config("remote.origin.url", "ssh://nobody@127.0.0.1:9/x");
+    }),
+    ("core.gitProxy", |c| {
+        c.config("core.gitProxy", "SCRIPT");
+        c.set_config("remote.origin.url", "git://127.0.0.1:9/x");
+    }),
+    ("credential.helper", |c| {
+        c.config("credential.helper", "!SCRIPT");
+        c.set_config("remote.origin.url", "http://127.0.0.1:9/x");
+    }),
+    ("include.path", |c| {
+        let file = c.notes.parent().unwrap().join("included");
+        let text = format!("[filter \"x\"]\n\tsmudge = {}\n", c.script.display());
+        std::fs::write(&file, text).unwrap();
+        c.config("include.path", file.to_str().unwrap());
+    }),
+    ("includeIf in the work tree", |c| {
+        std::fs::write(c.notes.join("x.inc"), format!("[core]\n\tfsmonitor = {}\n", c.script.display()))
+            .unwrap();
+        c.config("includeIf.gitdir:/.path", "../x.inc");
+    }),
+    ("config.worktree", |c| {
+        c.config("extensions.worktreeConfig", "true");
+        let text = format!("[filter \"x\"]\n\tsmudge = {}\n", c.script.display());
+        std::fs::write(c.notes.join(".git/config.worktree"), text).unwrap();
+    }),
+    ("alias", |c| c.config("alias.pull", "!SCRIPT")),
+    ("editor, pager and diff", |c| {
+        c.config("core.editor", "SCRIPT");
+        c.config("core.pager", "SCRIPT");
+        c.config("diff.external", "SCRIPT");
+        c.config("diff.x.textconv", "SCRIPT");
+        c.config("merge.x.driver", "SCRIPT");
+    }),
+    ("gpg", |c| {
+        c.config("gpg.program", "SCRIPT");
+        c.config("merge.verifySignatures", "true");
+    }),
+    ("submodule", |c| {
+        c.config("submodule.recurse", "true");
+        c.config("submodule.x.update", "!SCRIPT");
+        c.config("submodule.x.active", "true");
+    }),
+    ("alternate refs", |c| {
+        c.config("core.alternateRefsCommand", "SCRIPT");
+        let objects = c.theirs.join(".git/objects");
+        std::fs::write(c.notes.join(".git/objects/info/alternates"), objects.to_str().unwrap()).unwrap();
+    }),
+    ("hook by configuration", |c| {
+        c.config("hook.x.command", "SCRIPT");
+        c.config("hook.x.event", "post-merge");
+    }),
+];
+
+fn hook(clone: &Clone, name: &str) {
+    let hooks = clone.notes.join(".git/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    std::fs::copy(&clone.script, hooks.join(name)).unwrap();
+}
+
+#[test]
+fn no_program_of_a_repository_runs() {
+    if is_missing() {
+        return;
+    }
+    let mut dangerous = Vec::new();
+    for (name, arm) in WAYS {
+        let clone = Clone::new();
+        arm(&clone);
+        let pulled = clone.pulled(&[]);
+        assert!(!clone.ran.exists(), "{name} ran: {pulled:?}");
+        match &pulled {
+            Pulled::Updated(_) => assert!(name.contains("hook"), "{name}: {pulled:?}"),
+            Pulled::Failed(why) => assert!(why.contains("may run programs"), "{name}: {why}"),
+            other => panic!("{name}: {other:?}"),
+        }
+        // That the trap is one shows by git itself.
+        let mut plain = Command::new("timeout");
+        plain
+            .args(["-k", "1", "3", "git"])
+            .arg("-C")
+            .arg(&clone.notes)
+            .args(["pull", "-q", "--ff-only"])
+            .stdin(Stdio::null());
+        plain.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_TERMINAL_PROMPT", "0");
+        if matches!(pulled, Pulled::Updated(_)) {
+            git(&clone.notes, &["-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard", "HEAD~1"]);
+        }
+        let _ = plain.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if clone.ran.exists() {
+            dangerous.push(*name);
+        }
+    }
+    assert!(dangerous.len() >= 11, "only these run with git itself: {dangerous:?}");
+}
+
+#[test]
+fn a_plain_clone_is_pulled_without_asking() {
+    if is_missing() {
+        return;
+    }
+    let clone = Clone::new();
+    for (key, value) in [("user.name", "Me"), ("pull.rebase", "true"), ("branch.main.description", "x")] {
+        clone.config(key, value);
+    }
+    assert!(matches!(clone.pulled(&[]), Pulled::Updated(_)));
+    assert!(clone.notes.join("two.md").exists());
+}
+
+#[test]
+fn only_the_configuration_that_was_approved_may_run_programs() {
+    if is_missing() {
+        return;
+    }
+    let clone = Clone::new();
+    clone.config("filter.x.smudge", "SCRIPT");
+    let Pulled::Failed(why) = clone.pulled(&[]) else { panic!("it was pulled") };
+    assert!(why.contains("(filter.x.smudge)") && !clone.ran.exists(), "{why}");
+    let fingerprint = why.split('"').nth(1).unwrap().to_owned();
+    let approved = [fingerprint];
+    // One entry more is another configuration.
+    clone.config("filter.x.clean", "SCRIPT");
+    assert!(matches!(clone.pulled(&approved), Pulled::Failed(why) if why.contains("filter.x.clean")));
+    assert!(!clone.ran.exists());
+    git(&clone.notes, &["config", "--unset", "filter.x.clean"]);
+    assert!(matches!(clone.pulled(&approved), Pulled::Updated(_)));
+    assert!(clone.ran.exists() && clone.notes.join("two.md").exists());
+}
+
+#[test]
+fn a_repository_among_the_files_of_a_source_is_not_used() {
+    if is_missing() {
+        return;
+    }
+    // The files of a bare repository, as anybody may commit them; its configuration names a program.
+    let clone = Clone::new();
+    let bare = clone.notes.join("sub");
+    git(&clone.notes, &["init", "-q", "--bare", "sub"]);
+    git(&bare, &["config", "core.bare", "false"]);
+    git(&bare, &["config", "core.worktree", bare.to_str().unwrap()]);
+    git(&bare, &["config", "core.fsmonitor", clone.script.to_str().unwrap()]);
+    let pulled = pull(&bare, &[], &|| true);
+    assert!(!clone.ran.exists(), "{pulled:?}");
+    assert!(!matches!(pulled, Pulled::Updated(_)), "{pulled:?}");
+}
