@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use brain_daemon::config::Config;
+use brain_daemon::embed::probe;
 use brain_daemon::home::Home;
 use brain_daemon::tunnel::leash;
 use brain_daemon::{cli, daemon};
@@ -16,7 +17,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     // What a brain holds is its owner's alone, whatever the mode of the directory it lies in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if let Some(code) = leash::take(std::env::args_os()) {
+    if let Some(code) = leash::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os())) {
         return code;
     }
     match cli::parse() {

@@ -212,3 +212,88 @@ fn a_full_disk_says_so_and_the_next_try_succeeds() {
     assert_eq!(install(&home, &dir, &[])["name"], "tiny");
     assert_eq!(there(&home), ["tiny"]);
 }
+
+/// The memory of its own that the daemon had at most, in MB.
+fn high_water(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+/// A tokenizer of words that are numbers, `entries` of them.
+fn tokenizer(entries: usize) -> String {
+    let mut vocab = String::from("\"[UNK]\":0");
+    for n in 1..entries {
+        vocab.push_str(&format!(",\"{n:x}\":{n}"));
+    }
+    format!(
+        "{{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,\
+         \"pre_tokenizer\":{{\"type\":\"Whitespace\"}},\"post_processor\":null,\"decoder\":null,\
+         \"model\":{{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"continuing_subword_prefix\":\"##\",\
+         \"max_input_chars_per_word\":100,\"vocab\":{{{vocab}}}}}}}"
+    )
+}
+
+/// A tokenizer of fewer than 64 MB whose words make a large tree.
+fn hostile_tokenizer() -> String {
+    let mut vocab = String::from("[\"<unk>\",0]");
+    for n in 1..4_500_000 {
+        vocab.push_str(&format!(",[\"{n:x}\",0]"));
+    }
+    format!(
+        "{{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,\
+         \"pre_tokenizer\":null,\"post_processor\":null,\"decoder\":null,\
+         \"model\":{{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[{vocab}]}}}}"
+    )
+}
+
+#[test]
+fn a_tokenizer_that_takes_gigabytes_is_refused_and_takes_none_of_the_daemon() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let dir = source(&home, "tiny", 7);
+    let place = dir.join("tokenizer.json");
+    let text = hostile_tokenizer();
+    assert!(text.len() < 64 << 20, "it is not refused for its length");
+    std::fs::write(&place, text).unwrap();
+    let error = home.fault(["model", "install", dir.to_str().unwrap()], 1);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("tokenizer.json") && message.contains("1 GB of memory"), "{error}");
+    assert!(high_water(daemon.pid()) < 250, "{} MB", high_water(daemon.pid()));
+    assert!(there(&home).is_empty());
+    // As many words as the largest that are in use.
+    std::fs::write(&place, tokenizer(250_000)).unwrap();
+    let ran = home.brain(["model", "install", dir.to_str().unwrap(), "--json"]);
+    assert!(!ran.stdout.contains("1 GB of memory"), "{ran:?}");
+}
+
+#[test]
+fn an_install_ends_when_its_client_has_left() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = source(&home, "tiny", 7);
+    std::fs::write(dir.join("tokenizer.json"), tokenizer(1_000_000)).unwrap();
+    let mut command = home.command("brain");
+    command.args(["model", "install", dir.to_str().unwrap()]);
+    let mut client =
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let tmp = home.path().join("models/tiny.tmp");
+    let patience = std::time::Instant::now() + brain_tests::PATIENCE;
+    while !tmp.join("model.safetensors").exists() && client.try_wait().unwrap().is_none() {
+        assert!(std::time::Instant::now() < patience);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    client.kill().unwrap();
+    client.wait().unwrap();
+    // The lock is free as soon as the daemon has given it up.
+    tiny_model::write(&dir, 8);
+    loop {
+        let ran = home.brain(["model", "install", dir.to_str().unwrap(), "--name", "other", "--json"]);
+        if ran.code == 0 {
+            break;
+        }
+        assert!(std::time::Instant::now() < patience, "{ran:?}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(there(&home), ["other"], "nobody waited for the first one");
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 use url::Url;
 
 pub use endpoint::{Endpoint, EndpointSettings, FindKey};
-pub use local::{Local, ModelFacts, inspect};
+pub use local::{Local, ModelFacts, inspect, inspect_while, probe};
 
 /// What a vector is for: some models want to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,21 +1,24 @@
 //! `brain model install`: a model's files are brought together beside the others, looked at, tried with one sentence, and only then put where
 //! they are used from.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstalled};
+use sha2::{Digest as _, Sha256};
 
 use super::gather::{clear, disk, gather, stopped};
+use super::known::{MORE, NEEDED};
 use super::models::{OLD, TMP, installed};
 use super::origin::{Origin, Place};
 use super::record::{Record, size};
 use super::{Brain, Progress};
 use crate::clock::rfc3339;
-use crate::embed::{EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect};
+use crate::embed::{EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while};
 use crate::home::make_private;
+use crate::page::hex;
 
 /// What a model is tried with.
 const SENTENCE: &str = "The quick brown fox jumps over the lazy dog.";
@@ -38,7 +41,7 @@ impl Brain {
         refuse_own(&models, &origin)?;
         recover(&models, &origin.name)?;
         refuse_others(&place)?;
-        let pinned = wanted.or(origin.known.and_then(|known| known.sha256).map(str::to_owned));
+        let pinned = wanted.or(origin.known.map(|known| known.sha256.to_owned()));
         let from = origin.place.text();
         let before = Record::read(&place).filter(|record| record.from == from);
 
@@ -52,12 +55,7 @@ impl Brain {
         }
 
         let tmp = models.join(format!("{}{TMP}", origin.name));
-        let gone = AtomicBool::new(false);
-        let told = |done: u64, total: u64| {
-            let goes_on = progress.at(done, total) && !self.is_stopping();
-            gone.fetch_or(!goes_on, Ordering::Relaxed);
-            goes_on
-        };
+        let told = |done: u64, total: u64| progress.at(done, total) && !self.is_stopping();
         let weights = match gather(&origin, &tmp, &*self.net, &told) {
             Ok(weights) => weights,
             Err(fault) => {
@@ -68,9 +66,16 @@ impl Brain {
                 return Err(fault);
             }
         };
-        let pinned = pinned.or(before.map(|record| record.sha256));
-        let facts = match verify(&tmp, pinned.as_deref(), self.is_stopping_or(&gone)) {
-            Ok(facts) => facts,
+        let pinned = pinned.or_else(|| before.as_ref().map(|record| record.sha256.clone()));
+        let known = origin.known.map(|known| known.files).unwrap_or_default();
+        let seen = before.as_ref().filter(|_| is_web).map(|record| &record.files);
+        let goes_on = || told(0, 0);
+        let verified = check_files(&tmp, known, seen).and_then(|files| {
+            let facts = verify(&tmp, pinned.as_deref(), &goes_on)?;
+            if goes_on() { Ok((facts, files)) } else { Err(stopped()) }
+        });
+        let (facts, files) = match verified {
+            Ok(verified) => verified,
             Err(fault) => {
                 clear(&tmp)?;
                 return Err(fault);
@@ -83,6 +88,7 @@ impl Brain {
             weights: weights.to_owned(),
             sha256: facts.sha256.clone(),
             dimensions: facts.dimensions,
+            files,
         };
         record.write(&tmp).map_err(|e| disk(&tmp, &e))?;
         put_in_place(&models, &origin.name)?;
@@ -94,10 +100,6 @@ impl Brain {
         );
         self.embedding_changed();
         Ok(self.installed_now(&origin.name, &place, facts, already))
-    }
-
-    fn is_stopping_or<'a>(&'a self, gone: &'a AtomicBool) -> impl Fn() -> bool + 'a {
-        move || !self.is_stopping() && !gone.load(Ordering::Relaxed)
     }
 
     fn installed_now(&self, name: &str, place: &Path, facts: ModelFacts, already: bool) -> ModelInstalled {
@@ -192,15 +194,46 @@ fn recover(models: &Path, name: &str) -> Result<(), Fault> {
     clear(&old)
 }
 
+/// The hashes of the files besides the weights; each as it is known, or as it was seen before.
+fn check_files(
+    dir: &Path,
+    known: &[(&str, &str)],
+    seen: Option<&BTreeMap<String, String>>,
+) -> Result<BTreeMap<String, String>, Fault> {
+    let mut files = BTreeMap::new();
+    for name in NEEDED.into_iter().chain(MORE) {
+        let path = dir.join(name);
+        let bytes = match fs::read(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            read => read.map_err(|e| disk(&path, &e))?,
+        };
+        let found = hex(&Sha256::digest(&bytes).into());
+        let known = known.iter().find(|(file, _)| *file == name).map(|(_, hash)| *hash);
+        let expected = known.or_else(|| seen?.get(name).map(String::as_str));
+        if let Some(expected) = expected.filter(|expected| **expected != found) {
+            let message =
+                format!("{name} has SHA-256 {found}, where {expected} was expected: nothing was installed");
+            return Err(Fault::new(FaultCode::Conflict, message).hint(
+                "somebody changed it where it comes from; if it is meant, fetch the files yourself and give their directory",
+            ));
+        }
+        files.insert(name.to_owned(), found);
+    }
+    Ok(files)
+}
+
 /// Whether what came is what was wanted, and a model that makes vectors.
-fn verify(dir: &Path, pinned: Option<&str>, goes_on: impl Fn() -> bool) -> Result<ModelFacts, Fault> {
+fn verify(dir: &Path, pinned: Option<&str>, goes_on: &dyn Fn() -> bool) -> Result<ModelFacts, Fault> {
     let unusable = |fault: EmbedFault| {
         let message = format!("this is no model that can be used: {}", fault.message);
         Fault::new(FaultCode::Io, message).hint(
             fault.hint.unwrap_or_else(|| "`brain model install all-minilm-l6-v2` is one that can".into()),
         )
     };
-    let facts = inspect(dir).map_err(unusable)?;
+    if !goes_on() {
+        return Err(stopped());
+    }
+    let facts = inspect_while(dir, goes_on).map_err(unusable)?;
     if let Some(pinned) = pinned.filter(|pinned| **pinned != facts.sha256) {
         let message = format!(
             "the weights have SHA-256 {}, where {pinned} was expected: nothing was installed",
@@ -214,7 +247,7 @@ fn verify(dir: &Path, pinned: Option<&str>, goes_on: impl Fn() -> bool) -> Resul
         return Err(stopped());
     }
     let vectors = Local::new(dir.to_owned(), 1)
-        .embed(&[SENTENCE.to_owned()], Purpose::Document, &goes_on)
+        .embed(&[SENTENCE.to_owned()], Purpose::Document, goes_on)
         .map_err(unusable)?;
     let fits = vectors.first().is_some_and(|vector| vector.len() == facts.dimensions as usize);
     if !fits {

@@ -101,6 +101,7 @@ mod tests {
                 weights: "model.safetensors".into(),
                 sha256: "ab".repeat(32),
                 dimensions: 3,
+                files: Default::default(),
             };
             record.write(&dir).unwrap();
         }

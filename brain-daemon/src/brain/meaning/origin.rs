@@ -51,7 +51,7 @@ impl Origin {
         let from = request.from.trim();
         let mut origin = if let Some(known) = known(from) {
             let name = known.name.to_owned();
-            Self { name, place: hub(known.repository)?, weights: None, known: Some(known) }
+            Self { name, place: hub(known.repository, known.revision)?, weights: None, known: Some(known) }
         } else if from.contains("://") {
             at_address(from)?
         } else if Path::new(from).is_absolute() {
@@ -92,8 +92,8 @@ fn is_weights(name: &str) -> bool {
     [".safetensors", ".onnx"].iter().any(|end| name.ends_with(end))
 }
 
-fn hub(repository: &str) -> Result<Place, Fault> {
-    address(&format!("{HUB}/{repository}/resolve/main/")).map(Place::Web)
+fn hub(repository: &str, revision: &str) -> Result<Place, Fault> {
+    address(&format!("{HUB}/{repository}/resolve/{revision}/")).map(Place::Web)
 }
 
 fn address(text: &str) -> Result<Url, Fault> {
@@ -133,8 +133,14 @@ fn at_address(text: &str) -> Result<Origin, Fault> {
             Ok(Origin { name: named(name), place: Place::Web(base), weights, known: None })
         }
         [owner, repository] if at_hub => {
-            let place = hub(&format!("{owner}/{repository}"))?;
-            Ok(Origin { name: named(repository), place, weights: None, known: known(repository) })
+            let path = format!("{owner}/{repository}");
+            // Another owner's repository of the same name is another model.
+            let known = known(repository).filter(|known| known.repository.eq_ignore_ascii_case(&path));
+            let place = match known {
+                Some(known) => hub(known.repository, known.revision)?,
+                None => hub(&path, "main")?,
+            };
+            Ok(Origin { name: named(repository), place, weights: None, known })
         }
         _ => Err(Fault::new(FaultCode::Usage, format!("{text} is no address of a model"))
             .hint("give the address of a model.safetensors or model.onnx with config.json and tokenizer.json beside it, or of a repository of the model hub: https://huggingface.co/OWNER/NAME")),
@@ -210,7 +216,7 @@ mod tests {
     fn names_and_addresses() {
         let minilm = of("all-MiniLM-L6-v2").unwrap();
         assert_eq!(minilm.name, "all-minilm-l6-v2");
-        let place = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main/";
+        let place = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf/";
         assert_eq!(minilm.place, web(place));
         let page = of("https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2").unwrap();
         assert_eq!(page, minilm);

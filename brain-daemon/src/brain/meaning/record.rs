@@ -1,5 +1,6 @@
 //! The note beside an installed model: where it came from, and what its files were, so that a change of them is seen.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -22,6 +23,9 @@ pub(super) struct Record {
     pub(super) sha256: String,
     /// Length of its vectors.
     pub(super) dimensions: u32,
+    /// SHA-256 of its other files, in hex, by their names. Empty in notes of former versions.
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, String>,
 }
 
 impl Record {
@@ -63,6 +67,7 @@ mod tests {
             weights: "model.onnx".into(),
             sha256: "ab".repeat(32),
             dimensions: 384,
+            files: BTreeMap::from([("config.json".into(), "cd".repeat(32))]),
         };
         record.write(dir.path()).unwrap();
         assert_eq!(Record::read(dir.path()), Some(record));

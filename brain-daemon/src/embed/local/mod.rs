@@ -3,7 +3,7 @@
 //!
 //! `card` reads what is written about a model beside its weights, `weights` the weights themselves, `graph` says what is computed with
 //! them, in the words of ONNX (`onnx`, a writer of its wire format), because that is what the runtime takes. `text` makes tokens and
-//! batches, `engine` has a loaded model and runs it. `fault` says what is wrong with a file.
+//! batches, `probe` loads a tokenizer elsewhere first, `engine` has a loaded model and runs it. `fault` says what is wrong with a file.
 //!
 //! The model is loaded at the first text, and let go of by [`Embedder::rest`]. Files that are damaged or odd are refused with their name:
 //! whatever is in them is looked at before the runtime, which may panic, gets it.
@@ -13,6 +13,7 @@ mod engine;
 mod fault;
 mod graph;
 mod onnx;
+pub mod probe;
 mod text;
 mod weights;
 
@@ -53,7 +54,16 @@ pub struct ModelFacts {
 /// # Errors
 /// [`EmbedWhy::Model`](super::EmbedWhy::Model), with the file's name.
 pub fn inspect(directory: &Path) -> Result<ModelFacts, EmbedFault> {
+    inspect_while(directory, &|| true)
+}
+
+/// [`inspect`], until `goes_on` says no. What is told then is not to be relied on.
+///
+/// # Errors
+/// As [`inspect`].
+pub fn inspect_while(directory: &Path, goes_on: &dyn Fn() -> bool) -> Result<ModelFacts, EmbedFault> {
     let card = Card::read(directory)?;
+    probe::check(&card.tokenizer, goes_on)?;
     text::tokenizer(&card)?;
     facts(&card)
 }
@@ -151,6 +161,7 @@ impl Local {
         held.known = None;
         let card = Card::read(&self.directory)?;
         let stamp = stamp(&card.file).ok_or_else(|| fault::missing(&card.file))?;
+        probe::check(&card.tokenizer, &|| true)?;
         let facts = facts(&card)?;
         let (_, words) = digest(&card.tokenizer)?;
         let space = Space {
