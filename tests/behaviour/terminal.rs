@@ -137,6 +137,35 @@ fn control_sequences_in_pages_do_not_reach_the_terminal() {
 }
 
 #[test]
+fn what_a_terminal_obeys_is_escaped_in_json_and_marked_in_text() {
+    let (home, _daemon) = shelf();
+    let evil = "x\u{1b}[2Jy\u{7f}z\u{9b}31m \u{202e}fdp.exe\u{2066}walrus";
+    home.put("evil", &format!("{evil}\n"));
+    let obeyed =
+        |c: &char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    for args in [
+        &["get", "evil"][..],
+        &["get", "evil", "--json"],
+        &["search", "walrus"],
+        &["search", "walrus", "--json"],
+        &["list"],
+        &["list", "--json"],
+        &["history", "evil", "--json"],
+    ] {
+        let Some((code, shown)) = on_a_terminal(&home, 80, &[], args) else { return };
+        assert_eq!(code, 0, "{args:?}: {shown:?}");
+        assert_eq!(shown.chars().find(obeyed), None, "{args:?}: {shown:?}");
+        assert!(!shown.contains("\u{1b}[2J"), "{args:?}: {shown:?}");
+    }
+    // A pipe gets JSON that says the same, and text that is the same.
+    let piped = home.brain(["get", "evil", "--json"]).expect(0).stdout;
+    assert_eq!(piped.chars().find(obeyed), None, "{piped:?}");
+    let page: serde_json::Value = serde_json::from_str(&piped).unwrap();
+    assert_eq!(page["body"], format!("{evil}\n"));
+    assert!(home.brain(["get", "evil"]).expect(0).stdout.contains(evil));
+}
+
+#[test]
 fn a_reader_that_has_read_enough_is_no_failure_and_no_noise() {
     let home = TestHome::new();
     let _daemon = home.daemon();

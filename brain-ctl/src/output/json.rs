@@ -2,13 +2,35 @@
 
 use brain_protocol::{Fault, FaultCode};
 use serde::Serialize;
+use std::borrow::Cow;
 
-/// `value` and a line feed.
+use super::paint::is_bidi_control;
+
+/// `value` and a line feed. Characters that a terminal obeys are escaped.
 pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
-    let mut bytes = serde_json::to_vec(value)
+    let json = serde_json::to_string(value)
         .map_err(|e| Fault::new(FaultCode::Internal, format!("the answer cannot be put into JSON: {e}")))?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    let mut line = escaped(&json).into_owned();
+    line.push('\n');
+    Ok(line.into_bytes())
+}
+
+/// JSON with every control character and mark of direction as `\u….`. They stand within strings
+/// only, so it stays the same value.
+pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
+    let hidden = |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_bidi_control(c);
+    if !json.contains(hidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if hidden(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// `{"error":{"code","message","hint"}}`.
@@ -23,6 +45,16 @@ pub(crate) fn fault(fault: &Fault) -> Result<Vec<u8>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_passes_and_the_value_stays() {
+        let evil = "a\u{1b}[2J\u{7f}\u{9b}31m\u{202e}gpj\u{2066}\n\t\"é\u{1f600}";
+        let bytes = line(evil).expect("json");
+        let text = String::from_utf8(bytes).expect("utf-8");
+        let bare = text.trim_end();
+        assert!(!bare.chars().any(|c| c.is_control() || is_bidi_control(c)), "{bare:?}");
+        assert_eq!(serde_json::from_str::<String>(bare).expect("a string"), evil);
+    }
 
     #[test]
     fn a_fault_has_code_message_and_hint_even_when_null() {

@@ -73,7 +73,7 @@ impl Paint {
 const HIDDEN: char = '\u{FFFD}';
 
 /// Characters that turn the direction of the text around them.
-fn is_bidi_control(c: char) -> bool {
+pub(super) fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -96,11 +96,11 @@ pub(crate) fn clean_lines(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { c } else { clean_char(c) }).collect()
 }
 
-/// A page for a terminal: verbatim but for control characters.
+/// A page for a terminal: verbatim but for what a terminal would obey.
 pub(crate) fn clean_page(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()
-        .map(|c| if c.is_control() && c != '\n' && c != '\t' { HIDDEN } else { c })
+        .map(|c| if matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c)) { c } else { HIDDEN })
         .collect()
 }
 
@@ -120,6 +120,7 @@ mod tests {
 
     #[test]
     fn a_page_on_a_terminal_keeps_lines_and_tabs() {
+        assert_eq!(clean_page("safe \u{202e}gpj.exe\u{2069}"), "safe \u{FFFD}gpj.exe\u{FFFD}");
         assert_eq!(clean_page("a\tb\r\nc\u{1b}]0;x\u{7}\rd"), "a\tb\nc\u{FFFD}]0;x\u{FFFD}\u{FFFD}d");
     }
 
