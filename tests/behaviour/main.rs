@@ -67,6 +67,7 @@ mod mcp_tools;
 mod mcp_write;
 mod meaning_endpoint;
 mod meaning_models;
+mod memory;
 mod moved;
 mod oauth;
 mod oauth_attacks;

@@ -10,8 +10,9 @@ use brain_protocol::{Fault, ImportFailure, Slug};
 /// it touched once: the more files, the fewer leaves for each. But a capture waits for a batch that is being stored, a quarter
 /// of a second in the middle of 100,000.
 pub(super) const BATCH: usize = 2000;
-/// Bytes of files that share a commit: bounds the memory.
-const BATCH_BYTES: u64 = 8_000_000;
+/// Bytes of files that share a commit: bounds the memory. A text of nothing but links takes 35
+/// times its length, and two batches are in memory at a time.
+const BATCH_BYTES: u64 = 4_000_000;
 /// How many failures a reply names.
 const MAX_NAMED: usize = 1000;
 /// How many files that meet on one slug are named beside each of them.

@@ -198,7 +198,9 @@ pub(super) fn called_and_linked(
     names.sort_unstable();
     names.dedup();
     names.retain(|name| !name.is_empty());
-    (names, page::links(slug, body, frontmatter).into_iter().map(link_record).collect())
+    let mut links = Vec::new();
+    page::each_link(slug, body, frontmatter, |link| links.push(link_record(link)));
+    (names, links)
 }
 
 fn link_record(link: page::Link) -> LinkRecord {

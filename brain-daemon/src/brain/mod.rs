@@ -43,6 +43,7 @@ mod sources;
 mod status;
 mod steps;
 mod sync;
+mod text_budget;
 mod timeline;
 mod tunnel;
 mod voice;
@@ -75,12 +76,14 @@ use ingest::Queue;
 use meaning::{Meaning, both};
 use outbox::Outbox;
 use scheduled::Schedule;
+use text_budget::{TextBudget, text_of};
 use tunnel::Tunnelling;
 use watched::Watched;
 
 pub use event_lines::{EventLines, StandardOutput};
 pub use grants::Places;
 pub use restore::restore;
+pub use text_budget::TextPermit;
 pub use tunnel::PublicRequest;
 pub use voice::TELEPHONE;
 pub use watched::{WatchState, is_markdown};
@@ -134,6 +137,8 @@ pub struct Brain {
     dedup: Dedup,
     watched: Watched,
     queue: Arc<Queue>,
+    /// How much text is parsed and stored at a time.
+    text: TextBudget,
     started: Instant,
     stopping: AtomicBool,
     /// Held by the sync that is at work.
@@ -214,6 +219,7 @@ impl Brain {
             schedule: Schedule::new(now),
             watched: Watched::new(),
             queue: Arc::new(Queue::new(config.ingest_queue(), waiting)),
+            text: TextBudget::new(),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             syncing: Mutex::default(),
@@ -261,7 +267,9 @@ impl Brain {
             self.check_home()?;
         }
         let began = Instant::now();
+        let permit = self.text.take(text_of(&request));
         let result = self.dispatch(caller, request, progress);
+        drop(permit);
         let took_us = began.elapsed().as_micros() as u64;
         match &result {
             Ok(_) => tracing::debug!(caller = caller.name, request = name, took_us, "answered"),
@@ -363,6 +371,11 @@ impl Brain {
     #[must_use]
     pub fn now(&self) -> i64 {
         self.clock.now()
+    }
+
+    /// Waits until a text of `bytes` may be worked on; see [`TextPermit`]. Blocks.
+    pub fn text_permit(&self, bytes: usize) -> TextPermit<'_> {
+        self.text.take(bytes)
     }
 
     /// The places of this brain.

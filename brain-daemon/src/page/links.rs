@@ -2,11 +2,14 @@
 //! second candidate, and keeps edges to pages that are yet to come.
 
 use super::frontmatter::Frontmatter;
+use super::markdown::each_event;
 use super::prose::{MARKDOWN, comments, is_in};
 use brain_protocol::{Slug, SourceId};
-use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::ControlFlow;
 use unicode_normalization::UnicodeNormalization;
 
 /// The most links of one page; those behind it are left out.
@@ -105,29 +108,37 @@ pub enum Target {
 /// images and other media, and paths that leave the root or give no slug.
 #[must_use]
 pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
+    let mut links = Vec::new();
+    each_link(slug, body, frontmatter, |link| links.push(link));
+    links
+}
+
+/// Calls `each` with the links that [`links`] returns.
+pub fn each_link(slug: &Slug, body: &str, frontmatter: &Frontmatter, mut each: impl FnMut(Link)) {
     let folder = slug.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut found = Found { folder, links: Vec::new(), seen: HashSet::new() };
+    let mut found = Found { folder, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
     found.frontmatter(frontmatter);
     // No bracket, no link: most short notes need no markdown parser.
     if body.contains('[') {
         found.body(body);
     }
-    found.links
 }
 
 struct Found<'a> {
     folder: &'a str,
-    links: Vec<Link>,
-    seen: HashSet<(Target, String)>,
+    each: &'a mut dyn FnMut(Link),
+    /// Hashes of targets and kinds: a tenth of the memory that these take themselves.
+    seen: HashSet<u64>,
+    hasher: RandomState,
 }
 
 impl Found<'_> {
     fn add(&mut self, target: Option<Target>, kind: &str, text: &str, raw: &str) {
         let Some(target) = target else { return };
-        if self.links.len() < MAX_LINKS && self.seen.insert((target.clone(), kind.to_owned())) {
+        if self.seen.len() < MAX_LINKS && self.seen.insert(self.hasher.hash_one((&target, kind))) {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let text = super::cluster::cut(&text, 200).to_owned();
-            self.links.push(Link { target, kind: kind.to_owned(), text, raw: raw.to_owned() });
+            (self.each)(Link { target, kind: kind.to_owned(), text, raw: raw.to_owned() });
         }
     }
 
@@ -160,7 +171,7 @@ impl Found<'_> {
         let hidden = comments(body);
         let mut open: Option<(LinkType, String)> = None;
         let mut text = String::new();
-        for (event, range) in Parser::new_ext(body, MARKDOWN).into_offset_iter() {
+        each_event(body, MARKDOWN, |event, range| {
             match event {
                 Event::Start(Tag::Link { .. } | Tag::Image { .. }) if is_in(&hidden, range.start) => {}
                 Event::Start(Tag::Link { link_type, dest_url, .. }) => {
@@ -183,7 +194,7 @@ impl Found<'_> {
                 }
                 Event::SoftBreak | Event::HardBreak if open.is_some() => text.push(' '),
                 Event::End(TagEnd::Link) => {
-                    let Some((link_type, raw)) = open.take() else { continue };
+                    let Some((link_type, raw)) = open.take() else { return ControlFlow::Continue(()) };
                     match link_type {
                         LinkType::Autolink | LinkType::Email => {}
                         LinkType::WikiLink { has_pothole } => {
@@ -193,13 +204,14 @@ impl Found<'_> {
                         }
                         _ => self.add(self.markdown(&raw), MENTIONS, &text, &raw),
                     }
-                    if self.links.len() == MAX_LINKS {
-                        return;
+                    if self.seen.len() == MAX_LINKS {
+                        return ControlFlow::Break(());
                     }
                 }
                 _ => {}
             }
-        }
+            ControlFlow::Continue(())
+        });
     }
 
     /// The target of `[[raw]]`.

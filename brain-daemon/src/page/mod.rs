@@ -19,6 +19,7 @@ mod fence;
 mod file;
 mod frontmatter;
 mod links;
+mod markdown;
 mod note;
 mod payload;
 mod plain;
@@ -40,9 +41,10 @@ pub use edit::{EditError, append, excerpt, prepend, replace_section, replace_tex
 pub use file::{file_hash, file_path, is_markdown};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normal_tag};
 pub use links::{
-    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, is_attachment, is_link_key, links,
-    normal_name,
+    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, each_link, file_name_key, is_attachment, is_link_key,
+    links, normal_name,
 };
+pub(crate) use markdown::each_event;
 pub use note::add_note;
 pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};
 pub use section::{Heading, headings, section};

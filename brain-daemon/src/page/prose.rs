@@ -1,7 +1,8 @@
 //! Where a page's prose is: its text outside of code, links, images and HTML, and what of it stands in `%%comments%%`.
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-use std::ops::Range;
+use super::markdown::each_event;
+use pulldown_cmark::{Event, Options, Tag, TagEnd};
+use std::ops::{ControlFlow, Range};
 
 /// How the body of a page is read. Footnotes, so that `[^1]: text` is no link definition. No tables: `|` in `[[a|b]]` is no cell.
 pub(super) const MARKDOWN: Options = Options::ENABLE_WIKILINKS.union(Options::ENABLE_FOOTNOTES);
@@ -11,7 +12,7 @@ pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
     let mut inside = 0_usize;
     // The parser cuts at every character that might have meant something.
     let mut run: Range<usize> = 0..0;
-    for (event, range) in Parser::new_ext(body, MARKDOWN).into_offset_iter() {
+    each_event(body, MARKDOWN, |event, range| {
         match event {
             Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_)) => inside += 1,
             Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => inside -= 1,
@@ -27,7 +28,8 @@ pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
             }
             _ => {}
         }
-    }
+        ControlFlow::Continue(())
+    });
     if !run.is_empty() {
         each(run);
     }

@@ -19,19 +19,19 @@ pub struct Heading {
 /// The headings of `body` in its order. Linear in the body's length.
 #[must_use]
 pub fn headings(body: &str) -> Vec<Heading> {
+    each_heading(body).collect()
+}
+
+/// The headings of `body`, one at a time.
+pub(super) fn each_heading(body: &str) -> impl Iterator<Item = Heading> {
     let mut fences = Fences::default();
-    let mut found = Vec::new();
     let mut start = 0;
-    for line in body.split_inclusive('\n') {
+    body.split_inclusive('\n').filter_map(move |line| {
         let range = start..start + line.len();
         start = range.end;
-        if !fences.line(line)
-            && let Some((level, text)) = heading(line)
-        {
-            found.push(Heading { level, text: text.to_owned(), range });
-        }
-    }
-    found
+        let (level, text) = if fences.line(line) { None } else { heading(line) }?;
+        Some(Heading { level, text: text.to_owned(), range })
+    })
 }
 
 /// The part of `body` below the first heading that says `heading`: the bytes from the heading's line to the next heading of the same
@@ -41,7 +41,6 @@ pub fn headings(body: &str) -> Vec<Heading> {
 /// that level is taken before one of another.
 #[must_use]
 pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
-    let all = headings(body);
     let wanted = heading.trim();
     let bare = wanted.trim_start_matches('#');
     let level = wanted.len() - bare.len();
@@ -51,13 +50,14 @@ pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
         move |heading: &Heading| plain(&heading.text) == name
     };
     let (as_given, without) = (says(wanted), says(bare));
-    let at = all
-        .iter()
-        .position(as_given)
-        .or_else(|| all.iter().position(|heading| usize::from(heading.level) == level && without(heading)))
-        .or_else(|| all.iter().position(without))?;
-    let found = all.get(at)?;
-    let next = all.iter().skip(at + 1).find(|heading| heading.level <= found.level);
+    let found = each_heading(body)
+        .find(as_given)
+        .or_else(|| {
+            each_heading(body).find(|heading| usize::from(heading.level) == level && without(heading))
+        })
+        .or_else(|| each_heading(body).find(&without))?;
+    let next = each_heading(body)
+        .find(|heading| heading.range.start >= found.range.end && heading.level <= found.level);
     Some(found.range.start..next.map_or(body.len(), |next| next.range.start))
 }
 

@@ -10,7 +10,7 @@ use unicode_normalization::char::is_combining_mark;
 use super::chunk::chunks;
 use super::cluster::cut;
 use super::plain::plain;
-use super::section::{Heading, headings};
+use super::section::{Heading, each_heading};
 
 /// A window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +46,12 @@ const TRAIL: usize = 80;
 /// The windows of a page, in order; none when there is nothing to read. At most 2,000. Linear in the body's length.
 #[must_use]
 pub fn windows(title: &str, body: &str) -> Vec<Window> {
-    let headings = headings(body);
-    let mut trail = Trail { title: cut(title.trim(), TITLE), open: Vec::new(), next: headings.iter() };
-    let mut marks = headings.iter().peekable();
+    let mut trail = Trail {
+        title: cut(title.trim(), TITLE),
+        open: Vec::new(),
+        next: (Box::new(each_heading(body)) as Box<dyn Iterator<Item = Heading>>).peekable(),
+    };
+    let mut marks = each_heading(body).peekable();
     let mut found = Vec::new();
     for chunk in chunks(body) {
         let mut units = units(body, chunk);
@@ -167,20 +170,19 @@ fn next(units: &[Unit], to: usize) -> usize {
 /// The headings that a place is below.
 struct Trail<'a> {
     title: &'a str,
-    open: Vec<&'a Heading>,
-    next: std::slice::Iter<'a, Heading>,
+    open: Vec<Heading>,
+    next: std::iter::Peekable<Box<dyn Iterator<Item = Heading> + 'a>>,
 }
 
 impl Trail<'_> {
     /// What is written before a window that begins at `at`. Places come in order.
     fn before(&mut self, at: usize) -> String {
-        while let Some(heading) = self.next.as_slice().first().filter(|heading| heading.range.end <= at) {
+        while let Some(heading) = self.next.next_if(|heading| heading.range.end <= at) {
             self.open.retain(|above| above.level < heading.level);
             self.open.push(heading);
-            self.next.next();
         }
         // A heading that the window begins with says itself what it is; but it is not below those of its level.
-        let first = self.next.as_slice().first().filter(|heading| heading.range.start <= at);
+        let first = self.next.peek().filter(|heading| heading.range.start <= at);
         let below = first.map_or(u8::MAX, |heading| heading.level);
         let mut text = plain(self.title);
         for heading in self.open.iter().filter(|heading| heading.level < below) {

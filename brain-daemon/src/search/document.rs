@@ -31,6 +31,23 @@ pub(super) struct Terms {
 }
 
 impl Terms {
+    /// Makes room for the terms of `text`.
+    fn reserve(&mut self, text: &str) {
+        if text.len() <= LARGE {
+            self.encoded.reserve(text.len());
+            self.hashes.reserve(text.len() / 6);
+            return;
+        }
+        // Counted first: lists that grow would take twice their memory.
+        let (mut count, mut bytes) = (0, 0);
+        token::scan(text, &mut |t| {
+            count += 1;
+            bytes += t.text.len() + 1;
+        });
+        self.hashes.reserve_exact(count);
+        self.encoded.reserve_exact(bytes);
+    }
+
     fn push(&mut self, term: &str, mark: u8) {
         if mark == FAR {
             self.hashes.extend([0; GAP]);
@@ -41,6 +58,9 @@ impl Terms {
         self.count += 1;
     }
 }
+
+/// From this length on, in bytes, the terms of a body are counted before they are kept.
+const LARGE: usize = 256 * 1024;
 
 /// The namespaces of [`Document::keys`].
 pub(super) mod key {
@@ -112,8 +132,7 @@ impl Analyzer {
         self.seen.clear();
         let mut words = String::with_capacity(page.body.len() / 3);
         let mut body = Terms::default();
-        body.encoded.reserve(page.body.len());
-        body.hashes.reserve(page.body.len() / 6);
+        body.reserve(&page.body);
         self.terms(&page.body, lang, &mut body, &mut words);
         let mut title = Terms::default();
         self.terms(&page.title, lang, &mut title, &mut words);
@@ -156,6 +175,16 @@ impl Analyzer {
             });
         });
     }
+}
+
+/// The number of terms that the index keeps of `body`. For measurements.
+#[must_use]
+pub fn terms(body: &str) -> usize {
+    let mut analyzer = Analyzer::new(Lang::UNSTEMMED);
+    let (lang, mut terms, mut words) = (detect(body, Lang::UNSTEMMED), Terms::default(), String::new());
+    terms.reserve(body);
+    analyzer.terms(body, lang, &mut terms, &mut words);
+    terms.hashes.len()
 }
 
 /// The keys of `page`.

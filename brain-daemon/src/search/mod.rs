@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 use brain_protocol::{ScorePart, Slug, SourceId};
 
+pub use document::terms;
 pub use index::Index;
 pub use names::{Asked, AskedWord, Subject, each_word};
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};

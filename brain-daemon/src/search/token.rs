@@ -103,29 +103,39 @@ impl Scanner<'_> {
         self.buffer.clear();
         self.parts.clear();
         let mut at = at;
-        // Where the present compound's buffer would begin.
+        let mut long = false;
         loop {
             let (span, next) = self.word(at);
             self.parts.push(span);
             at = next;
-            let Some(&joiner) = self.bytes.get(at) else { break };
-            if !self.joins(joiner, at, span) {
-                break;
+            let joiner = self.bytes.get(at).copied().filter(|&joiner| self.joins(joiner, at, span));
+            // A chain that is too long to come whole comes in parts at once, and takes no memory.
+            if self.parts.len() > MAX_PARTS {
+                long = true;
+                self.show_parts(sink);
+                self.parts.clear();
+                self.buffer.clear();
             }
+            let Some(joiner) = joiner else { break };
             self.buffer.push(char::from(joiner));
             at += 1;
         }
-        let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return at };
-        if self.parts.len() > 1 && self.parts.len() <= MAX_PARTS && self.buffer.len() <= MAX_WORD_BYTES {
+        if let (false, [first, .., last]) = (long, &self.parts[..])
+            && self.buffer.len() <= MAX_WORD_BYTES
+        {
             sink(Token { text: &self.buffer, start: first.start, end: last.end, kind: Kind::Whole });
         }
+        self.show_parts(sink);
+        at
+    }
+
+    fn show_parts(&self, sink: &mut impl FnMut(Token<'_>)) {
         for part in &self.parts {
             let text = head(&self.buffer[part.from..part.to], MAX_WORD_BYTES);
             if !text.is_empty() {
                 sink(Token { text, start: part.start, end: part.end, kind: Kind::Word });
             }
         }
-        at
     }
 
     /// Whether `joiner` at `at` connects the word before it with what follows.

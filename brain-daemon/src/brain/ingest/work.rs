@@ -51,6 +51,7 @@ impl Brain {
             return Ok(0);
         }
         let _marked = AtWork::new(&self.queue, &due);
+        let _permit = self.text.take(due.iter().map(|(_, record)| record.content.body.len()).sum());
         let worked_out = on_all_cores(&due, |(id, record)| self.work_out_page(*id, record));
         let tries: Vec<Try> =
             due.into_iter().zip(worked_out).map(|((id, record), ready)| (id, record, ready)).collect();

@@ -9,7 +9,7 @@ const MAX_GIVEN_TITLE: usize = 300;
 /// The longest address that is taken over, in bytes.
 const MAX_URL: usize = 2048;
 /// What all tags, and all aliases, may have together, in bytes.
-const MAX_LIST: usize = 8 * 1024;
+pub(super) const MAX_LIST: usize = 8 * 1024;
 /// The most bytes that all of this may take as YAML. What the daemon itself writes there needs room, too.
 const MOST: usize = MAX_FRONTMATTER / 2;
 

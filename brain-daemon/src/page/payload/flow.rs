@@ -29,6 +29,25 @@ pub(super) struct Flow {
     blank: usize,
     /// How many bytes of addresses may still be written. A link that goes on over many paragraphs is written in each.
     links: usize,
+    /// How many elements were written since a part was taken, and within the leaf that is open.
+    elements: usize,
+    leaf_elements: usize,
+    /// The number of the next item of each list that is open, by its place in `containers`.
+    numbers: Vec<(usize, u16)>,
+}
+
+/// Elements in a part. The tree that the converter builds of them takes about 4 MB.
+const PART: usize = 1 << 13;
+
+/// How a part of the flow goes on what stood before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// It is a block of its own.
+    Block,
+    /// It begins with the next item of the list.
+    Item,
+    /// It begins with the next row of the table.
+    Row,
 }
 
 impl Flow {
@@ -46,7 +65,47 @@ impl Flow {
             gap: false,
             blank: 0,
             links,
+            elements: 0,
+            leaf_elements: 0,
+            numbers: Vec::new(),
         }
+    }
+
+    /// Takes what was written when that is a part to be converted by itself, and says how what
+    /// follows goes on. Between the items of a list or the rows of a table when they are many; when
+    /// a part is four times as long, between any two leaves.
+    pub(super) fn take_part(&mut self) -> Option<(String, Joint)> {
+        // A paragraph of thousands of elements is several, cut at white space if there is some.
+        let spaced = self.space || self.out.ends_with("<br>") || self.leaf_elements > 2 * PART;
+        let long = self.leaf.is_some() && self.leaf_elements > PART && spaced;
+        if long && !self.in_cell() && !self.in_code() {
+            self.end_leaf();
+        }
+        let joint = match self.containers.as_slice() {
+            [] => Joint::Block,
+            [Container::List(_)] => Joint::Item,
+            [Container::Table] => Joint::Row,
+            _ if self.elements > 4 * PART => Joint::Block,
+            _ => return None,
+        };
+        if self.leaf.is_some() || self.elements <= PART {
+            return None;
+        }
+        let open = std::mem::take(&mut self.containers);
+        let numbers = std::mem::take(&mut self.numbers);
+        open.iter().rev().for_each(|container| self.out.push_str(end_tag(*container)));
+        let part = std::mem::take(&mut self.out);
+        self.elements = 0;
+        for (place, container) in open.into_iter().enumerate() {
+            let number = numbers.iter().find(|(at, _)| *at == place).map(|(_, number)| *number);
+            let container = match (container, number) {
+                (Container::List(Some(_)), Some(next)) => Container::List(Some(next)),
+                _ => container,
+            };
+            self.write_start(container);
+            self.containers.push(container);
+        }
+        Some((part, joint))
     }
 
     /// Ends whatever is open.
@@ -81,6 +140,8 @@ impl Flow {
             return self.text(alt);
         };
         self.begin_run();
+        self.elements += 1;
+        self.leaf_elements += 1;
         self.out.push_str("<img src=\"");
         self.escape(address);
         self.out.push_str("\" alt=\"");
@@ -96,6 +157,8 @@ impl Flow {
             Some(Leaf::Bare | Leaf::Paragraph) if self.out.ends_with("<br>") => self.boundary(),
             Some(Leaf::Bare | Leaf::Paragraph) => {
                 self.out.push_str("<br>");
+                self.elements += 1;
+                self.leaf_elements += 1;
                 self.space = false;
             }
             _ => self.space = true,
@@ -107,6 +170,7 @@ impl Flow {
         self.boundary();
         if !self.in_cell() && !self.in_code() {
             self.implied();
+            self.elements += 1;
             self.out.push_str("<hr>");
         }
     }
@@ -153,7 +217,10 @@ impl Flow {
         if matches!(inline, Inline::Link(_)) {
             self.close(&inline);
         }
-        if !self.in_code() && !self.inline.iter().any(|open| open.like(&inline) || *open == Inline::Code) {
+        // A cell cannot be cut, so its text goes on without marks.
+        let full = self.in_cell() && self.leaf_elements > PART;
+        let open = |open: &Inline| open.like(&inline) || *open == Inline::Code;
+        if !self.in_code() && !full && !self.inline.iter().any(open) {
             self.inline.push(inline);
         }
     }
@@ -257,6 +324,22 @@ impl Flow {
         if counted && self.containers.iter().filter(within).count() >= self.depth {
             return;
         }
+        if container == Container::Item
+            && let Some((_, number)) = self.numbers.last_mut()
+        {
+            *number = number.saturating_add(1);
+        }
+        self.write_start(container);
+        self.gap = false;
+        self.containers.push(container);
+    }
+
+    /// Writes the start of a container.
+    fn write_start(&mut self, container: Container) {
+        self.elements += 1;
+        if let Container::List(start) = container {
+            self.numbers.push((self.containers.len(), start.unwrap_or(1)));
+        }
         match container {
             Container::Quote => self.out.push_str("<blockquote>"),
             Container::List(None) => self.out.push_str("<ul>"),
@@ -267,24 +350,17 @@ impl Flow {
             Container::Row => self.out.push_str("<tr>"),
             Container::Cell => self.out.push_str("<td>"),
         }
-        self.gap = false;
-        self.containers.push(container);
     }
 
     /// Closes containers until `open` are left.
     fn close_to(&mut self, open: usize) {
         while self.containers.len() > open {
             self.end_leaf();
-            self.out.push_str(match self.containers.pop() {
-                Some(Container::Quote) => "</blockquote>",
-                Some(Container::List(None)) => "</ul>",
-                Some(Container::List(Some(_))) => "</ol>",
-                Some(Container::Item) => "</li>",
-                Some(Container::Table) => "</table>",
-                Some(Container::Row) => "</tr>",
-                Some(Container::Cell) => "</td>",
-                None => return,
-            });
+            let Some(container) = self.containers.pop() else { return };
+            if let Container::List(_) = container {
+                self.numbers.pop();
+            }
+            self.out.push_str(end_tag(container));
             self.gap = true;
         }
     }
@@ -309,6 +385,8 @@ impl Flow {
             Leaf::Code(language) => self.out.push_str(&format!("<pre><code class=\"language-{language}\">")),
         }
         self.leaf = Some(leaf);
+        self.elements += 1;
+        self.leaf_elements = 0;
         self.space = false;
         self.blank = 0;
     }
@@ -356,6 +434,8 @@ impl Flow {
                 }
                 _ => self.out.push_str(&format!("<{name}>")),
             }
+            self.elements += 1;
+            self.leaf_elements += 1;
             self.written += 1;
         }
     }
@@ -399,5 +479,17 @@ impl Flow {
                 c => self.out.push(c),
             }
         }
+    }
+}
+
+fn end_tag(container: Container) -> &'static str {
+    match container {
+        Container::Quote => "</blockquote>",
+        Container::List(None) => "</ul>",
+        Container::List(Some(_)) => "</ol>",
+        Container::Item => "</li>",
+        Container::Table => "</table>",
+        Container::Row => "</tr>",
+        Container::Cell => "</td>",
     }
 }

@@ -9,7 +9,7 @@ use htmd::options::{BulletListMarker, Options};
 use htmd::{Element, HtmlToMarkdown};
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
-use super::flow::Flow;
+use super::flow::{Flow, Joint};
 use super::parts::{Container, Inline, Leaf};
 use crate::page::title;
 
@@ -75,13 +75,53 @@ pub(super) fn markdown(html: &str) -> (Option<String>, String) {
     let title = title::short(&survey.title, title::MAX_TITLE);
     let flowed = |depth| {
         let mut page = Page::new(Flow::new(depth, html.len()), &survey.tables);
-        read(html, |token| page.token(token));
-        converted(&page.flow.finish())
+        let (mut out, mut joint) = (String::new(), Joint::Block);
+        read(html, |token| {
+            page.token(token);
+            if let Some((part, next)) = page.flow.take_part() {
+                join(&mut out, &converted(&part), joint);
+                joint = next;
+            }
+        });
+        let last = converted(&page.flow.finish());
+        if out.is_empty() {
+            last
+        } else {
+            join(&mut out, &last, joint);
+            out
+        }
     };
     let text = flowed(DEPTH);
     // Every line repeats the marks of what it stands in: who nests to inflate gets paragraphs.
     let text = if text.len() > 2 * html.len() + 4096 { flowed(0) } else { text };
     (title, text)
+}
+
+/// Adds the markdown of a part to that of the parts before it.
+fn join(out: &mut String, part: &str, joint: Joint) {
+    let part = part.trim_matches('\n');
+    if part.is_empty() {
+        return;
+    }
+    // The list or the table may have ended just there.
+    let goes_on = match joint {
+        Joint::Block => false,
+        Joint::Item => part.starts_with(|c: char| c == '-' || c.is_ascii_digit()),
+        Joint::Row => part.starts_with('|'),
+    };
+    let gap = match (out.is_empty(), goes_on) {
+        (true, _) => "",
+        (_, false) => "\n\n",
+        (_, true) => "\n",
+    };
+    out.push_str(gap);
+    match (joint, part.split_once('\n')) {
+        // Rows that go on have no head.
+        (Joint::Row, Some((first, rest))) if rest.starts_with("| ---") => {
+            out.extend([first, rest.find('\n').map_or("", |end| &rest[end..])]);
+        }
+        _ => out.push_str(part),
+    }
 }
 
 /// Shows the tokens of `html`, without what is in silent elements.

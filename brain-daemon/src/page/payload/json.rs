@@ -1,14 +1,15 @@
 //! JSON from the network: an object that carries a text is that text with its fields, everything else is kept as it was written,
 //! in a block of code. Values are never read and printed again, so numbers keep their digits. Nothing recurses.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::Deserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, is_short, is_type, is_url, usable_title};
+use super::fields::{Fields, MAX_LIST, is_short, is_type, is_url, usable_title};
 use super::{Payload, PayloadError, fenced};
 use crate::page::{normal_tag, title};
 
@@ -16,7 +17,7 @@ use crate::page::{normal_tag, title};
 const TEXTS: [&str; 3] = ["content", "text", "markdown"];
 
 /// A member of an object, its value as it was written.
-type Member<'a> = (String, &'a RawValue);
+type Member<'a> = (Cow<'a, str>, &'a RawValue);
 
 /// The document of a JSON text.
 ///
@@ -56,9 +57,13 @@ fn fields(mut members: Vec<Member>) -> Fields {
         fields.title = long.and_then(|(_, raw)| usable_title(&string(raw)?).0);
     }
     if !members.is_empty() {
-        let rest: Vec<String> =
-            members.iter().map(|(key, raw)| format!("  {}: {}", quoted(key), raw.get())).collect();
-        fields.rest = Some(("json", format!("{{\n{}\n}}", rest.join(",\n"))));
+        let mut rest = String::from("{\n");
+        for (n, (key, raw)) in members.iter().enumerate() {
+            let gap = if n == 0 { "  " } else { ",\n  " };
+            rest.extend([gap, &quoted(key), ": ", raw.get()]);
+        }
+        rest.push_str("\n}");
+        fields.rest = Some(("json", rest));
     }
     fields
 }
@@ -82,6 +87,10 @@ fn plain(raw: &RawValue) -> Option<String> {
 
 /// A list of texts and numbers, or one text with commas between, as tags.
 fn tags(raw: &RawValue) -> Option<Vec<String>> {
+    // Longer than any list that is short, even if every character is escaped.
+    if raw.get().len() > 16 * MAX_LIST {
+        return None;
+    }
     let given: Vec<String> = match string(raw) {
         Some(text) => text.split(',').map(str::to_owned).collect(),
         None => {
@@ -105,7 +114,7 @@ fn name(text: &str, members: &mut Vec<Member>) -> String {
             return title;
         }
     }
-    let keys: Vec<&str> = members.iter().take(8).map(|(key, _)| key.as_str()).collect();
+    let keys: Vec<&str> = members.iter().take(8).map(|(key, _)| &**key).collect();
     let about = if text.starts_with('[') {
         "JSON list".to_owned()
     } else if keys.is_empty() {
@@ -145,7 +154,29 @@ fn decode(whole: &str, key: &str, raw: &RawValue) -> Result<String, PayloadError
 
 /// The members of an object in their order; `None` when `text` is no object, or one of its names is no text.
 fn members(text: &str) -> Option<Vec<Member<'_>>> {
-    struct Members;
+    /// A name, borrowed from the text when it has no escapes.
+    #[derive(Deserialize)]
+    struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+    /// How many members there are. A list that grew would take twice its memory and more.
+    #[derive(Default)]
+    struct Count(usize);
+    impl<'de> Visitor<'de> for &mut Count {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+                self.0 += 1;
+            }
+            Ok(())
+        }
+    }
+
+    struct Members(usize);
     impl<'de> Visitor<'de> for Members {
         type Value = Vec<Member<'de>>;
 
@@ -154,12 +185,14 @@ fn members(text: &str) -> Option<Vec<Member<'_>>> {
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut out = Vec::new();
-            while let Some(member) = map.next_entry::<String, &RawValue>()? {
-                out.push(member);
+            let mut out = Vec::with_capacity(self.0);
+            while let Some((Name(name), value)) = map.next_entry::<Name, &RawValue>()? {
+                out.push((name, value));
             }
             Ok(out)
         }
     }
-    serde_json::Deserializer::from_str(text).deserialize_map(Members).ok()
+    let mut count = Count::default();
+    serde_json::Deserializer::from_str(text).deserialize_map(&mut count).ok()?;
+    serde_json::Deserializer::from_str(text).deserialize_map(Members(count.0)).ok()
 }

@@ -2,10 +2,15 @@
 //! descriptions, and links lead to pages or to the web. Pure.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Tag, TagEnd};
 
 use crate::doors::http::escape;
+use crate::page::each_event;
+
+/// How many times as long as the text its HTML may be; what is longer is shown as plain text.
+const MAX_GROWTH: usize = 6;
 
 /// The HTML of `text`. `page` knows the address of the page that a link means.
 pub(super) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> String {
@@ -16,8 +21,14 @@ pub(super) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> Strin
         | Options::ENABLE_WIKILINKS;
     let mut out =
         Out { html: String::with_capacity(text.len() * 5 / 4), page, open: Vec::new(), head: false };
-    for event in Parser::new_ext(text, options) {
+    let most = MAX_GROWTH * text.len() + MAX_GROWTH * 1024;
+    each_event(text, options, |event, _| {
         out.event(event);
+        if out.html.len() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if out.html.len() > most {
+        // Nests that inflate are shown as they were written.
+        return format!("<pre>{}</pre>\n", escape::text(text));
     }
     out.html
 }

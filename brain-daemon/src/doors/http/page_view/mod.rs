@@ -105,6 +105,7 @@ fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fau
     match brain.answer(caller, Question::Get(Get { page: place.clone(), version: None }), &Silent) {
         Ok(Reply::Page(page)) => {
             let links = links(brain, caller, &page)?;
+            let _permit = brain.text_permit(page.body.len());
             Ok(html::page(&page, |target| resolve(&page, &links, target)))
         }
         Ok(_) => Err(Fault::new(FaultCode::Internal, "the answer is to another question")),

@@ -1,0 +1,172 @@
+//! The worst texts that are known for each parser, eight at once and by every way in, while the daemon
+//! may have no more than 512 MB: it lives, and every text is a page.
+
+use std::fs;
+use std::path::PathBuf;
+
+use brain_tests::http::call;
+use brain_tests::mcp::mcp;
+use brain_tests::{Daemon, TestHome, skip};
+use serde_json::json;
+
+/// What the daemon may have.
+const MEMORY: u64 = 512 << 20;
+/// As many at once.
+const AT_ONCE: usize = 8;
+/// A little less than a page may have.
+const PAGE: usize = 4_900_000;
+
+/// A control group with the daemon in it.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None`, said loudly, where this user may make none.
+    fn around(daemon: &Daemon) -> Option<Self> {
+        let name = format!("brain-test-{}", daemon.pid());
+        let (first, second) = (PathBuf::from("/sys/fs/cgroup/memory"), PathBuf::from("/sys/fs/cgroup"));
+        let (dir, limits): (PathBuf, &[&str]) = if first.is_dir() {
+            (first.join(name), &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"])
+        } else {
+            let _ = fs::write(second.join("cgroup.subtree_control"), "+memory");
+            (second.join(name), &["memory.max"])
+        };
+        let made = fs::create_dir(&dir)
+            .and_then(|()| fs::write(dir.join(limits[0]), MEMORY.to_string()))
+            .and_then(|()| fs::write(dir.join("cgroup.procs"), daemon.pid().to_string()));
+        if let Err(e) = made {
+            let _ = fs::remove_dir(&dir);
+            skip(&format!("no control group can be made ({e}); it takes root"));
+            return None;
+        }
+        let _ = limits.get(1).map(|swap| fs::write(dir.join(swap), MEMORY.to_string()));
+        let _ = fs::write(dir.join("memory.swap.max"), "0");
+        Some(Self(dir))
+    }
+
+    /// The most that it has had, without what the kernel caches of files as far as it tells.
+    fn peak(&self) -> String {
+        let read = |name: &str| fs::read_to_string(self.0.join(name)).ok();
+        read("memory.max_usage_in_bytes")
+            .or_else(|| read("memory.peak"))
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+}
+
+/// The most memory of its own that the daemon had, in MB.
+fn high_water(daemon: &Daemon) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or_default() / 1024
+}
+
+fn numbered(length: usize, part: impl Fn(u32) -> String) -> String {
+    let mut text = String::with_capacity(length + 64);
+    for n in 0.. {
+        text.push_str(&part(n));
+        if text.len() >= length {
+            break;
+        }
+    }
+    text
+}
+
+/// Texts that once took a hundred times their length and more; the first of `largest` bytes, the others
+/// of a quarter of it.
+fn worst(largest: usize) -> Vec<(&'static str, String)> {
+    let length = largest / 4;
+    let repeated = |unit: &str| unit.repeat(length / unit.len());
+    vec![
+        ("brackets", "[".repeat(largest)),
+        ("quotes", format!("[a](b) {}", repeated("> "))),
+        ("lists", format!("[a](b)\n\n{}", repeated("- "))),
+        ("emphasis", format!("[a](b) {}", repeated("*a "))),
+        ("links", numbered(length, |n| format!("[[{n:x}]]"))),
+        ("words", repeated("a.")),
+        ("dates", numbered(length, |n| format!("- 2024-01-01 | {n:x}\n"))),
+    ]
+}
+
+fn all_at_once(what: &str, daemon: &mut Daemon, work: impl Fn(usize) + Sync) {
+    std::thread::scope(|scope| {
+        for n in 0..AT_ONCE {
+            let work = &work;
+            scope.spawn(move || work(n));
+        }
+    });
+    assert!(daemon.is_running(), "the daemon ended after {what}");
+    println!("{what}: {} MB", high_water(daemon));
+}
+
+#[test]
+fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
+    let mut home = TestHome::new();
+    for (name, value) in [
+        ("BRAIN_INGEST_RATE", "off"),
+        ("BRAIN_INGEST_MAX_BYTES", "5000000"),
+        ("BRAIN_EMBEDDING_PROVIDER", "none"),
+    ] {
+        home.env.push((name.into(), value.into()));
+    }
+    let mut daemon = home.daemon();
+    let Some(group) = Group::around(&daemon) else { return };
+    let token = home.token("sender", "read write", &[]);
+    let bearer = format!("Bearer {token}");
+    let texts = worst(PAGE);
+
+    for (name, text) in &texts {
+        all_at_once(&format!("put {name}"), &mut daemon, |n| {
+            let slug = format!("put/{name}-{n}");
+            home.brain_with(["put", &slug], format!("{n}\n\n{text}").as_bytes()).expect(0);
+        });
+    }
+    let html = ["<p>a", "<hr>a", "a<i>b</i>", "<li>a", "<td>a", "<blockquote><p>a"];
+    let html = html.map(|unit| ("text/html", unit.repeat(1_000_000 / unit.len())));
+    let json = format!("{{{}\"content\":\"x\"}}", "\"\":1,".repeat(180_000));
+    let sent = html.into_iter().chain([("application/json", json)]);
+    let sent = sent.chain(texts.iter().map(|(_, text)| ("text/markdown", text.clone())));
+    for (at, (kind, text)) in sent.enumerate() {
+        all_at_once(&format!("ingest {at} {kind}"), &mut daemon, |n| {
+            let slug = format!("sent/{at}-{n}");
+            let headers =
+                [("Authorization", bearer.as_str()), ("Content-Type", kind), ("X-Brain-Slug", slug.as_str())];
+            let answer = call(home.http_local(), "POST", "/ingest", &headers, text.as_bytes());
+            drop(answer.expect(202));
+        });
+    }
+    let session = mcp(&home, &token);
+    for (name, text) in worst(900_000) {
+        all_at_once(&format!("capture {name}"), &mut daemon, |n| {
+            drop(session.call("capture", json!({ "content": format!("{name} {n}\n\n{text}") })));
+        });
+    }
+    let files = home.outside().join("files");
+    for (name, text) in &texts {
+        for n in 0..AT_ONCE / 2 {
+            let path = files.join(format!("{name}-{n}.md"));
+            fs::create_dir_all(&files).unwrap();
+            fs::write(path, format!("{n}\n\n{text}")).unwrap();
+        }
+    }
+    let dir = files.to_str().unwrap();
+    home.brain(["import", dir]).expect(0);
+    assert!(daemon.is_running(), "the daemon ended in the import");
+    println!("import: {} MB", high_water(&daemon));
+    home.json(["sources", "add", "files", "--path", dir]);
+    home.brain(["sync", "--source", "files"]).expect(0);
+    assert!(daemon.is_running(), "the daemon ended in the sync");
+    println!("sync: {} MB; with the kernel's caches {} bytes", high_water(&daemon), group.peak());
+    assert_eq!(home.get("put/brackets-7")["body"].as_str().unwrap().len(), texts[0].1.len() + 3);
+}
