@@ -210,7 +210,7 @@ impl Draft<'_> {
         self.touch(source, slug, &mut record, None)?;
         let content = self.content(id)?;
         let (source, slug) = (source.clone(), slug.clone());
-        self.announce(id, Some(ChangedPage { source, slug, record, content }));
+        self.announce(id, Some(ChangedPage { source, slug, record, content, is_read: false }));
         Ok(version)
     }
 
