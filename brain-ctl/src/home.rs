@@ -4,11 +4,11 @@ use std::{
     env,
     fs::{self, DirBuilder},
     io::ErrorKind,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, fallback_run_dir};
 
 use crate::fail;
 
@@ -48,7 +48,22 @@ impl Home {
 
     /// The directory of what exists only while a daemon runs.
     pub(crate) fn run_dir(&self) -> PathBuf {
-        self.dir.join("run")
+        match self.is_read_only() {
+            true => self.run_dir_outside(),
+            false => self.dir.join("run"),
+        }
+    }
+
+    /// Whether the home is on a file system that is mounted read-only.
+    fn is_read_only(&self) -> bool {
+        rustix::fs::statvfs(&self.dir)
+            .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+    }
+
+    /// The directory that stands for `run` then.
+    fn run_dir_outside(&self) -> PathBuf {
+        let uid = rustix::process::geteuid().as_raw();
+        fallback_run_dir(&self.dir, named("XDG_RUNTIME_DIR").as_deref(), uid)
     }
 
     /// The socket that `BRAIN_SOCKET` names, absolute.
@@ -63,7 +78,15 @@ impl Home {
         if let Some(socket) = &self.socket {
             return socket.clone();
         }
-        let run = self.run_dir();
+        if self.is_read_only() {
+            // A daemon that runs since before listens where it did.
+            let outside = self.run_dir_outside();
+            let socket = outside.join("brain.sock");
+            if is_ours(&outside) && fs::symlink_metadata(&socket).is_ok() {
+                return socket;
+            }
+        }
+        let run = self.dir.join("run");
         match fs::read_to_string(run.join("socket")) {
             Ok(note) if !note.trim().is_empty() => run.join(note.trim_end_matches(['\r', '\n'])),
             _ => run.join("brain.sock"),
@@ -90,8 +113,22 @@ impl Home {
                 _ => fail::file("create", &run, &e),
             };
             fault.hint("BRAIN_HOME names the directory of the brain; it must be one you can write")
-        })
+        })?;
+        // A directory that stands for `run` lies where others can make one of that name.
+        if run == self.dir.join("run") || is_ours(&run) {
+            return Ok(());
+        }
+        let message = format!("{} is not a directory of yours alone", run.display());
+        Err(Fault::new(FaultCode::Forbidden, message).hint("remove it, or set XDG_RUNTIME_DIR"))
     }
+}
+
+/// Whether `dir` is a directory that only its owner, who we are, can use.
+fn is_ours(dir: &Path) -> bool {
+    fs::symlink_metadata(dir).is_ok_and(|found| {
+        let uid = rustix::process::geteuid().as_raw();
+        found.is_dir() && found.uid() == uid && found.mode() & 0o077 == 0
+    })
 }
 
 fn named(variable: &str) -> Option<PathBuf> {

@@ -5,6 +5,7 @@
 
 use std::{
     env,
+    ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{Read, Seek, SeekFrom},
     os::unix::{fs::OpenOptionsExt, process::CommandExt},
@@ -55,6 +56,39 @@ pub(crate) fn no_program() -> Fault {
         format!("no daemon is running, and {PROGRAM} is neither beside brain nor on PATH"),
     )
     .hint("build both programs: cargo build --release; or set PATH")
+}
+
+/// Runs the daemon's program to its end with these arguments and `--json`; its answer. It serves nobody.
+///
+/// # Errors
+/// What the program refused, in its own words; `internal` when it gave no answer.
+pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Fault> {
+    let program = program().ok_or_else(no_program)?;
+    let home = Home::find()?;
+    let output = Command::new(&program)
+        .args(arguments)
+        .arg("--json")
+        .env("BRAIN_HOME", home.dir())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| {
+            Fault::new(FaultCode::Io, format!("cannot run {}: {}", program.display(), fail::reason(&e)))
+        })?;
+    let no_answer = || {
+        let words = output::clean_lines(&String::from_utf8_lossy(&output.stderr));
+        let last = words.lines().last().unwrap_or("it said nothing").to_owned();
+        Fault::new(
+            FaultCode::Internal,
+            format!("{PROGRAM} ended ({}) without an answer: {last}", output.status),
+        )
+        .hint("install brain and brain-daemon of one version")
+    };
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(|_| no_answer())?;
+    let Some(error) = answer.get("error") else { return Ok(answer) };
+    let text = |key: &str| error.get(key).and_then(|it| it.as_str()).map(str::to_owned);
+    let code = FaultCode::ALL.iter().find(|code| Some(code.as_str()) == text("code").as_deref());
+    let fault = Fault::new(code.copied().unwrap_or(FaultCode::Internal), text("message").unwrap_or_default());
+    Err(Fault { hint: text("hint"), ..fault })
 }
 
 /// A connection to a daemon that is started for it, by us or by somebody else.

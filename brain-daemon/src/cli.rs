@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, VERSION};
+use brain_protocol::{Fault, FaultCode, SourceId, VERSION};
 use clap::{Parser, Subcommand};
 
 use crate::brain;
@@ -19,14 +19,20 @@ use crate::home::Home;
     name = "brain-daemon",
     version = VERSION,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  brain-daemon\n  BRAIN_HOME=~/new brain-daemon --restore brain.redb\n  brain-daemon config show"
+    after_help = "Examples:\n  brain-daemon\n  BRAIN_HOME=~/new brain-daemon --restore brain.redb\n  brain-daemon --verify brain.redb\n  brain-daemon config show"
 )]
 struct Arguments {
     /// Make the store of an empty home from this backup, and end
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "offline")]
     restore: Option<PathBuf>,
-    /// Print JSON (with --restore)
-    #[arg(long, requires = "restore")]
+    /// Write absent files into the directory of this source, too (with --restore; repeatable)
+    #[arg(long, value_name = "SOURCE", requires = "restore")]
+    write_source: Vec<String>,
+    /// Read this backup back, and end
+    #[arg(long, value_name = "FILE", group = "offline")]
+    verify: Option<PathBuf>,
+    /// Print JSON (with --restore and --verify)
+    #[arg(long, requires = "offline")]
     json: bool,
     #[command(subcommand)]
     command: Option<Sub>,
@@ -66,6 +72,15 @@ pub enum Command {
     Restore {
         /// The backup.
         file: PathBuf,
+        /// Sources whose directories may be written.
+        write_sources: Vec<String>,
+        /// Whether to answer in JSON.
+        json: bool,
+    },
+    /// Read a backup back.
+    Verify {
+        /// The backup.
+        file: PathBuf,
         /// Whether to answer in JSON.
         json: bool,
     },
@@ -85,7 +100,11 @@ pub enum Command {
 pub fn parse() -> Result<Command, clap::Error> {
     let arguments = Arguments::try_parse()?;
     if let Some(file) = arguments.restore {
-        return Ok(Command::Restore { file, json: arguments.json });
+        let write_sources = arguments.write_source;
+        return Ok(Command::Restore { file, write_sources, json: arguments.json });
+    }
+    if let Some(file) = arguments.verify {
+        return Ok(Command::Verify { file, json: arguments.json });
     }
     Ok(match arguments.command {
         None => Command::Serve,
@@ -130,11 +149,19 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
 ///
 /// # Errors
 /// Why there is no store; the home is as it was then.
-pub fn restore(home: Home, config: Config, file: &Path, json: bool) -> Result<String, Fault> {
+pub fn restore(
+    home: Home,
+    config: Config,
+    file: &Path,
+    write_sources: &[String],
+    json: bool,
+) -> Result<String, Fault> {
+    let named: Result<Vec<_>, _> = write_sources.iter().map(|id| SourceId::parse(id.as_str())).collect();
+    let named = named.map_err(|e| Fault::new(FaultCode::InvalidSource, e.message))?;
     let place = home.root().display().to_string();
     // Randomly keyed by the standard library: enough to tell two stores apart.
     let fresh_id = RandomState::new().hash_one(std::process::id());
-    let restored = brain::restore(home, config, file, Arc::new(SystemClock), fresh_id)?;
+    let restored = brain::restore(home, config, file, &named, Arc::new(SystemClock), fresh_id)?;
     if json {
         let line = serde_json::to_string(&restored);
         return line
@@ -150,6 +177,31 @@ pub fn restore(home: Home, config: Config, file: &Path, json: bool) -> Result<St
         restored.deleted,
         restored.versions,
         restored.made_at.as_deref().unwrap_or("an unknown time"),
+    ))
+}
+
+/// Reads a backup back, and says what is in it.
+///
+/// # Errors
+/// Why it is no sound backup.
+pub fn verify(file: &Path, json: bool) -> Result<String, Fault> {
+    let (reply, directories) = brain::verify_backup(file)?;
+    if json {
+        let broken = |e| Fault::new(FaultCode::Internal, format!("it is sound, but it cannot be told: {e}"));
+        let mut value = serde_json::to_value(&reply).map_err(broken)?;
+        value["sources"] =
+            directories.into_iter().map(|(id, path)| serde_json::json!({ "id": id, "path": path })).collect();
+        return Ok(format!("{value}\n"));
+    }
+    for warning in &reply.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(format!(
+        "sound: {} pages, {} deleted ones and {} former versions of {}\n",
+        reply.pages,
+        reply.deleted,
+        reply.versions,
+        reply.made_at.as_deref().unwrap_or("an unknown time"),
     ))
 }
 

@@ -50,6 +50,14 @@ pub fn run(home: Home, config: Config) -> Result<(), Fault> {
 async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault> {
     let config = match &sockets.control {
         Some(passed) => config.with_passed_socket(passed.path().to_owned()),
+        None if home.is_read_only() => match home.socket_outside() {
+            Ok(path) => config.with_socket_outside(path),
+            Err(e) => {
+                let message = format!("{} is on a read-only file system: {e}", home.root().display());
+                return Err(Fault::new(FaultCode::ReadOnly, message)
+                    .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a place that can be written"));
+            }
+        },
         None => config,
     };
     let path = config.socket(&home);
@@ -92,11 +100,14 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let listeners = http::Listeners::open(brain.config(), sockets.http_local, sockets.http_public)?;
     let places = listeners.places();
     brain.set_places(places.clone());
-    note_socket(&home, &path);
+    brain.set_socket(path.clone());
+    brain.note_socket();
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     // A terminal that closes does not end a daemon.
     let _hangup = listen_for(SignalKind::hangup())?;
+    // A limit on the size of files (`ulimit -f`) is an error of the write that meets it, and not the end of a daemon.
+    let _too_large = listen_for(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let minutes = Arc::new(workers::Minutes::of(brain.config())?);
@@ -187,22 +198,6 @@ fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Fault> {
 fn notify(state: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!(%error, "the service manager was not told");
-    }
-}
-
-/// Leaves the socket's place in the home when it is not the usual one, so that clients find it.
-fn note_socket(home: &Home, path: &Path) {
-    let note = home.run().join("socket");
-    let result = if path == home.default_socket() {
-        match std::fs::remove_file(&note) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
-    } else {
-        std::fs::write(&note, format!("{}\n", path.display()))
-    };
-    if let Err(error) = result {
-        tracing::warn!(%error, note = %note.display(), "clients may not find the socket");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The places of one brain: everything below its home, the socket, and the room on the disk they are on.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The home directory and what is in it. Two homes never share anything.
@@ -97,16 +97,43 @@ impl Home {
         self.run().join("brain.sock")
     }
 
-    /// Makes the directories that must be there, for nobody but the owner.
+    /// Makes the directories that must be there, for nobody but the owner. On a read-only file system they stay as they are.
     ///
     /// # Errors
     /// What the disk says.
     pub fn prepare(&self) -> io::Result<()> {
         make_private(&self.root)?;
+        if self.is_read_only() {
+            return Ok(());
+        }
         make_private(&self.run())?;
         // Pages that cannot be written as files are stored all the same, and say so themselves.
         let _ = make_private(&self.pages());
         std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
+    }
+
+    /// Whether the home is on a file system that is mounted read-only.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        rustix::fs::statvfs(&self.root)
+            .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+    }
+
+    /// The socket of a home that is on a read-only file system, in a directory of the owner's own that is made.
+    ///
+    /// # Errors
+    /// What the disk says, or when somebody else has that directory.
+    pub fn socket_outside(&self) -> io::Result<PathBuf> {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let uid = rustix::process::geteuid().as_raw();
+        let dir = brain_protocol::fallback_run_dir(&self.root, runtime.as_deref(), uid);
+        make_private(&dir)?;
+        let found = std::fs::symlink_metadata(&dir)?;
+        if !found.is_dir() || found.uid() != uid || found.mode() & 0o077 != 0 {
+            let message = format!("{} is not a directory of yours alone", dir.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+        Ok(dir.join("brain.sock"))
     }
 }
 

@@ -38,10 +38,11 @@ fn run(command: cli::Command) -> ExitCode {
     };
     match command {
         cli::Command::Config { action, json } => tell(cli::config(&home, &action, json), json),
-        cli::Command::Restore { file, json } => {
+        cli::Command::Verify { file, json } => tell(cli::verify(&file, json), json),
+        cli::Command::Restore { file, write_sources, json } => {
             let restored = Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
                 cli::start_log(config.log());
-                cli::restore(home, config, &file, json)
+                cli::restore(home, config, &file, &write_sources, json)
             });
             tell(restored, json)
         }

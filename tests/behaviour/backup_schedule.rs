@@ -250,7 +250,14 @@ fn a_clock_that_went_back_costs_no_backup() {
         lab.look().unwrap().unwrap();
     }
     lab.turn(-1000 * HOUR);
+    let check = lab.check();
+    assert_eq!(check.status, CheckStatus::Warn);
+    assert!(
+        check.message.contains("2026-11-21T12:00:00") && check.message.contains("later than now"),
+        "{check:?}"
+    );
     let made = lab.look().unwrap().expect("files of the future do not keep it from its work");
     assert!(lab.there().contains(&made), "the one just made is never the one to go");
+    assert_eq!(lab.check().status, CheckStatus::Ok);
     assert_eq!(lab.there().len(), 2);
 }

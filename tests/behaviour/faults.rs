@@ -126,22 +126,16 @@ fn a_disk_that_is_full_from_the_start_is_named() {
 }
 
 #[test]
-fn a_read_only_home_is_named_and_what_is_in_it_is_left_alone() {
-    let root = rustix::process::geteuid().is_root();
-    let home = match small_home("60m") {
-        Some(home) => home,
-        None if root => return,
-        None => TestHome::new(),
-    };
-    let lock = |on: bool| match root {
-        true => home.remount(if on { "ro" } else { "rw" }),
-        false => {
-            let store = home.path().join("brain.redb");
-            fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
-            fs::set_permissions(store, fs::Permissions::from_mode(if on { 0o400 } else { 0o600 })).unwrap();
-            fs::set_permissions(home.path(), fs::Permissions::from_mode(if on { 0o500 } else { 0o700 }))
-                .unwrap();
-        }
+fn a_home_that_may_not_be_written_is_named_and_left_alone() {
+    if rustix::process::geteuid().is_root() {
+        return brain_tests::skip("nothing is forbidden to root");
+    }
+    let home = TestHome::new();
+    let lock = |on: bool| {
+        let store = home.path().join("brain.redb");
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(store, fs::Permissions::from_mode(if on { 0o400 } else { 0o600 })).unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(if on { 0o500 } else { 0o700 })).unwrap();
     };
     let daemon = home.daemon();
     home.put("a", "walrus\n");
@@ -152,11 +146,7 @@ fn a_read_only_home_is_named_and_what_is_in_it_is_left_alone() {
         let ran = home.brain(args);
         assert_ne!(ran.code, 0, "{args:?}");
         assert!(ran.stderr.contains(home.path().to_str().unwrap()), "the place is named: {ran:?}");
-        let said = ran.stderr.to_lowercase();
-        assert!(
-            said.contains("read-only") || said.contains("erofs") || said.contains("permission"),
-            "{ran:?}"
-        );
+        assert!(ran.stderr.to_lowercase().contains("permission"), "{ran:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
     assert!(daemon.stderr.contains("hint:"), "{daemon:?}");

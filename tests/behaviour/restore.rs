@@ -1,10 +1,46 @@
 //! `brain-daemon --restore`: everything is back, what lay in the home stays, and a kill leaves no store or a whole one.
 
 use std::fs;
+use std::path::Path;
 
-use brain_tests::TestHome;
+use brain_tests::{Run, TestHome};
 
 use crate::backup::{bodies, names, restore, tree};
+
+/// `brain backup restore`, which may write into the directories of these sources.
+fn restore_naming(home: &TestHome, file: &Path, sources: &[&str]) -> Run {
+    let mut arguments = vec!["backup", "restore", file.to_str().unwrap(), "--json"];
+    sources.iter().for_each(|source| arguments.extend(["--write-source", source]));
+    home.brain(arguments)
+}
+
+#[test]
+fn verify_and_restore_are_commands_that_need_no_daemon() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("a", "walrus\n");
+    let file = home.outside().join("a.redb");
+    home.json(["backup", file.to_str().unwrap()]);
+    assert!(daemon.terminate().0.success());
+    let fresh = TestHome::new();
+    let verified = fresh.json(["backup", "verify", file.to_str().unwrap()]);
+    assert_eq!((&verified["status"], &verified["pages"]), (&"sound".into(), &1.into()));
+    assert!(!fresh.path().exists(), "to look at a backup makes no home");
+    let restored = fresh.brain(["backup", "restore", file.to_str().unwrap()]).expect(0);
+    assert!(restored.stdout.starts_with("restored "), "{restored:?}");
+    let nobody = fresh.brain(["status", "--no-start"]);
+    assert_eq!(nobody.code, 6, "no daemon was started: {nobody:?}");
+    let again = fresh.fault(["backup", "restore", file.to_str().unwrap()], 1);
+    assert_eq!(again["code"], "conflict", "{again}");
+    let _daemon = fresh.daemon();
+    assert_eq!(fresh.get("a")["body"], "walrus\n");
+    assert!(fresh.page_file("a").exists());
+    fs::write(&file, "no store").unwrap();
+    for command in ["verify", "restore"] {
+        let error = TestHome::new().fault(["backup", command, file.to_str().unwrap()], 1);
+        assert_eq!(error["code"], "store_damaged", "{command}: {error}");
+    }
+}
 
 #[test]
 fn a_restored_brain_has_everything_and_goes_on() {
@@ -165,7 +201,7 @@ fn a_source_whose_directory_is_gone_does_not_keep_a_restored_brain_from_its_work
     fs::write(there.join("sub/changed.md"), "written since\n").unwrap();
 
     let fresh = TestHome::new();
-    let restored = restore(&fresh, &file).expect(0).json();
+    let restored = restore_naming(&fresh, &file, &["there"]).expect(0).json();
     let warnings = restored["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{restored}");
     let told = warnings[0].as_str().unwrap();
@@ -216,7 +252,7 @@ fn files_of_a_directory_in_use_are_its_authors() {
     fs::rename(notes.join("renamed.md"), notes.join("new name.md")).unwrap();
     fs::remove_file(notes.join("removed.md")).unwrap();
     let fresh = TestHome::new();
-    restore(&fresh, &file).expect(0);
+    restore_naming(&fresh, &file, &["notes"]).expect(0);
     assert_eq!(names(), ["kept.md", "new name.md"]);
     let _daemon = fresh.daemon();
     let synced = &fresh.json(["sync", "--source", "notes"])["sources"][0];
@@ -225,8 +261,19 @@ fn files_of_a_directory_in_use_are_its_authors() {
     for name in names() {
         fs::remove_file(notes.join(name)).unwrap();
     }
+    let careful = TestHome::new();
+    let told = restore(&careful, &file).expect(0).json();
+    assert_eq!(
+        names(),
+        Vec::<String>::new(),
+        "a directory outside of the home is written only when it is named"
+    );
+    let told = told["warnings"][0].as_str().unwrap();
+    assert!(told.contains(notes.to_str().unwrap()) && told.contains("--write-source notes"), "{told}");
+    let refused = restore_naming(&TestHome::new(), &file, &["nots"]).json();
+    assert_eq!(refused["error"]["code"], "unknown_source", "{refused}");
     let other = TestHome::new();
-    restore(&other, &file).expect(0);
+    restore_naming(&other, &file, &["notes"]).expect(0);
     assert_eq!(names(), ["kept.md", "removed.md", "renamed.md"]);
 }
 

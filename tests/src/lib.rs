@@ -131,6 +131,23 @@ impl TestHome {
         true
     }
 
+    /// Puts an ext4 file system of `megabytes` in a file at `at`; `false`, said loudly, where that cannot be.
+    #[must_use]
+    pub fn mount_ext4(&mut self, at: &Path, megabytes: u64) -> bool {
+        std::fs::create_dir_all(at).unwrap();
+        let image = self.dir.path().join("image.ext4");
+        std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).unwrap();
+        let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).output();
+        if !made.is_ok_and(|made| made.status.success())
+            || !mount(&["-o", "loop", &image.display().to_string()], at)
+        {
+            skip("an ext4 file system in a file cannot be mounted here (it takes root and e2fsprogs)");
+            return false;
+        }
+        self.mounts.push(Mount { at: at.to_owned() });
+        true
+    }
+
     /// Changes the options of what was mounted, for example to `ro`.
     pub fn remount(&self, options: &str) {
         let at = &self.mounts.last().expect("something is mounted").at;

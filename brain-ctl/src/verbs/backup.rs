@@ -1,9 +1,16 @@
-//! `brain backup`: copy the store while it is in use, and read a copy back.
+//! `brain backup`: copy the store while it is in use, read a copy back, make a home's store from one.
+//!
+//! Only the copy needs a running daemon. To read one back and to restore one, the daemon's program is run beside this one.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    io::{self, BufRead, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
 
-use brain_protocol::{BackupReply, BackupVerify, Fault, Reply, Request};
+use brain_protocol::{BackupReply, Fault, FaultCode, Reply, Request, SourceId};
 use clap::Args;
+use serde::Deserialize;
 
 use super::export::full;
 use crate::{
@@ -11,49 +18,126 @@ use crate::{
     context::Context,
     fail,
     output::{Outcome, Show, Text, bytes, count, minute},
+    start,
 };
 
 /// Arguments of `backup`.
 #[derive(Debug, Args)]
-#[command(override_usage = "brain backup [OPTIONS] FILE\n       brain backup [OPTIONS] verify FILE")]
+#[command(
+    override_usage = "brain backup [OPTIONS] FILE\n       brain backup [OPTIONS] verify FILE\n       brain backup [OPTIONS] restore FILE"
+)]
 pub(crate) struct Backup {
-    /// The file to write, which must not exist; after `verify`, the file to read back
+    /// The file to write, which must not exist; after `verify` and `restore`, the file to read
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     words: Vec<PathBuf>,
+
+    /// Write absent files into the directory of this source, too (restore; repeatable)
+    #[arg(long, value_name = "SOURCE")]
+    write_source: Vec<String>,
+}
+
+/// A backup that was read back.
+#[derive(Debug, Deserialize)]
+struct Verified {
+    #[serde(flatten)]
+    reply: BackupReply,
+    /// Its sources outside of the home.
+    sources: Vec<SourceDirectory>,
+}
+
+/// A source with a directory of its own.
+#[derive(Debug, Deserialize)]
+struct SourceDirectory {
+    id: SourceId,
+    path: String,
 }
 
 impl Verb for Backup {
     const NAME: &'static str = "backup";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Copy the store; read a copy back";
+    const ABOUT: &'static str = "Copy the store; verify or restore a copy";
     const EXAMPLES: &'static str = "Examples:
   brain backup ~/brain-monday.redb
-  brain backup verify ~/brain-monday.redb --json";
+  BRAIN_HOME=~/new-brain brain backup restore ~/brain-monday.redb";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = match self.words.as_slice() {
-            [word] if word == Path::new("verify") => {
-                return Err(fail::usage("`brain backup verify` needs the file to read back")
-                    .hint("brain backup verify FILE; to write a file of that name: brain backup ./verify"));
+        let word = self.words.first().and_then(|word| word.to_str());
+        match (word, self.words.as_slice()) {
+            (Some("restore"), [_, file]) => return self.restore(context, &readable(file)?),
+            _ if !self.write_source.is_empty() => {
+                return Err(fail::usage("`--write-source` is for a restore")
+                    .hint("brain backup restore FILE --write-source SOURCE"));
             }
-            [file] => Request::Backup(brain_protocol::Backup { path: full(file)? }),
-            [word, file] if word == Path::new("verify") => {
-                // Looked at here, because a relative path is relative to us.
-                let file = file.canonicalize().map_err(|e| {
-                    fail::file("read", file, &e).hint("name a file that `brain backup` wrote")
-                })?;
-                Request::BackupVerify(BackupVerify { path: full(&file)? })
+            (Some("verify"), [_, file]) => return context.show(&verify(&readable(file)?)?.reply),
+            (Some(word @ ("verify" | "restore")), [_]) => {
+                return Err(fail::usage(format!("`brain backup {word}` needs the file to read")).hint(
+                    format!("brain backup {word} FILE; to write a file of that name: brain backup ./{word}"),
+                ));
             }
+            (_, [_]) => {}
             _ => {
                 return Err(fail::usage("a backup is one file")
-                    .hint("brain backup FILE, or: brain backup verify FILE"));
+                    .hint("brain backup FILE, or: brain backup verify FILE, brain backup restore FILE"));
             }
-        };
+        }
+        let request = Request::Backup(brain_protocol::Backup { path: full(&self.words[0])? });
         match context.call(&request)? {
             Reply::Backup(backup) => context.show(&backup),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
+}
+
+impl Backup {
+    /// Restores `file` into the home. Directories outside of it are written only when their sources are named, here or by
+    /// the person at the terminal.
+    fn restore(&self, context: &Context, file: &Path) -> Result<Outcome, Fault> {
+        let mut named = Vec::new();
+        for source in &self.write_source {
+            named.extend(fail::source(Some(source))?);
+        }
+        if named.is_empty() && !context.json && io::stdin().is_terminal() {
+            for source in verify(file)?.sources {
+                if confirm(&source).map_err(|e| fail::file("read", Path::new("the terminal"), &e))? {
+                    named.push(source.id);
+                }
+            }
+        }
+        let mut arguments: Vec<&OsStr> = vec![OsStr::new("--restore"), file.as_os_str()];
+        for source in &named {
+            arguments.extend([OsStr::new("--write-source"), OsStr::new(source.as_str())]);
+        }
+        let restored: BackupReply = parse(start::run_beside(&arguments)?)?;
+        context.show(&restored)
+    }
+}
+
+/// Reads the backup back with the daemon's program.
+fn verify(file: &Path) -> Result<Verified, Fault> {
+    parse(start::run_beside(&[OsStr::new("--verify"), file.as_os_str()])?)
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(answer: serde_json::Value) -> Result<T, Fault> {
+    serde_json::from_value(answer).map_err(|e| {
+        Fault::new(FaultCode::BadFrame, format!("the answer of brain-daemon is of another kind: {e}"))
+            .hint("install brain and brain-daemon of one version")
+    })
+}
+
+/// The file from the root: a relative path is relative to us.
+fn readable(file: &Path) -> Result<PathBuf, Fault> {
+    file.canonicalize()
+        .map_err(|e| fail::file("read", file, &e).hint("name a file that `brain backup` wrote"))
+}
+
+/// Asks whether absent files may be written into the directory of a source.
+fn confirm(source: &SourceDirectory) -> io::Result<bool> {
+    let mut out = io::stderr().lock();
+    write!(out, "write absent files of source \"{}\" into {}? [y/N] ", source.id, source.path)?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 impl Show for BackupReply {

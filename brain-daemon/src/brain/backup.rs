@@ -41,6 +41,15 @@ impl Brain {
     }
 }
 
+/// Reads the backup `file` back, without a brain: what is in it, and its sources with a directory outside of the home.
+///
+/// # Errors
+/// Why it is no sound backup.
+pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>), Fault> {
+    let sound = verify(file, &|_, _| true).map_err(backup_fault)?;
+    Ok((reply("sound", file, &sound), sound.directories))
+}
+
 /// The answer about a file that was read back.
 pub(super) fn reply(status: &str, path: &Path, sound: &Sound) -> BackupReply {
     let mut warnings = Vec::new();

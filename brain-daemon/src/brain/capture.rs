@@ -96,7 +96,7 @@ impl Brain {
         let settled = match &prepared.known {
             Some(slug) => match reader.page(&prepared.source, slug)? {
                 Some(record) if record.content_hash == hash => {
-                    let mut page = stored_document(&reader.content(record.id)?)?;
+                    let mut page = stored_document(&reader.content(&record)?)?;
                     let adds = merge(&prepared, &record, &mut page.frontmatter);
                     (!adds).then(|| unchanged(slug.clone(), record, &page.frontmatter))
                 }
@@ -262,7 +262,7 @@ fn apply(draft: &mut Draft<'_>, prepared: &Prepared, likely: &Finished) -> Resul
     let (slug, existing) = place(draft, &wanted)?;
     let finished = match existing {
         Some(record) if record.deleted_at.is_none() && record.content_hash == prepared.hash => {
-            let mut page = stored_document(&draft.content(record.id)?)?;
+            let mut page = stored_document(&draft.content(&record)?)?;
             if !merge(prepared, &record, &mut page.frontmatter) {
                 return Ok(unchanged(slug, record, &page.frontmatter));
             }

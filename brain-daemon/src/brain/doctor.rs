@@ -199,7 +199,7 @@ fn store(brain: &Brain) -> Result<Finding, Fault> {
     let (mut looked, began) = (0, Instant::now());
     let counts = brain.store.read_through(|reader| {
         reader.newest(u64::MAX, |(_, _, record)| {
-            reader.content(record.id)?;
+            reader.content(&record)?;
             looked += 1;
             Ok(looked < READ_BACK && began.elapsed() < READ_FOR)
         })?;
@@ -379,6 +379,9 @@ fn disk(brain: &Brain) -> Result<Finding, Fault> {
         Fault::new(brain_protocol::FaultCode::Io, format!("{}: {e}", brain.home.root().display()))
     })?;
     let message = format!("{} MB free for {}", free / 1_000_000, brain.home.root().display());
+    if let Some(notice) = brain.read_only_notice() {
+        return fail(notice, "mount -o remount,rw (as root), or move the home to another disk");
+    }
     let hint = format!("df -h {}", quoted(brain.home.root()));
     if free < brain.config.store_min_free_mb() * 1_000_000 {
         fail(format!("{message}: writes are refused"), hint)
@@ -406,6 +409,13 @@ fn backup(brain: &Brain) -> Result<Finding, Fault> {
             warn(format!("the one of {} failed: {}", rfc3339(at), fault.message), hint)
         }
         Standing::Overdue(newest) => warn(format!("overdue: {}", told(newest)), by_hand()),
+        Standing::Ahead(at) => warn(
+            format!(
+                "the newest one is of {}, later than now: the clock was set back, or was ahead",
+                rfc3339(at)
+            ),
+            "date -u",
+        ),
     }
 }
 

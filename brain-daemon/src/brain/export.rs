@@ -131,8 +131,8 @@ impl Brain {
 /// The page's text in the version that was listed.
 fn content_then(reader: &Reader, listed: &Listed) -> Result<Content, StoreError> {
     let now = reader.by_id_even_deleted(listed.id)?;
-    if now.is_some_and(|(_, _, record)| record.version == listed.version) {
-        return reader.content(listed.id);
+    if let Some((_, _, record)) = now.filter(|(_, _, record)| record.version == listed.version) {
+        return reader.content(&record);
     }
     let kept = reader.version(listed.id, listed.version)?;
     kept.map(|kept| kept.content)

@@ -114,7 +114,7 @@ impl Brain {
         let applied = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.filter(|r| r.deleted_at.is_none());
             let record: PageRecord = record.ok_or_else(|| StoreError::from(no_page(&place, &slug)))?;
-            let content = draft.content(record.id)?;
+            let content = draft.content(&record)?;
             let mut document = stored_document(&content)?;
             change(&mut document)?;
             if document.frontmatter.raw() == content.frontmatter && document.body == content.body {

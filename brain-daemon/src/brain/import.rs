@@ -179,8 +179,12 @@ impl Brain {
             let mut out = Vec::with_capacity(ready.len());
             for Ready { slug, frontmatters, page, .. } in &ready {
                 let existing = draft.page(&place, slug)?;
-                let effect =
-                    effect(existing, |id| draft.content(id), &frontmatters.each_ref(), &page.content.body)?;
+                let effect = effect(
+                    existing,
+                    |page| draft.content(page),
+                    &frontmatters.each_ref(),
+                    &page.content.body,
+                )?;
                 out.push(match effect {
                     Effect::Nothing(record) => {
                         Some(Applied { status: WriteStatus::Unchanged, record: *record })
@@ -210,7 +214,7 @@ impl Brain {
         let reader = self.store.read(Visibility::All)?;
         for Ready { path, slug, frontmatters, page } in ready {
             let existing = reader.page_even_deleted(source, slug)?;
-            let content = |id| reader.content(id);
+            let content = |page: &PageRecord| reader.content(page);
             match effect(existing, content, &frontmatters.each_ref(), &page.content.body)? {
                 Effect::Nothing(_) => tally.count(WriteStatus::Unchanged),
                 Effect::Blanks => tally.blank(path.clone()),

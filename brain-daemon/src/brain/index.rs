@@ -66,8 +66,8 @@ impl Follower {
     pub(super) fn start(&self, store: &Arc<Store>, dir: &Path, config: &Config) -> Result<(), Fault> {
         let counts = store.read_through(Reader::counts)?;
         let options = Options { default_language: config.search_language(), ..Options::default() };
-        let (index, opened) = Index::open(dir, &format!("{:016x}", store.id()), counts.seq, options)
-            .map_err(|e| index_fault(&e))?;
+        let (index, opened) =
+            Index::open(dir, &super::index_mark(store), counts.seq, options).map_err(|e| index_fault(&e))?;
         if let Some(reason) = &opened.rebuilt
             && counts.seq > 0
         {

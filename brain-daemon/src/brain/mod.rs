@@ -32,6 +32,7 @@ mod outbox;
 mod pages;
 mod provenance;
 mod put;
+mod read_only;
 mod recovery;
 mod remove;
 mod restore;
@@ -49,6 +50,7 @@ mod tunnel;
 mod voice;
 mod watched;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -80,6 +82,7 @@ use text_budget::{TextBudget, text_of};
 use tunnel::Tunnelling;
 use watched::Watched;
 
+pub use backup::verify_backup;
 pub use event_lines::{EventLines, StandardOutput};
 pub use grants::Places;
 pub use restore::restore;
@@ -145,6 +148,8 @@ pub struct Brain {
     syncing: Mutex<()>,
     /// Where HTTP is served.
     places: OnceLock<Places>,
+    /// Where the control socket is.
+    socket: OnceLock<PathBuf>,
     /// Who may come in over HTTP.
     grants: Grants,
     /// Calls that wait to be written into the audit.
@@ -202,6 +207,10 @@ impl Brain {
         let (index, meaning) = (Follower::new(), Meaning::new());
         let hook = both(meaning.hook(), index.hook());
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
+        check_not_emptied(&home, &store)?;
+        if let Some(dir) = config.backup_dir(&home) {
+            store.set_backup_dir(dir);
+        }
         index.start(&store, &home.index(), &config)?;
         let waiting = store.read_through(Reader::job_counts)?.waiting;
         // The store is ours from here on, so the owner's token is made once.
@@ -224,6 +233,7 @@ impl Brain {
             stopping: AtomicBool::new(false),
             syncing: Mutex::default(),
             places: OnceLock::new(),
+            socket: OnceLock::new(),
             grants,
             calls: Calls::default(),
             secrets,
@@ -446,6 +456,37 @@ fn typed(page: &PageRef) -> String {
         Some(source) => format!("{} --source {source}", page.slug),
         None => page.slug.to_string(),
     }
+}
+
+/// Refuses a store without a single change in a home that knows of some: a repair may have gone back to where the file began, and to
+/// go on would look like a lost brain.
+fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
+    if store.read_through(Reader::counts)?.seq > 0 {
+        return Ok(());
+    }
+    let known = crate::search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
+    let files = || crate::files::markdown_files(&home.pages(), "", None).files.len();
+    let what = match (known, store.was_repaired()) {
+        (Some(known), _) => format!("its index knows of {known} changes"),
+        (None, true) => match files() {
+            0 => return Ok(()),
+            files => {
+                format!("{} has {files} pages, and the store had to be repaired", home.pages().display())
+            }
+        },
+        (None, false) => return Ok(()),
+    };
+    let store = store.path().display();
+    Err(Fault::new(FaultCode::StoreDamaged, format!("{store} came up empty, but {what}")).hint(format!(
+        "nothing was changed; move {store} away and restore a backup: `brain backup restore FILE`; without a backup, move \
+         {} away as well, and `brain import` takes pages/ in from another place",
+        home.index().display()
+    )))
+}
+
+/// What the index of this store is marked with.
+fn index_mark(store: &Store) -> String {
+    format!("{:016x}", store.id())
 }
 
 /// What a request needs.

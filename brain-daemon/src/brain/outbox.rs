@@ -158,13 +158,17 @@ impl Brain {
         let torn = |bytes: &[u8]| self.is_torn(id, &row.ours, bytes);
         let own = Own { digests: &row.ours, torn: &torn, recovering };
         if recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
-            let content = reader.content(id).map_err(|e| other(&e))?;
+            let page = reader.by_id_even_deleted(id).map_err(|e| other(&e))?;
+            let Some((_, _, record)) = page else { return Ok(None) };
+            let content = reader.content(&record).map_err(|e| other(&e))?;
             let text = page::file_text(&content.frontmatter, &content.body);
             tree.recover(&row.path, &text, &own, row.want == FileState::Trashed, id).map_err(told)?;
         }
         let done = match row.want {
             FileState::Present => {
-                let content = reader.content(id).map_err(|e| other(&e))?;
+                let page = reader.by_id_even_deleted(id).map_err(|e| other(&e))?;
+                let Some((_, _, record)) = page else { return Ok(None) };
+                let content = reader.content(&record).map_err(|e| other(&e))?;
                 let source = SourceId::parse(row.source.as_str()).map_err(|e| other(&e))?;
                 let known = reader.file(&source, &row.path).map_err(|e| other(&e))?;
                 // In a source's own `.trash` other programs keep things, too; a new page has nothing there.

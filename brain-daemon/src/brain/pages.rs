@@ -9,7 +9,7 @@ use super::intake::{stored_document, written_page};
 use super::{Brain, Caller, no_page, typed};
 use crate::clock::rfc3339;
 use crate::page::{self, hex};
-use crate::store::{Applied, Content, PageRecord, Reader, VersionRecord};
+use crate::store::{Applied, Content, PageRecord, Reader, VersionRecord, unless_damaged};
 
 impl Brain {
     pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
@@ -22,7 +22,7 @@ impl Brain {
                 Ok(page_reply(source, slug, kept.record, kept.content))
             }
             _ => {
-                let content = reader.content(record.id)?;
+                let content = reader.content(&record)?;
                 Ok(page_reply(source, slug, record, content))
             }
         }
@@ -58,7 +58,10 @@ impl Brain {
                 draft.version(record.id, number)?.ok_or_else(|| no_version(&record, &named, number))?;
             let document = stored_document(&kept.content)?;
             let captured_at = document.frontmatter.get("captured_at");
-            if kept.content == draft.content(record.id)? && kept.record.provenance == record.provenance {
+            let present = unless_damaged(draft.content(&record))?;
+            if present.is_some_and(|present| present == kept.content)
+                && kept.record.provenance == record.provenance
+            {
                 let applied = Applied { status: WriteStatus::Unchanged, record };
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
             }
@@ -81,6 +84,10 @@ impl Brain {
             return Ok((source, record));
         }
         let deleted = reader.page_even_deleted(&source, &named.slug)?.and_then(|record| record.deleted_at);
+        if deleted.is_none() {
+            // A page whose row is damaged is not found by its slug; its file's row still leads to it, and says so.
+            reader.page_at(&source, &page::file_path(&named.slug))?;
+        }
         Err(match deleted {
             Some(at) => {
                 Fault::new(FaultCode::NotFound, format!("the page \"{}\" is soft-deleted", named.slug)).hint(

@@ -13,7 +13,7 @@ use super::provenance::{Door, PUT_PAGE, STAMPS, receive_claims};
 use super::{Brain, Caller};
 use crate::files::digest;
 use crate::page::{Document, Frontmatter, file_path};
-use crate::store::{Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError};
+use crate::store::{Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError, unless_damaged};
 
 /// A put, worked out for what it replaces.
 struct Prepared {
@@ -76,7 +76,7 @@ impl Brain {
                 false => Some(prepare(known.cloned())?),
             };
             let Prepared { frontmatter, page, captured_at, .. } = anew.as_ref().unwrap_or(&likely);
-            let effect = effect(existing.clone(), |id| draft.content(id), &[&given, frontmatter], &body)?;
+            let effect = effect(existing.clone(), |page| draft.content(page), &[&given, frontmatter], &body)?;
             // Who sends again what went through already has what they want, though the page is not what they expected it to
             // be before. Only a change of a certain version has not happened when somebody else wrote the same.
             let done = matches!(effect, Effect::Nothing(_)) && !matches!(expect, Some(Expect::Version(_)));
@@ -87,7 +87,7 @@ impl Brain {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }
             if let Effect::Nothing(record) = effect {
-                let stored = stored_document(&draft.content(record.id)?)?;
+                let stored = stored_document(&draft.content(&record)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
                 let applied = Applied { status: WriteStatus::Unchanged, record: *record };
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
@@ -123,10 +123,10 @@ pub(super) enum Effect {
 }
 
 /// What writing `body` with one of these frontmatters, which mean the same, over `existing` would do. `content` fetches
-/// the text of the page with an id.
+/// the text of a page.
 pub(super) fn effect(
     existing: Option<PageRecord>,
-    content: impl FnOnce(u64) -> Result<Content, StoreError>,
+    content: impl FnOnce(&PageRecord) -> Result<Content, StoreError>,
     frontmatters: &[&Frontmatter],
     body: &str,
 ) -> Result<Effect, StoreError> {
@@ -134,7 +134,10 @@ pub(super) fn effect(
     if record.deleted_at.is_some() {
         return Ok(Effect::Writes(WriteStatus::Restored));
     }
-    let stored = content(record.id)?;
+    // What is damaged is made whole by it.
+    let Some(stored) = unless_damaged(content(&record))? else {
+        return Ok(Effect::Writes(WriteStatus::Updated));
+    };
     if stored.body == body {
         let there = stored_document(&stored)?.frontmatter;
         if frontmatters.iter().any(|frontmatter| there.same_content(frontmatter, STAMPS)) {

@@ -55,7 +55,8 @@ impl Brain {
         }
         let torn = || -> Result<bool, StoreError> {
             let reader = self.store.read(Visibility::All)?;
-            let now = reader.content(id)?;
+            let Some((_, _, record)) = reader.by_id_even_deleted(id)? else { return Ok(false) };
+            let now = reader.content(&record)?;
             if is_torn(bytes, file_text(&now.frontmatter, &now.body).as_bytes()) {
                 return Ok(true);
             }

@@ -1,10 +1,10 @@
-//! `brain-daemon --restore`: a home's store from a backup. No brain is open while it is made.
+//! `brain backup restore`: a home's store from a backup. No brain is open while it is made.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use brain_protocol::{BackupReply, Fault, FaultCode};
+use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
 
 use super::backup::{backup_fault, reply};
 use super::provenance::SYNC;
@@ -16,14 +16,16 @@ use crate::home::Home;
 use crate::store::{self, PageRecord, SourceRecord, StoreOptions};
 
 /// Makes the store of `home` from the backup `file`, then writes the pages' files. Files that are there already stay as they
-/// are. `fresh_id` is a random number.
+/// are. Of sources with a directory outside of the home, absent files are written only when they are in `write_sources`: a
+/// backup says itself where those directories are. `fresh_id` is a random number.
 ///
 /// # Errors
-/// `conflict` when the home has a store, `store_damaged`, `store_newer`, and what the disk says. The home has no store then.
+/// `conflict` when the home has a store, `unknown_source` when the backup has none of that name, `store_damaged`, `store_newer`, and what the disk says. The home has no store then.
 pub fn restore(
     home: Home,
     config: Config,
     file: &Path,
+    write_sources: &[SourceId],
     clock: Arc<dyn Clock>,
     fresh_id: u64,
 ) -> Result<BackupReply, Fault> {
@@ -41,7 +43,9 @@ pub fn restore(
         now: clock.now(),
         fresh_id,
     };
+    check_named(&file, write_sources)?;
     let mut absent = Vec::new();
+    let mut untouched: BTreeMap<String, (String, u64)> = BTreeMap::new();
     let mut in_use: HashMap<String, bool> = HashMap::new();
     let mut wants_file = |source: &str, kept: &SourceRecord, page: &PageRecord| {
         let root = match &kept.path {
@@ -52,6 +56,12 @@ pub fn restore(
             if !absent.iter().any(|(known, _)| known == source) {
                 absent.push((source.to_owned(), root.display().to_string()));
             }
+            return false;
+        }
+        if !write_sources.iter().any(|named| named.as_str() == source) {
+            let place = || (root.display().to_string(), 0);
+            let missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
+            untouched.entry(source.to_owned()).or_insert_with(place).1 += u64::from(missing);
             return false;
         }
         // A file that is there has its own life: the next sync reads it. And where its author goes on working, a file that sync
@@ -79,6 +89,15 @@ pub fn restore(
              `brain export DIR --source {source}` writes them elsewhere"
         )
     }));
+    answer.warnings.extend(untouched.into_iter().filter(|(_, (_, missing))| *missing > 0).map(
+        |(source, (root, missing))| {
+            format!(
+                "the directory {root} of source \"{source}\" was left as it is, and {missing} pages have no file in it: \
+                 `brain export DIR --source {source}` writes them elsewhere; a restore with `--write-source {source}` \
+                 would have written them there"
+            )
+        },
+    ));
     answer.warnings.extend(first_start(home, config, clock, fresh_id));
     Ok(answer)
 }
@@ -102,11 +121,28 @@ fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64)
     waiting.into_iter().chain(access).collect()
 }
 
+/// Refuses names that the backup does not have: nothing would be written for them.
+fn check_named(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
+    if write_sources.is_empty() {
+        return Ok(());
+    }
+    let directories = store::verify(file, &|_, _| true).map_err(backup_fault)?.directories;
+    let is_known = |named: &&SourceId| directories.iter().any(|(id, _)| id == named.as_str());
+    match write_sources.iter().find(|named| !is_known(named)) {
+        Some(named) => {
+            let known: Vec<&str> = directories.iter().map(|(id, _)| id.as_str()).collect();
+            let message = format!("{} has no source \"{named}\" with a directory", file.display());
+            Err(Fault::new(FaultCode::UnknownSource, message).hint(format!("it has: {}", known.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
 fn has_a_store(home: &Home) -> Fault {
     let store = home.store();
     Fault::new(FaultCode::Conflict, format!("{} is already there: nothing was restored", store.display())).hint(
         format!(
-            "restore into another home: `BRAIN_HOME=<new directory> brain-daemon --restore FILE`; or stop the daemon \
+            "restore into another home: `BRAIN_HOME=<new directory> brain backup restore FILE`; or stop the daemon \
              (`brain stop`) and move that file away first: `mv {0} {0}.old`",
             store.display()
         ),

@@ -10,7 +10,7 @@ use super::intake::read_page;
 use super::provenance::SYNC;
 use crate::files::Save;
 use crate::page::{Document, decode_text};
-use crate::store::Visibility;
+use crate::store::{Visibility, unless_damaged};
 
 /// How many of the newest versions are compared with a save.
 const COMPARED: usize = 20;
@@ -82,7 +82,7 @@ impl Brain {
         let uri = format!("file://{}", self.file_place(&source, &save.path).display());
         let provenance = SYNC.of_file(&document.frontmatter, uri, now, Some(&record.provenance));
         let new = read_page(&slug, document, provenance, &save.path)?;
-        if reader.content(save.tag)? == new.content {
+        if unless_damaged(reader.content(&record))?.is_some_and(|now| now == new.content) {
             return Ok(None);
         }
         for version in reader.versions(save.tag)?.into_iter().take(COMPARED) {

@@ -43,6 +43,8 @@ pub(super) enum Standing {
     Failed(i64, Fault),
     /// The newest one is too old.
     Overdue(Option<i64>),
+    /// There are only such as were made later than now: the clock was set back since.
+    Ahead(i64),
 }
 
 impl Schedule {
@@ -109,10 +111,18 @@ impl Brain {
             return Ok(Standing::Failed(at, fault));
         }
         let now = self.clock.now();
-        let newest = match dir.is_dir() {
-            true => self.newest_backup(&dir, now)?,
-            false => None,
+        let (newest, ahead) = match dir.is_dir() {
+            true => {
+                let own = self.own_backups(&dir)?;
+                let newest =
+                    |is_ahead: bool| own.iter().map(|(at, _)| *at).filter(|at| (*at > now) == is_ahead).max();
+                (newest(false), newest(true))
+            }
+            false => (None, None),
         };
+        if let (None, Some(at)) = (newest, ahead) {
+            return Ok(Standing::Ahead(at));
+        }
         let due = newest.map_or(self.schedule.opened_at, |at| at + self.config.backup_every_ms());
         // One that became due while the daemon was away is made up after the start.
         if due.max(self.schedule.opened_at) + GRACE_MS < now {

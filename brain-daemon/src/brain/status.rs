@@ -12,7 +12,7 @@ impl Brain {
         let counts = reader.counts()?;
         let jobs = reader.job_counts()?;
         drop(reader);
-        let mut degraded = Vec::new();
+        let mut degraded: Vec<String> = self.read_only_notice().into_iter().collect();
         degraded.extend((!self.is_home_here()).then(|| self.moved_home()));
         degraded.extend(self.index.degraded());
         degraded.extend(self.places().missing);

@@ -56,6 +56,8 @@ pub struct Config {
     values: BTreeMap<(&'static str, &'static str), (String, Origin)>,
     /// The control socket that systemd passed in: nothing that is configured moves it.
     passed: Option<PathBuf>,
+    /// Where the control socket is because the home is on a read-only file system.
+    outside: Option<PathBuf>,
 }
 
 impl Config {
@@ -68,6 +70,7 @@ impl Config {
         let mut config = Self {
             values: KEYS.iter().map(|k| ((k.section, k.name), (k.default.into(), Origin::Default))).collect(),
             passed: None,
+            outside: None,
         };
         match std::fs::read_to_string(path) {
             Ok(text) => config.read(&text, path)?,
@@ -176,6 +179,12 @@ impl Config {
         Self { passed: Some(path), ..self }
     }
 
+    /// The same configuration with the control socket at `path`, unless somebody has chosen its place: the home cannot hold one.
+    #[must_use]
+    pub fn with_socket_outside(self, path: PathBuf) -> Self {
+        Self { outside: Some(path), ..self }
+    }
+
     /// Whether systemd passed the control socket in.
     #[must_use]
     pub fn socket_is_passed(&self) -> bool {
@@ -193,7 +202,7 @@ impl Config {
             return PathBuf::from(path);
         }
         match self.text("daemon", "socket") {
-            "" => home.default_socket(),
+            "" => self.outside.clone().unwrap_or_else(|| home.default_socket()),
             path => home.root().join(path),
         }
     }

@@ -58,6 +58,18 @@ pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, Inde
     }
 }
 
+/// How many changes of the store `store` the index in `dir` says it has; `None` when there is none, or it is another store's.
+#[must_use]
+pub fn known_changes(dir: &Path, store: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Meta {
+        payload: String,
+    }
+    let meta: Meta = serde_json::from_slice(&fs::read(dir.join("meta.json")).ok()?).ok()?;
+    let payload: Payload = serde_json::from_str(&meta.payload).ok()?;
+    (payload.store == store).then_some(payload.seq)
+}
+
 /// Marks the index in `dir` as damaged: the next [`open`] replaces it.
 pub(super) fn condemn(dir: &Path) {
     if let Err(error) = fs::write(dir.join(DAMAGED), b"") {

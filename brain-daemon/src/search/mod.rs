@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 use brain_protocol::{ScorePart, Slug, SourceId};
 
+pub use disk::known_changes;
 pub use document::terms;
 pub use index::Index;
 pub use names::{Asked, AskedWord, Subject, each_word};

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use brain_protocol::{Slug, SourceId, WriteStatus};
 use redb::ReadableTable;
 
+use super::error::unless_damaged;
 use super::record::{
     Content, Derived, FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
     TimelineRecord, VersionRecord, to_bytes,
@@ -108,12 +109,14 @@ impl Draft<'_> {
                 if path != old.source_path {
                     self.paths.remove((source.as_str(), old.source_path.as_str()))?;
                 }
-                let content = self.content(id)?;
-                ours.push(page::file_hash(&content.frontmatter, &content.body));
+                // A damaged text is no version to go back to; the page is whole again after this.
+                if let Some(content) = unless_damaged(self.content(old))? {
+                    ours.push(page::file_hash(&content.frontmatter, &content.body));
+                    let kept = VersionRecord { record: old.clone(), content };
+                    self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
+                }
                 // What sync read there may differ from that: CRLF, a byte order mark.
                 ours.extend(self.taken_in(source, &path)?);
-                let kept = VersionRecord { record: old.clone(), content };
-                self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
                 self.changes.remove(old.seq)?;
                 match old.deleted_at {
                     None => self.remove_derived(source, id)?,
@@ -208,7 +211,7 @@ impl Draft<'_> {
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
         record.version += 1;
         self.touch(source, slug, &mut record, None)?;
-        let content = self.content(id)?;
+        let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         self.announce(id, Some(ChangedPage { source, slug, record, content, is_read: false }));
         Ok(version)
@@ -253,7 +256,7 @@ impl Draft<'_> {
         self.insert_derived(source, id, &derived);
         let is_read = file.is_none();
         self.touch(source, slug, &mut record, file)?;
-        let content = self.content(id)?;
+        let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         let page = ChangedPage { source, slug, record: record.clone(), content, is_read };
         self.announce(id, Some(page));
@@ -293,7 +296,7 @@ impl Draft<'_> {
                 self.pages.remove((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value),
             )?;
             let known = self.sources.get(source.as_str())?.is_some();
-            let content = self.content(id)?;
+            let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
             self.contents.remove(id)?;
             self.derived.remove(id)?;
             self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
@@ -303,7 +306,7 @@ impl Draft<'_> {
                 self.changes.remove(record.seq)?;
                 self.seq += 1;
                 self.changes.insert(self.seq, id)?;
-                let ours = vec![page::file_hash(&content.frontmatter, &content.body)];
+                let ours = ours.into_iter().collect();
                 let file: Option<FileRecord> = super::draft::read(
                     self.files
                         .remove((source.as_str(), record.source_path.as_str()))?
@@ -364,8 +367,7 @@ impl Draft<'_> {
         record: &mut PageRecord,
         want: Option<FileState>,
     ) -> Result<(), StoreError> {
-        let content = self.content(record.id)?;
-        let mut ours = vec![page::file_hash(&content.frontmatter, &content.body)];
+        let mut ours: Vec<Hash> = self.own_digest(record)?.into_iter().collect();
         ours.extend(self.taken_in(source, &record.source_path)?);
         self.changes.remove(record.seq)?;
         self.seq += 1;

@@ -63,6 +63,124 @@ fn store(path: &Path) -> Store {
     store
 }
 
+/// What a crafted backup may say of a place: each leads out of a source, or names no page's file.
+const BAD_PATHS: [&str; 9] = [
+    "../outside.md",
+    "a/../../outside.md",
+    "/etc/outside.md",
+    "./../outside.md",
+    "..",
+    "",
+    "a\0b.md",
+    ".ssh/authorized_keys",
+    "p/other-than-the-others.md",
+];
+
+/// Writes `bad` into one of the places of a backup that hold a path.
+fn craft(txn: &redb::WriteTransaction, place: &str, bad: &str) -> bool {
+    use super::record::{from_bytes, to_bytes};
+    let page = ("default", "p/7");
+    match place {
+        "pages" => {
+            let mut table = txn.open_table(t::PAGES).unwrap();
+            let mut record: PageRecord = from_bytes(table.get(page).unwrap().unwrap().value()).unwrap();
+            record.source_path = bad.into();
+            table.insert(page, to_bytes(&record).unwrap().as_slice()).unwrap();
+        }
+        "paths" => {
+            let mut table = txn.open_table(t::PATHS).unwrap();
+            let id = table.remove(("default", "p/7.md")).unwrap().unwrap().value();
+            table.insert(("default", bad), id).unwrap();
+        }
+        "pages and paths" => {
+            // Both alike, as a careful forger has them.
+            if bad.starts_with("p/") {
+                return false;
+            }
+            craft(txn, "pages", bad);
+            craft(txn, "paths", bad);
+        }
+        "files" => {
+            // The one of another name is a file like any other.
+            if bad.starts_with("p/") {
+                return false;
+            }
+            let mut table = txn.open_table(t::FILES).unwrap();
+            let row = table.remove(("default", "p/7.md")).unwrap().unwrap().value().to_vec();
+            table.insert(("default", bad), row.as_slice()).unwrap();
+        }
+        "outbox" => {
+            let mut table = txn.open_table(t::OUTBOX).unwrap();
+            let (id, mut row): (u64, OutboxRow) = {
+                let (id, row) = table.first().unwrap().unwrap();
+                (id.value(), from_bytes(row.value()).unwrap())
+            };
+            row.path = bad.into();
+            table.insert(id, to_bytes(&row).unwrap().as_slice()).unwrap();
+        }
+        "versions" => {
+            if bad.starts_with("p/") {
+                return false;
+            }
+            let mut table = txn.open_table(t::VERSIONS).unwrap();
+            let (key, mut kept): (_, VersionRecord) = {
+                let (key, kept) = table.first().unwrap().unwrap();
+                (key.value(), from_bytes(kept.value()).unwrap())
+            };
+            kept.record.source_path = bad.into();
+            table.insert(key, to_bytes(&kept).unwrap().as_slice()).unwrap();
+        }
+        _ => {
+            // Any absolute directory may be a source's own: a restore asks for it by name.
+            if bad.starts_with("/etc") {
+                return false;
+            }
+            let mut table = txn.open_table(t::SOURCES).unwrap();
+            let row = to_bytes(&SourceRecord::new(Some(bad.into()), 1)).unwrap();
+            table.insert("notes", row.as_slice()).unwrap();
+        }
+    }
+    true
+}
+
+#[test]
+fn a_backup_with_a_path_that_leads_out_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir.path().join("brain.redb"));
+    let good = dir.path().join("good.redb");
+    store.back_up(&good, 1, HEARD).unwrap();
+    verify(&good, HEARD).unwrap();
+    let mut crafted = 0;
+    for place in ["pages", "paths", "pages and paths", "files", "outbox", "versions", "sources"] {
+        for bad in BAD_PATHS {
+            let file = dir.path().join(format!("crafted-{crafted}.redb"));
+            std::fs::copy(&good, &file).unwrap();
+            let db = Database::open(&file).unwrap();
+            let txn = db.begin_write().unwrap();
+            let applies = craft(&txn, place, bad);
+            txn.commit().unwrap();
+            drop(db);
+            if !applies {
+                continue;
+            }
+            crafted += 1;
+            match verify(&file, HEARD) {
+                Err(StoreError::Damaged(what)) => {
+                    let shown = format!("{bad:?}");
+                    // Where two tables differ, either may be named.
+                    let named = what.contains(&shown) || what.contains("p/7.md") || what.contains("p/7");
+                    assert!(named, "{place}, {bad:?}: {what}");
+                }
+                other => panic!("{place}, {bad:?}: {other:?}"),
+            }
+            let to = dir.path().join("restored.redb");
+            assert!(restore(&file, &to, &options(9), &mut |_, _, _| true, HEARD).is_err());
+            assert!(!to.exists(), "{place}, {bad:?}");
+        }
+    }
+    assert!(crafted > 50, "{crafted}");
+}
+
 /// An item that waits and one that failed, a client, a token and a call.
 fn what_came_over_http(draft: &mut Draft<'_>) -> Result<(), StoreError> {
     let waits = JobRecord {

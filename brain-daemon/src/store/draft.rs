@@ -3,13 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use redb::{ReadableTable, Table, WriteTransaction};
 
+use super::damage::{check_text, check_version};
+use super::error::unless_damaged;
 use super::jobs::{SeenChange, Waiting};
-use super::record::{Content, Derived, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes};
+use super::record::{Content, Derived, Hash, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes};
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
+use crate::page;
 
 type Pair = (&'static str, &'static str);
 
@@ -222,13 +225,36 @@ impl<'t> Draft<'t> {
         read(self.pages.get((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// The text of the page with this id.
+    /// The text of the page, compared with the content hash in its record.
     ///
     /// # Errors
-    /// When there is none: pages never lose their text before they are purged.
-    pub fn content(&self, id: u64) -> Result<Content, StoreError> {
-        read(self.contents.get(id)?.as_ref().map(redb::AccessGuard::value))?
-            .ok_or_else(|| StoreError::damaged(format!("page {id} has no text")))
+    /// `store_damaged` when there is none, or another one: what is made of it would hide that.
+    pub fn content(&self, record: &PageRecord) -> Result<Content, StoreError> {
+        let read = || {
+            let found: Option<Content> =
+                read(self.contents.get(record.id)?.as_ref().map(redb::AccessGuard::value))?;
+            let content = found.ok_or_else(|| StoreError::damaged("it has no text"))?;
+            check_text(record, &content).map_err(StoreError::damaged)?;
+            Ok(content)
+        };
+        read().map_err(|error| match error {
+            StoreError::Damaged(what) => {
+                let name = &record.source_path;
+                Fault::new(
+                    FaultCode::StoreDamaged,
+                    format!("the page of {name} is damaged in the store: {what}"),
+                )
+                .hint("`brain get SLUG` tells where it is whole; `brain put SLUG --file FILE` stores it anew")
+                .into()
+            }
+            other => other,
+        })
+    }
+
+    /// The digest of what brain wrote into the page's file; none when the page is damaged, for nobody knows it then.
+    pub(super) fn own_digest(&self, record: &PageRecord) -> Result<Option<Hash>, StoreError> {
+        let content = unless_damaged(self.content(record))?;
+        Ok(content.map(|content| page::file_hash(&content.frontmatter, &content.body)))
     }
 
     /// A former version of a page.
@@ -236,7 +262,12 @@ impl<'t> Draft<'t> {
     /// # Errors
     /// When the store fails.
     pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
-        read(self.versions.get((id, version))?.as_ref().map(redb::AccessGuard::value))
+        let kept: Option<VersionRecord> =
+            read(self.versions.get((id, version))?.as_ref().map(redb::AccessGuard::value))?;
+        if let Some(kept) = &kept {
+            check_version(kept, id, version).map_err(StoreError::damaged)?;
+        }
+        Ok(kept)
     }
 
     /// Drops the outbox row of a page whose file is as the change `seq` wanted it.

@@ -51,6 +51,16 @@ impl StoreError {
         matches!(self, Self::DiskFull(_) | Self::ReadOnly(_) | Self::Io(_))
     }
 
+    /// Whether bytes in the file are not what they should be.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged(_) => true,
+            Self::Refused(fault) => fault.code == FaultCode::StoreDamaged,
+            _ => false,
+        }
+    }
+
     /// What the disk said about `place`.
     pub(crate) fn from_io(error: &std::io::Error, place: &str) -> Self {
         use std::io::ErrorKind as K;
@@ -78,6 +88,20 @@ impl StoreError {
             Self::Closed => Self::Closed,
             Self::Refused(f) => Self::Refused(f.clone()),
         }
+    }
+}
+
+/// What was read, or `None` when it is damaged, which goes to the log: for those who go on without.
+///
+/// # Errors
+/// Every failure but damage.
+pub fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Err(error) if error.is_damage() => {
+            tracing::error!(%error, "damage");
+            Ok(None)
+        }
+        other => other.map(Some),
     }
 }
 
@@ -137,9 +161,10 @@ impl From<StoreError> for Fault {
             StoreError::DiskFull(_) => Fault::new(FaultCode::DiskFull, message)
                 .hint("nothing that was stored is lost; make room on that disk and try again"),
             StoreError::ReadOnly(_) => Fault::new(FaultCode::ReadOnly, message)
-                .hint("check the owner and mode of the home directory, and whether its disk is mounted read-only"),
+                .hint("check the owner and mode of the home directory, and whether its disk is mounted read-only: `mount -o remount,rw`; \
+                 from such a disk reading goes on, and writes are taken as soon as it is writable"),
             StoreError::Damaged(_) => Fault::new(FaultCode::StoreDamaged, message).hint(
-                "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: `brain-daemon --restore FILE`; the pages \
+                "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: `brain backup restore FILE`; the pages \
                  are also markdown files: with pages/ moved out of the home, `brain import` takes them in again",
             ),
             StoreError::Locked(_) => Fault::new(FaultCode::StoreLocked, message)

@@ -3,6 +3,7 @@
 use redb::ReadableTable;
 
 use super::draft::read;
+use super::error::unless_damaged;
 use super::record::{ClientRecord, Hash, TokenRecord, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
@@ -59,7 +60,9 @@ impl Reader {
         let mut out = Vec::new();
         for row in self.table(t::CLIENTS)?.iter()? {
             let (id, value) = row?;
-            out.extend(read(Some(value.value()))?.map(|client| (id.value().to_owned(), client)));
+            // One that is damaged is let in no more; the others are.
+            let client = unless_damaged(read(Some(value.value())))?.flatten();
+            out.extend(client.map(|client| (id.value().to_owned(), client)));
         }
         Ok(out)
     }
@@ -72,7 +75,8 @@ impl Reader {
         let mut out = Vec::new();
         for row in self.table(t::TOKENS)?.iter()? {
             let (hash, value) = row?;
-            out.extend(read(Some(value.value()))?.map(|token| (*hash.value(), token)));
+            let token = unless_damaged(read(Some(value.value())))?.flatten();
+            out.extend(token.map(|token| (*hash.value(), token)));
         }
         Ok(out)
     }

@@ -44,6 +44,12 @@ impl<'s> Intake<'s> {
         Self { shared, spool: None, left: true, told: false }
     }
 
+    /// The store is opened anew for writing: what it had in memory only is gone, and the spool is read again.
+    pub(super) fn begin_anew(&mut self) {
+        self.spool = None;
+        self.left = true;
+    }
+
     /// Makes sure that the store has every item that was answered.
     ///
     /// # Errors
@@ -73,6 +79,9 @@ impl<'s> Intake<'s> {
 
     /// Leaves in `at_hand` what was not answered.
     fn take_many(&mut self, at_hand: &mut Option<Batch>, gather: &mut Gather<'_>) -> Result<(), StoreError> {
+        if self.shared.is_read_only() {
+            return Ok(());
+        }
         let Self { shared, spool, left, told } = self;
         let mut without = |error: &std::io::Error| {
             if !std::mem::replace(told, true) {

@@ -7,17 +7,17 @@ use std::fs;
 use std::path::Path;
 
 use bincode::Options;
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Deserialize;
 
 use super::draft::insert_in_order;
 use super::record::{
-    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, to_bytes,
+    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, seal, to_bytes,
 };
 use super::{StoreError, spool, tables as t};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 84;
+pub const SCHEMA: u64 = 85;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -68,6 +68,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             81 => add_files(&txn)?,
             82 => add_http(&txn)?,
             83 => make_link_rows(&txn)?,
+            84 => add_checksums(&txn)?,
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
@@ -240,6 +241,39 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
         }
     }
     insert_in_order(&mut links_in, &mut rows)
+}
+
+/// 84 → 85: every value gets a checksum. Rows are only read from one table and added to the next, in their order, so that a large
+/// store needs little memory.
+fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
+    fn seal_table<K: redb::Key + 'static>(
+        txn: &WriteTransaction,
+        table: TableDefinition<'static, K, &'static [u8]>,
+    ) -> Result<(), StoreError> {
+        let fresh = TableDefinition::<K, &'static [u8]>::new("sealed");
+        {
+            let (old, mut new) = (txn.open_table(table)?, txn.open_table(fresh)?);
+            for row in old.iter()? {
+                let (key, value) = row?;
+                let mut bytes = value.value().to_vec();
+                seal(&mut bytes);
+                new.insert(key.value(), bytes.as_slice())?;
+            }
+        }
+        txn.delete_table(table)?;
+        Ok(txn.rename_table(fresh, table)?)
+    }
+    seal_table(txn, t::SOURCES)?;
+    seal_table(txn, t::PAGES)?;
+    seal_table(txn, t::CONTENTS)?;
+    seal_table(txn, t::DERIVED)?;
+    seal_table(txn, t::VERSIONS)?;
+    seal_table(txn, t::FILES)?;
+    seal_table(txn, t::OUTBOX)?;
+    seal_table(txn, t::JOBS)?;
+    seal_table(txn, t::CLIENTS)?;
+    seal_table(txn, t::TOKENS)?;
+    seal_table(txn, t::AUDIT)
 }
 
 /// A page as a store of schema `schema` has it.

@@ -14,6 +14,7 @@ mod backup;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod backup_tests;
+mod damage;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod damage_tests;
@@ -50,7 +51,7 @@ mod writer;
 pub use apply::{Applied, FilePlan, NewPage};
 pub use backup::sweep_unfinished;
 pub use draft::Draft;
-pub use error::StoreError;
+pub use error::{StoreError, unless_damaged};
 pub use grants::GrantChange;
 pub use inbound::Inbound;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};

@@ -6,18 +6,20 @@ use std::io::ErrorKind;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use brain_protocol::SourceId;
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::home::free_bytes;
 
+use super::damage::DamageReport;
 use super::draft::Finished;
 use super::error::naming_damage;
 use super::jobs::Waiting;
+use super::overlay::Overlay;
 use super::read::{Reader, Visibility};
 use super::writer::{Change, CommitHook, Writer};
 use super::{Draft, SourceRecord, StoreError, intake, migrate, spool, tables as t};
@@ -47,6 +49,8 @@ pub type Sources = Vec<(SourceId, SourceRecord)>;
 pub(super) struct Snapshot {
     txn: ReadTransaction,
     _db: Arc<Database>,
+    /// Tells of damage that is met in it.
+    pub(super) report: Arc<DamageReport>,
 }
 
 impl Deref for Snapshot {
@@ -63,10 +67,15 @@ pub(super) struct Shared {
     pub(super) store_id: u64,
     /// Device and number of the file that is open. Of another one at its path nobody knows.
     file: Mutex<Option<(u64, u64)>>,
+    report: Arc<DamageReport>,
     cache_bytes: usize,
     min_free_bytes: u64,
     /// `None` only while it is opened anew after a failure of the disk.
     db: RwLock<Option<Arc<Database>>>,
+    /// The file system is read-only: what redb writes when it opens the file stays in memory, and nothing else is written.
+    read_only: AtomicBool,
+    /// redb had to repair the file when it was first opened.
+    was_repaired: bool,
     /// The registered sources, until one changes.
     sources: RwLock<Option<Arc<Sources>>>,
     /// What makes two items one, of those that wait.
@@ -95,16 +104,22 @@ impl Store {
             create(path, options)?;
         }
         look_first(path)?;
-        let mut db = open_database(path, options.cache_bytes)?;
+        let Opened { mut db, read_only, was_repaired } = open_database(path, options.cache_bytes)?;
         migrate::upgrade(&mut db, path)?;
         let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        if read_only {
+            tracing::warn!(store = %path.display(), "the file system is read-only; writes are refused");
+        }
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             store_id,
             file: Mutex::new(file_id(path)),
+            report: Arc::new(DamageReport::new(path, store_id)),
             cache_bytes: options.cache_bytes,
             min_free_bytes: options.min_free_bytes,
             db: RwLock::new(Some(Arc::new(db))),
+            read_only: AtomicBool::new(read_only),
+            was_repaired,
             sources: RwLock::new(None),
             waiting_jobs: Waiting::default(),
             promised: AtomicU64::new(0),
@@ -115,6 +130,9 @@ impl Store {
             // It is known what is in the spool, and what there is can be read meanwhile; the writer tries again.
             Err(error) if error.is_the_disk() && shared.promised.load(Ordering::Acquire) > 0 => {
                 tracing::warn!(%error, "what is in the spool cannot be taken over yet; nothing is written before");
+            }
+            Err(error) if read_only && error.is_the_disk() => {
+                tracing::warn!(%error, "the spool stays as it is while the file system is read-only");
             }
             other => other?,
         }
@@ -147,6 +165,32 @@ impl Store {
         D: FnOnce(Result<T, StoreError>) + Send + 'static,
     {
         self.writer.call_then(work, done);
+    }
+
+    /// Whether the file system is read-only, so that writes are refused.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.shared.is_read_only()
+    }
+
+    /// Writes again, if the file system has become writable. For a timer.
+    pub fn leave_read_only(&self) {
+        if self.is_read_only()
+            && let Err(error) = self.write(|_| Ok(()))
+        {
+            tracing::debug!(%error, "still read-only");
+        }
+    }
+
+    /// Whether redb had to repair the file when it was opened: the last end was not a clean one.
+    #[must_use]
+    pub fn was_repaired(&self) -> bool {
+        self.shared.was_repaired
+    }
+
+    /// Names the directory of the backups by schedule: where a page is damaged, the newest one that has it whole is told.
+    pub fn set_backup_dir(&self, dir: PathBuf) {
+        let _ = self.shared.report.backups.set(dir);
     }
 
     /// Reads what may lie anywhere in the file, whoever's it is, in one snapshot. A panic over damaged bytes is told as damage.
@@ -313,7 +357,7 @@ impl Shared {
         let db = guard
             .as_ref()
             .ok_or_else(|| StoreError::Io("the disk failed and the store is being opened again".into()))?;
-        Ok(Snapshot { txn: db.begin_read()?, _db: Arc::clone(db) })
+        Ok(Snapshot { txn: db.begin_read()?, _db: Arc::clone(db), report: Arc::clone(&self.report) })
     }
 
     /// What was read last is good until [`Shared::forget_sources`]. The lock is held while a snapshot is read, so that an older
@@ -364,6 +408,34 @@ impl Shared {
             self.forget_sources();
         }
         Ok(changes)
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        self.read_only.load(Ordering::Acquire)
+    }
+
+    /// Refuses to write what would stay in memory only.
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        match self.is_read_only() {
+            true => {
+                Err(StoreError::ReadOnly(format!("{}: its file system is read-only", self.path.display())))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Opens the file for writing again, if the file system lets it; whether it did.
+    pub(super) fn leave_read_only(&self) -> bool {
+        if !self.is_read_only() {
+            return false;
+        }
+        // After an error of the disk a file may be opened for writing and refuse to be written: so its time is set.
+        let opened = fs::File::options().write(true).open(&self.path);
+        if opened.and_then(|file| file.set_modified(SystemTime::now())).is_err() {
+            return false;
+        }
+        self.recover();
+        !self.is_read_only()
     }
 
     /// Refuses while there is still room to refuse in: a write that fails half-way closes redb.
@@ -422,10 +494,11 @@ impl Shared {
         let patience = Instant::now() + Duration::from_secs(2);
         loop {
             match open_database(&self.path, self.cache_bytes) {
-                Ok(db) => {
+                Ok(Opened { db, read_only, .. }) => {
                     *guard = Some(Arc::new(db));
                     *lock(&self.file) = file_id(&self.path);
-                    tracing::info!("the store was opened again");
+                    self.read_only.store(read_only, Ordering::Release);
+                    tracing::info!(read_only, "the store was opened again");
                     return Ok(());
                 }
                 Err(StoreError::Locked(_)) if Instant::now() < patience => {
@@ -455,19 +528,51 @@ fn look_first(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn open_database(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
+/// A store file that was opened.
+struct Opened {
+    db: Database,
+    read_only: bool,
+    was_repaired: bool,
+}
+
+/// Opens the file for writing, or, on a read-only file system, for reading: what redb writes stays in memory then.
+fn open_database(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
     let place = path.display().to_string();
     if fs::metadata(path).is_ok_and(|m| m.len() == 0) {
         // redb would make a new store of it, and an emptied one would look like a lost brain.
         return Err(StoreError::Damaged(format!("{place} is empty")));
     }
     // A panic must not end the writer, which opens the file anew after a failure of the disk.
-    naming_damage(path, || match Database::builder().set_cache_size(cache_bytes).open(path) {
-        Ok(db) => Ok(db),
-        Err(redb::DatabaseError::DatabaseAlreadyOpen) => Err(StoreError::Locked(place)),
-        Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) => Err(StoreError::from_io(&e, &place)),
-        Err(e) => Err(StoreError::Damaged(e.to_string())),
+    naming_damage(path, || {
+        let repaired = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&repaired);
+        let mut builder = Database::builder();
+        builder.set_cache_size(cache_bytes).set_repair_callback(move |_| told.store(true, Ordering::Relaxed));
+        let (opened, read_only) = match builder.open(path) {
+            Err(redb::DatabaseError::Storage(redb::StorageError::Io(e)))
+                if e.kind() == ErrorKind::ReadOnlyFilesystem =>
+            {
+                (builder.create_with_backend(below_memory(path)?), true)
+            }
+            opened => (opened, false),
+        };
+        let db = opened.map_err(|e| match e {
+            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(place.clone()),
+            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, &place),
+            e => StoreError::Damaged(e.to_string()),
+        })?;
+        Ok(Opened { db, read_only, was_repaired: repaired.load(Ordering::Relaxed) })
     })
+}
+
+/// The file, only read, below what redb writes.
+fn below_memory(path: &Path) -> Result<Overlay, StoreError> {
+    let place = path.display().to_string();
+    let file = fs::File::open(path).map_err(|e| StoreError::from_io(&e, &place))?;
+    if let Err(fs::TryLockError::WouldBlock) = file.try_lock_shared() {
+        return Err(StoreError::Locked(place));
+    }
+    Overlay::new(file).map_err(|e| StoreError::from_io(&e, &place))
 }
 
 /// Makes a store beside its place and moves it there when it is whole, so that a file of that name always is one.

@@ -1,13 +1,15 @@
 //! Reading: short snapshots, and the one place that decides whether a caller may see a page.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
 use super::apply::slug_keys;
+use super::damage::{PageKey, check_text, check_version};
 use super::draft::read;
+use super::error::{naming_damage, unless_damaged};
 use super::open::Snapshot;
 use super::record::{
     Content, Derived, FileRecord, LinkRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord,
@@ -76,11 +78,47 @@ pub struct Reader {
     view: Visibility,
     /// The number after that of the last item that was answered.
     promised: u64,
+    /// For how many damaged pages a backup was looked for.
+    lookups: AtomicU32,
 }
 
 impl Reader {
     pub(super) fn new(txn: Snapshot, view: Visibility, promised: &AtomicU64) -> Self {
-        Self { txn, view, promised: promised.load(Ordering::Acquire) }
+        Self { txn, view, promised: promised.load(Ordering::Acquire), lookups: AtomicU32::new(0) }
+    }
+
+    /// Does what reads about one page. Damage, a panic over damaged bytes included, is told with the page's name.
+    fn naming<T>(
+        &self,
+        key: PageKey<'_>,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let report = &self.txn.report;
+        naming_damage(&report.path, work).map_err(|error| match error {
+            StoreError::Damaged(what) => report.page(key, &what, &self.lookups, self.view == Visibility::All),
+            other => other,
+        })
+    }
+
+    /// The same for a page that is known by its id, or one of its former versions.
+    fn naming_by_id<T>(
+        &self,
+        id: u64,
+        version: Option<u32>,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let read = naming_damage(&self.txn.report.path, work);
+        let Err(StoreError::Damaged(what)) = read else { return read };
+        let key = self.table(t::IDS).and_then(|ids| Ok(ids.get(id)?));
+        match key {
+            Ok(Some(guard)) => {
+                let (source, slug) = guard.value();
+                self.naming(PageKey { source, slug, version, is_text: true }, || {
+                    Err(StoreError::Damaged(what))
+                })
+            }
+            _ => Err(StoreError::Damaged(format!("page {id}: {what}"))),
+        }
     }
 
     /// How many accepted items this snapshot does not show.
@@ -122,8 +160,11 @@ impl Reader {
         if !self.view.shows(source.as_str()) {
             return Ok(None);
         }
-        let pages = self.table(t::PAGES)?;
-        read(pages.get((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value))
+        let (source, slug) = (source.as_str(), slug.as_str());
+        self.naming(PageKey { source, slug, version: None, is_text: false }, || {
+            let pages = self.table(t::PAGES)?;
+            read(pages.get((source, slug))?.as_ref().map(redb::AccessGuard::value))
+        })
     }
 
     /// The active page with this id.
@@ -142,16 +183,29 @@ impl Reader {
         let Some(guard) = self.table(t::IDS)?.get(id)? else { return Ok(None) };
         let (source, slug) = guard.value();
         let (source, slug) = parse_key(source, slug)?;
-        Ok(self.page_even_deleted(&source, &slug)?.map(|record| (source, slug, record)))
+        match self.page_even_deleted(&source, &slug)? {
+            Some(record) if record.id == id => Ok(Some((source, slug, record))),
+            // Every id leads to its page.
+            _ if self.view.shows(source.as_str()) => {
+                self.naming_by_id(id, None, || Err(StoreError::damaged("its id leads elsewhere")))
+            }
+            _ => Ok(None),
+        }
     }
 
-    /// The text of the page with this id.
+    /// The text of the page, compared with the content hash in its record.
     ///
     /// # Errors
-    /// When there is none, or the store cannot be read.
-    pub fn content(&self, id: u64) -> Result<Content, StoreError> {
-        read(self.table(t::CONTENTS)?.get(id)?.as_ref().map(redb::AccessGuard::value))?
-            .ok_or_else(|| StoreError::Damaged(format!("page {id} has no text")))
+    /// `store_damaged` with the page's name when there is none, or another one; what the disk says.
+    pub fn content(&self, record: &PageRecord) -> Result<Content, StoreError> {
+        self.naming_by_id(record.id, None, || {
+            let contents = self.table(t::CONTENTS)?;
+            let row = contents.get(record.id)?;
+            let found: Option<Content> = read(row.as_ref().map(redb::AccessGuard::value))?;
+            let content = found.ok_or_else(|| StoreError::damaged("it has no text"))?;
+            check_text(record, &content).map_err(StoreError::damaged)?;
+            Ok(content)
+        })
     }
 
     /// What is derived from the page's text.
@@ -159,7 +213,10 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn derived(&self, id: u64) -> Result<Derived, StoreError> {
-        Ok(read(self.table(t::DERIVED)?.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
+        self.naming_by_id(id, None, || {
+            let derived = self.table(t::DERIVED)?;
+            Ok(read(derived.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
+        })
     }
 
     /// One former version.
@@ -167,7 +224,15 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
-        read(self.table(t::VERSIONS)?.get((id, version))?.as_ref().map(redb::AccessGuard::value))
+        self.naming_by_id(id, Some(version), || {
+            let versions = self.table(t::VERSIONS)?;
+            let row = versions.get((id, version))?;
+            let kept: Option<VersionRecord> = read(row.as_ref().map(redb::AccessGuard::value))?;
+            if let Some(kept) = &kept {
+                check_version(kept, id, version).map_err(StoreError::damaged)?;
+            }
+            Ok(kept)
+        })
     }
 
     /// The former versions without their texts, newest first.
@@ -177,7 +242,9 @@ impl Reader {
     pub fn versions(&self, id: u64) -> Result<Vec<PageRecord>, StoreError> {
         let mut out = Vec::new();
         for row in self.table(t::VERSIONS)?.range((id, 0)..=(id, u32::MAX))?.rev() {
-            out.push(record_of_version(row?.1.value())?);
+            let (key, value) = row?;
+            let number = key.value().1;
+            out.push(self.naming_by_id(id, Some(number), || record_of_version(value.value()))?);
         }
         Ok(out)
     }
@@ -248,7 +315,13 @@ impl Reader {
         for row in pages.range::<(&str, &str)>((Excluded(after), Unbounded))? {
             let (key, value) = row?;
             let (source, slug) = key.value();
-            let Some(record) = read::<PageRecord>(Some(value.value()))? else { continue };
+            if !self.view.shows(source) {
+                continue;
+            }
+            let record: PageRecord = self
+                .naming(PageKey { source, slug, version: None, is_text: false }, || {
+                    super::record::from_bytes(value.value())
+                })?;
             if !self.admits(source, &record) {
                 continue;
             }
@@ -542,13 +615,13 @@ impl Reader {
             }
             let (seq, id) = row?;
             let (seq, id) = (seq.value(), id.value());
-            let page = match self.by_id_even_deleted(id)?.filter(|(_, _, record)| record.deleted_at.is_none())
-            {
-                Some((source, slug, record)) => {
-                    let content = self.content(id)?;
+            // What follows the store goes on without a page that is damaged.
+            let found = unless_damaged(self.by_id_even_deleted(id))?.flatten();
+            let page = match found.filter(|(_, _, record)| record.deleted_at.is_none()) {
+                Some((source, slug, record)) => unless_damaged(self.content(&record))?.map(|content| {
                     bytes += content.body.len();
-                    Some(std::sync::Arc::new(ChangedPage { source, slug, record, content, is_read: false }))
-                }
+                    std::sync::Arc::new(ChangedPage { source, slug, record, content, is_read: false })
+                }),
                 None => None,
             };
             out.push(Change { seq, id, page });

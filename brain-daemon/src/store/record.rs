@@ -1,7 +1,8 @@
 //! The values of the store's tables, and their bytes.
 //!
-//! A stored value is one format byte and then bincode. A format is never changed: a new one gets the next
-//! number and [`super::migrate`] turns the old rows into it.
+//! A stored value is one format byte, then bincode, then a checksum of both. A format is never changed: a new one
+//! gets the next number and [`super::migrate`] turns the old rows into it. The highest bit of the format byte says
+//! that the checksum is there: stores before schema 85 have none, and their backups are still read.
 
 use std::borrow::Cow;
 
@@ -385,6 +386,11 @@ fn options() -> impl Options {
     bincode::DefaultOptions::new()
 }
 
+/// The bit of the format byte that says that a checksum follows the value.
+const SEALED: u8 = 0x80;
+/// The length of the checksum in bytes.
+const SUM: usize = 4;
+
 /// The bytes of a value.
 pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
     // bincode writes a few bytes at a time: room for most values, so that it is not made again and again.
@@ -393,45 +399,65 @@ pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
     options()
         .serialize_into(&mut out, value)
         .map_err(|e| StoreError::damaged(format!("a {} cannot be stored: {e}", T::WHAT)))?;
+    seal(&mut out);
     Ok(out)
+}
+
+/// Adds the checksum to the bytes of a value that has none.
+pub(super) fn seal(bytes: &mut Vec<u8>) {
+    if let Some(format) = bytes.first_mut().filter(|format| **format & SEALED == 0) {
+        *format |= SEALED;
+        let sum = crc32fast::hash(bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// The bincode of a value, once its checksum and format were looked at.
+fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
+    let format = bytes.first().copied().unwrap_or_default();
+    let value = match format & SEALED {
+        0 => bytes,
+        _ => match bytes.split_last_chunk::<SUM>() {
+            Some((value, sum)) if crc32fast::hash(value).to_le_bytes() == *sum => value,
+            _ => {
+                return Err(StoreError::damaged(format!("a {} does not match its checksum", T::WHAT)));
+            }
+        },
+    };
+    match value.split_first() {
+        Some((_, rest)) if format & !SEALED == T::FORMAT => Ok(rest),
+        _ => Err(StoreError::damaged(format!(
+            "a {} has format {}, expected {}",
+            T::WHAT,
+            format & !SEALED,
+            T::FORMAT
+        ))),
+    }
 }
 
 /// The page of a stored [`VersionRecord`], without decoding its text.
 pub(super) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> {
-    let broken =
-        |why: String| StoreError::damaged(format!("a {} cannot be read: {why}", VersionRecord::WHAT));
-    match bytes.split_first() {
-        // The record stands first.
-        Some((&VersionRecord::FORMAT, rest)) => {
-            options().allow_trailing_bytes().deserialize(rest).map_err(|e| broken(e.to_string()))
-        }
-        _ => Err(broken("it has another format".into())),
-    }
+    // The record stands first.
+    beginning::<VersionRecord, _>(bytes)
 }
 
 /// How far a stored [`JobRecord`] is, without decoding its text.
 pub(super) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
-    let broken = |why: String| StoreError::damaged(format!("a {} cannot be read: {why}", JobRecord::WHAT));
-    match bytes.split_first() {
-        // The state stands first.
-        Some((&JobRecord::FORMAT, rest)) => {
-            options().allow_trailing_bytes().deserialize(rest).map_err(|e| broken(e.to_string()))
-        }
-        _ => Err(broken("it has another format".into())),
-    }
+    // The state stands first.
+    beginning::<JobRecord, _>(bytes)
+}
+
+/// The first field of the value of type `T` that `bytes` hold.
+fn beginning<T: Stored, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreError> {
+    options()
+        .allow_trailing_bytes()
+        .deserialize(unseal::<T>(bytes)?)
+        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::WHAT)))
 }
 
 /// The value that `bytes` hold.
 pub(super) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, StoreError> {
-    match bytes.split_first() {
-        Some((&format, rest)) if format == T::FORMAT => options()
-            .deserialize(rest)
-            .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::WHAT))),
-        first => Err(StoreError::damaged(format!(
-            "a {} has format {}, expected {}",
-            T::WHAT,
-            first.map_or(0, |(f, _)| *f),
-            T::FORMAT
-        ))),
-    }
+    options()
+        .deserialize(unseal::<T>(bytes)?)
+        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::WHAT)))
 }

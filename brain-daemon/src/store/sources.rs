@@ -8,7 +8,6 @@ use super::draft::read;
 use super::record::{FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, to_bytes};
 use super::writer::ChangedPage;
 use super::{Draft, StoreError};
-use crate::page::file_hash;
 
 impl Draft<'_> {
     /// The source, if it is registered.
@@ -183,7 +182,7 @@ impl Draft<'_> {
         path.clone_into(&mut record.source_path);
         self.outbox.remove(id)?;
         self.put_record(source, to, &record, None)?;
-        let content = self.content(id)?;
+        let content = self.content(&record)?;
         let (source, slug) = (source.clone(), to.clone());
         let page = ChangedPage { source, slug, record: record.clone(), content, is_read: true };
         self.announce(id, Some(page));
@@ -258,8 +257,8 @@ impl Draft<'_> {
         let file = match known {
             Some(file) => file,
             None => {
-                let content = self.content(record.id)?;
-                let digest = file_hash(&content.frontmatter, &content.body);
+                // No file has this digest.
+                let digest = self.own_digest(record)?.unwrap_or_default();
                 let (page, seq) = (Some(record.id), record.seq);
                 FileRecord { size: 0, mtime_ns: 0, ctime_ns: 0, digest, page, seq, problem: None }
             }

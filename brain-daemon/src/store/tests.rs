@@ -159,14 +159,14 @@ fn a_store_of_schema_81_opens_with_everything_in_it() {
     let harbour = reader.page(&source, &slug("places/harbour")).unwrap().unwrap();
     assert_eq!((harbour.title.as_str(), harbour.version), ("Harbour", 2));
     assert_eq!(harbour.provenance.source_kind.as_deref(), Some("put_page"));
-    let content = reader.content(harbour.id).unwrap();
+    let content = reader.content(&harbour).unwrap();
     assert!(content.frontmatter.starts_with("title: Harbour\ntags: [port, Übung]\naliases: [The Port]\n"));
     let lines = "See [[companies/acme]].\n\n- 2026-01-02 | Opened [Source: paper]\n";
     assert_eq!(content.body, format!("# Harbour\n\nSecond words. {lines}"));
     let former = reader.version(harbour.id, 1).unwrap().unwrap();
     assert_eq!(former.content.body, format!("# Harbour\n\nFirst words. {lines}"));
     let thought = reader.page(&source, &slug("inbox/2026-11-21-92755830")).unwrap().unwrap();
-    assert_eq!(reader.content(thought.id).unwrap().body, "a thought kept");
+    assert_eq!(reader.content(&thought).unwrap().body, "a thought kept");
     assert!(reader.page_even_deleted(&source, &slug("old/gone")).unwrap().unwrap().deleted_at.is_some());
     let (id, record) = reader.sources().unwrap().remove(0);
     assert_eq!((id.as_str(), record.path, record.preferred, record.synced), ("default", None, false, None));
@@ -272,7 +272,7 @@ fn a_store_of_schema_80_opens_with_everything_in_it() {
     assert_eq!((reader.counts().unwrap().active, reader.counts().unwrap().deleted), (2, 1));
     let two = reader.page(&SourceId::default(), &slug("old/two")).unwrap().unwrap();
     assert_eq!((two.title.as_str(), two.version, &two.provenance), ("Two, übung", 2, &Provenance::default()));
-    assert_eq!(reader.content(two.id).unwrap().body, "Two, übung\n");
+    assert_eq!(reader.content(&two).unwrap().body, "Two, übung\n");
     assert_eq!(reader.version(two.id, 1).unwrap().unwrap().content.body, "before\n");
     assert!(reader.page(&SourceId::default(), &slug("old/gone")).unwrap().is_none());
     assert_eq!(reader.tag_counts(None).unwrap(), BTreeMap::from([("old".into(), 2)]));
@@ -469,7 +469,7 @@ proptest! {
         for (p, (body, is_active)) in &model {
             let name = slug(&format!("p/{p}"));
             let record = reader.page_even_deleted(&SourceId::default(), &name).unwrap().unwrap();
-            prop_assert_eq!(&reader.content(record.id).unwrap().body, body);
+            prop_assert_eq!(&reader.content(&record).unwrap().body, body);
             prop_assert_eq!(record.deleted_at.is_none(), *is_active);
             prop_assert_eq!(reader.versions(record.id).unwrap().len() as u32, record.version - 1);
             let to = (SourceId::default(), name, record);

@@ -5,7 +5,7 @@ mod http;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use redb::{
@@ -43,6 +43,8 @@ pub struct Sound {
     pub rows: u64,
     /// When the backup was made, Unix milliseconds; `None` for a store that is no backup.
     pub made_at: Option<i64>,
+    /// Sources with a directory outside of the home: id and directory.
+    pub directories: Vec<(String, String)>,
 }
 
 /// Reads the store file at `path` back, of this schema or an older one.
@@ -156,6 +158,30 @@ impl Digest {
     }
 }
 
+/// Whether `path` is that of a markdown file below its source's directory, whatever that is; else what it is.
+fn check_path(path: &str) -> Result<(), &'static str> {
+    let mut parts = Path::new(path).components();
+    if path.contains('\0') || !parts.all(|part| matches!(part, Component::Normal(_))) {
+        return Err("leads out of its source");
+    }
+    if !page::is_markdown(Path::new(path)) {
+        return Err("is not a markdown file");
+    }
+    Ok(())
+}
+
+/// Whether `path` can be the directory of a source.
+fn is_directory(path: &str) -> bool {
+    let path = Path::new(path);
+    path.is_absolute()
+        && !path.as_os_str().as_encoded_bytes().contains(&0)
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+}
+
+fn wrong_file(source: &str, path: &str, what: &str) -> StoreError {
+    StoreError::damaged(format!("file {path:?} of source \"{source}\" {what}"))
+}
+
 /// One look through a whole store.
 struct Look<'a> {
     txn: &'a ReadTransaction,
@@ -179,6 +205,7 @@ impl Look<'_> {
             versions: 0,
             rows,
             made_at: migrate::meta(self.txn, t::META_MADE_AT)?.and_then(|at| i64::try_from(at).ok()),
+            directories: Vec::new(),
         };
         let mut done = 0;
         let mut step = || {
@@ -195,21 +222,26 @@ impl Look<'_> {
         for row in self.must(t::SOURCES)?.iter()? {
             step()?;
             let (key, value) = row?;
-            SourceId::parse(key.value()).map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
-            migrate::source_of(self.schema, value.value())?;
+            let id = SourceId::parse(key.value())
+                .map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
+            let Some(path) = migrate::source_of(self.schema, value.value())?.path else { continue };
+            if id.as_str() == SourceId::DEFAULT || !is_directory(&path) {
+                return Err(StoreError::damaged(format!("source \"{id}\": {path:?} is no directory for it")));
+            }
+            sound.directories.push((id.to_string(), path));
         }
         for row in self.must(t::DERIVED)?.iter()? {
             step()?;
             from_bytes::<Derived>(row?.1.value())?;
         }
-        for row in self.must(t::OUTBOX)?.iter()? {
-            step()?;
-            from_bytes::<OutboxRow>(row?.1.value())?;
-        }
+        self.outbox(&mut step)?;
         if self.schema >= 82 {
             for row in self.must(t::FILES)?.iter()? {
                 step()?;
-                from_bytes::<FileRecord>(row?.1.value())?;
+                let (key, value) = row?;
+                from_bytes::<FileRecord>(value.value())?;
+                let (source, path) = key.value();
+                check_path(path).map_err(|what| wrong_file(source, path, what))?;
             }
         }
         if self.schema >= 83 {
@@ -245,6 +277,7 @@ impl Look<'_> {
     ) -> Result<(), StoreError> {
         let (ids, contents) = (self.must(t::IDS)?, self.must(t::CONTENTS)?);
         let (changes, deleted) = (self.must(t::CHANGES)?, self.must(t::DELETED)?);
+        let paths = self.must(t::PATHS)?;
         for row in self.must(t::PAGES)?.iter()? {
             step()?;
             let (key, value) = row?;
@@ -260,6 +293,11 @@ impl Look<'_> {
             }
             if changes.get(record.seq)?.is_none_or(|found| found.value() != record.id) {
                 return Err(wrong("its last change is not in the sequence"));
+            }
+            let path = record.source_path.as_str();
+            check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
+            if paths.get((source, path))?.is_none_or(|found| found.value() != record.id) {
+                return Err(wrong(&format!("its file {path:?} is another page's")));
             }
             let Some(text) = contents.get(record.id)? else { return Err(wrong("it has no text")) };
             let content: Content = from_bytes(text.value())?;
@@ -277,6 +315,7 @@ impl Look<'_> {
         for (what, found, expected) in [
             ("ids", ids.len()?, all),
             ("texts", contents.len()?, all),
+            ("files", paths.len()?, all),
             ("deleted pages", deleted.len()?, sound.deleted),
             ("active pages by its count", active, sound.pages),
         ] {
@@ -284,6 +323,27 @@ impl Look<'_> {
                 return Err(StoreError::damaged(format!(
                     "it has {found} {what}, and should have {expected}"
                 )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is still to be done to files, and that it is to be done to the pages' own.
+    fn outbox(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let (ids, pages) = (self.must(t::IDS)?, self.must(t::PAGES)?);
+        for row in self.must(t::OUTBOX)?.iter()? {
+            step()?;
+            let (key, value) = row?;
+            let row: OutboxRow = from_bytes(value.value())?;
+            let wrong = |what: &str| wrong_file(&row.source, &row.path, what);
+            check_path(&row.path).map_err(wrong)?;
+            let Some(key) = ids.get(key.value())? else { continue };
+            let page = match pages.get(key.value())? {
+                Some(page) => migrate::page_of(self.schema, page.value())?,
+                None => return Err(wrong("is that of no page")),
+            };
+            if (key.value().0, page.source_path) != (row.source.as_str(), row.path.clone()) {
+                return Err(wrong("is not that of its page"));
             }
         }
         Ok(())
@@ -307,6 +367,8 @@ impl Look<'_> {
             if ids.get(id)?.is_none() {
                 return Err(wrong("there is no such page"));
             }
+            let path = kept.record.source_path.as_str();
+            check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
             // Versions from before schema 81 have no provenance; nobody promised that their hashes were kept up.
             let promised = kept.record.provenance != Provenance::default();
             if promised && page::content_digest(&kept.content.body) != kept.record.content_hash {

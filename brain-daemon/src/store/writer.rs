@@ -197,6 +197,9 @@ fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
     let mut intake = Intake::new(shared);
     let mut gather = Gather { jobs, last: 1 };
     while let Some(mut batch) = gather.batch(None) {
+        if shared.leave_read_only() {
+            intake.begin_anew();
+        }
         let mut ready = intake.ready();
         if ready.is_ok() && batch.iter().all(|job| job.is_light()) {
             match intake.take(batch, &mut gather) {
@@ -342,7 +345,7 @@ fn attempt(
     let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
     let refusals = run(shared, &mut draft, jobs, ready)?;
     // A file that is on disk does not deserve a commit of its own: its outbox row goes with the next one.
-    let takes_files = ready.is_ok() && (draft.dirty > 0 || draft.flush);
+    let takes_files = ready.is_ok() && !shared.is_read_only() && (draft.dirty > 0 || draft.flush);
     let files = if takes_files { shared.take_synced_files() } else { Vec::new() };
     for &(id, seq) in &files {
         if let Err(error) = draft.file_done(id, seq) {
@@ -368,7 +371,7 @@ pub(super) fn run(
     ready: &Ready,
 ) -> Result<Refusals, Spoiled> {
     let mut refusals = Vec::with_capacity(jobs.len());
-    let (mut writers, mut early) = (Vec::new(), Vec::new());
+    let (mut writers, mut early, mut dirty) = (Vec::new(), Vec::new(), Vec::new());
     for (index, job) in jobs.iter_mut().enumerate() {
         let before = draft.dirty;
         (draft.frees_room, draft.wants_items) = (false, false);
@@ -380,6 +383,9 @@ pub(super) fn run(
         match result {
             Ok(()) => {
                 refusals.push(None);
+                if draft.dirty > before {
+                    dirty.push(index);
+                }
                 if draft.dirty > before && !draft.frees_room {
                     writers.push(index);
                 }
@@ -401,6 +407,11 @@ pub(super) fn run(
         && let Err(error) = shared.check_place()
     {
         return Err(Spoiled { by: Blame::Room(early), error });
+    }
+    if !dirty.is_empty()
+        && let Err(error) = shared.check_writable()
+    {
+        return Err(Spoiled { by: Blame::Room(dirty), error });
     }
     if !writers.is_empty()
         && let Err(error) = shared.check_room()

@@ -18,13 +18,38 @@ const NOTE_EVERY: u32 = 6;
 /// The purge comes by every ten minutes.
 const PURGE_EVERY: u32 = 60;
 
+/// How often is looked whether a read-only file system has become writable.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Calls over the network are written down this often.
 const WRITE_CALLS_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until `stop` is cancelled.
 pub async fn upkeep(brain: Arc<Brain>, stop: CancellationToken) {
     // Side by side: a long purge keeps no call waiting.
-    tokio::join!(rounds(Arc::clone(&brain), stop.clone()), audit(brain, stop));
+    tokio::join!(
+        rounds(Arc::clone(&brain), stop.clone()),
+        audit(Arc::clone(&brain), stop.clone()),
+        writable(brain, stop)
+    );
+}
+
+/// Looks whether a file system that is read-only has become writable.
+async fn writable(brain: Arc<Brain>, stop: CancellationToken) {
+    let mut tick = interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        if !brain.is_read_only() {
+            continue;
+        }
+        let brain = Arc::clone(&brain);
+        if tokio::task::spawn_blocking(move || brain.leave_read_only()).await.is_err() {
+            tracing::error!("looking whether the file system is writable ended in a defect");
+        }
+    }
 }
 
 /// Writes down the calls that came over the network.

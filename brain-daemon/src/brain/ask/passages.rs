@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::{Brain, Caller, OWN};
 use crate::page;
+use crate::store::{Content, unless_damaged};
 
 /// How much of all passages together is shown to the model, in characters.
 const ALL: usize = 40_000;
@@ -50,7 +51,7 @@ impl Brain {
             else {
                 continue;
             };
-            let body = reader.content(record.id)?.body;
+            let Some(Content { body, .. }) = unless_damaged(reader.content(&record))? else { continue };
             let passage = passage(hit, &body);
             let length = passage.text.chars().count();
             if length > room {

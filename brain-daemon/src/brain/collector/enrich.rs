@@ -136,7 +136,7 @@ impl Brain {
         let reader = self.store.read(caller.view())?;
         let (document, expect) = match (reader.page(&target.source, &target.slug)?, &target.created) {
             (Some(record), _) => {
-                (stored_document(&reader.content(record.id)?)?, Expect::Version(record.version))
+                (stored_document(&reader.content(&record)?)?, Expect::Version(record.version))
             }
             (None, Some(author)) => (newcomer::page(author), Expect::Absent),
             (None, None) => return Ok(None),

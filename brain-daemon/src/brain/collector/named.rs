@@ -10,7 +10,7 @@ use super::super::index::index_fault;
 use super::topics::is_handle;
 use crate::page::{Frontmatter, file_name_key, normal_name};
 use crate::search::Question;
-use crate::store::{Content, PageRecord, Reader};
+use crate::store::{Content, PageRecord, Reader, unless_damaged};
 
 /// What a page about a person or a company has for a type.
 pub(super) const SOMEBODY: [&str; 2] = ["person", "company"];
@@ -96,12 +96,13 @@ impl Names {
     pub(super) fn read(reader: &Reader) -> Result<Self, Fault> {
         let mut names = Self::default();
         reader.in_order(("", ""), |(source, slug, record)| {
-            let PageRecord { id, title, page_type, aliases, .. } = record;
+            let PageRecord { id, title, page_type, aliases, .. } = record.clone();
             let mut known = Known { source, slug, title, page_type, id, handles: Vec::new() };
             known.handles =
                 aliases.iter().filter(|it| it.starts_with('@')).filter_map(|it| handle(it)).collect();
             if known.is_somebody() {
-                known.handles.extend(accounts(&reader.content(id)?));
+                let content = unless_damaged(reader.content(&record))?;
+                known.handles.extend(content.iter().flat_map(accounts));
             }
             names.add(known, &aliases);
             Ok(true)

@@ -191,7 +191,7 @@ impl Brain {
         let reader = self.store.read(caller.view())?;
         let text = |page: &Pick| {
             let record = reader.page(&page.source, &page.slug)?;
-            let content = record.map(|record| reader.content(record.id)).transpose()?;
+            let content = record.map(|record| reader.content(&record)).transpose()?;
             Ok(content.map(|content| prompt::beginning(&content.body).to_owned()))
         };
         pages.map(text).collect()

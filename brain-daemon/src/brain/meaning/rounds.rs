@@ -13,7 +13,7 @@ use super::state::{InUse, Work, locked};
 use super::{Brain, QUERY_DEADLINE, Round, Standing};
 use crate::embed::{EmbedFault, EmbedWhy, Purpose};
 use crate::page::windows;
-use crate::store::{StoreError, Visibility};
+use crate::store::{StoreError, Visibility, unless_damaged};
 use crate::vectors::{Key, VectorError, Windowed};
 
 /// A round takes so many windows and about so many bytes of text, and looks at so many pages for them.
@@ -257,10 +257,12 @@ impl Brain {
             if open.vectors.key(record.id) != Some(key)
                 && !locked(&self.meaning.shared.held).contains(&record.id)
             {
-                let windows = windows(&record.title, &reader.content(record.id)?.body);
-                count += windows.len().max(1);
-                bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
-                due.push(Due { page: record.id, key, windows });
+                if let Some(content) = unless_damaged(reader.content(&record))? {
+                    let windows = windows(&record.title, &content.body);
+                    count += windows.len().max(1);
+                    bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
+                    due.push(Due { page: record.id, key, windows });
+                }
             }
             let more = looked < PAGES && count < WINDOWS && bytes < BYTES;
             if !more {

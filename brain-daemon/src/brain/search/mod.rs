@@ -30,7 +30,7 @@ use super::{Brain, Caller};
 use crate::clock::{parse_instant, rfc3339};
 use crate::page;
 use crate::search::{Asked, Index, IndexError, Question, Ranked, Snippet, Snippeter};
-use crate::store::{Content, PageRecord, Reader, StoreError, Visibility};
+use crate::store::{Content, PageRecord, Reader, StoreError, Visibility, unless_damaged};
 
 /// How many pages each way brings into the fusion.
 const DEPTH: usize = 200;
@@ -94,11 +94,14 @@ impl Brain {
         let explain = request.explain;
         let fused = fuse(Legs { text: found.hits, meant: &meant, relations, new, explain });
         let mut hits = Vec::with_capacity(limit.min(fused.len()));
-        let mut truncated = found.truncated;
+        let (mut truncated, mut damaged) = (found.truncated, Vec::new());
         for page in fused {
             if hits.len() < limit {
-                hits.extend(shown(&reader, page, &found.snippets)?);
-            } else if truncated || reader.by_id(page.id)?.is_some() {
+                match shown(&reader, page, &found.snippets) {
+                    Err(error) if error.is_damage() => damaged.push(error.to_string()),
+                    hit => hits.extend(hit?),
+                }
+            } else if truncated || unless_damaged(reader.by_id(page.id))?.flatten().is_some() {
                 truncated = true;
                 break;
             }
@@ -107,6 +110,7 @@ impl Brain {
             [self.index.degraded_for(caller), meant.lacking.map(|lacking| lacking.text(caller))]
                 .into_iter()
                 .flatten()
+                .chain(damaged)
                 .collect();
         Ok(Hits {
             query: request.query,
@@ -201,7 +205,7 @@ fn order(text: &[Ranked], meant: &Meant) -> HashMap<u64, usize> {
 /// A page as a hit; `None` when it is not there any more, or not the caller's to see.
 fn shown(reader: &Reader, page: Fused, snippets: &Snippeter) -> Result<Option<Hit>, StoreError> {
     let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
-    let Content { frontmatter, body } = reader.content(record.id)?;
+    let Content { frontmatter, body } = reader.content(&record)?;
     let snippet = passage(&body, page.window, snippets);
     let url = page::own_address(&frontmatter, record.provenance.source_uri.as_deref());
     let mut hit = hit(source, slug, record, page.score);

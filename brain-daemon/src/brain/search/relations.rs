@@ -12,7 +12,7 @@ use super::question::{Form, form, is_agent, is_person, names_kind};
 use super::sentence::{carried, shown};
 use crate::page::MENTIONS;
 use crate::search::{Asked, AskedWord, Subject, each_word};
-use crate::store::{Found, LinkRecord, Reader, Resolution, StoreError};
+use crate::store::{Content, Found, LinkRecord, Reader, Resolution, StoreError, unless_damaged};
 
 /// At most so many pages of one name are started from.
 const MAX_STARTS: usize = 4;
@@ -278,7 +278,7 @@ impl Around<'_> {
         if mentioned.is_empty() {
             return Ok(());
         }
-        let body = self.reader.content(page.2.id)?.body;
+        let Some(Content { body, .. }) = unless_damaged(self.reader.content(&page.2))? else { return Ok(()) };
         carried(&body, &|raw| mentioned.contains_key(raw), &mut |place| {
             for id in mentioned.get(place.raw).into_iter().flatten() {
                 self.note(*id, said(page, place.sentence, place.lead, wanted));
@@ -312,7 +312,7 @@ impl Around<'_> {
             if raws.is_empty() {
                 continue;
             }
-            let body = self.reader.content(id)?.body;
+            let Some(Content { body, .. }) = unless_damaged(self.reader.content(&from.2))? else { continue };
             carried(&body, &|raw| raws.contains(raw), &mut |place| {
                 self.note(id, said(&from, place.sentence, place.lead, wanted));
             });

@@ -11,14 +11,14 @@ use super::read::{ReadFile, Text};
 use crate::files::{Stat, stat_of};
 use crate::page::file_hash;
 use crate::store::{
-    Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
+    Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError, unless_damaged,
 };
 
 /// What a decision looks at.
 pub(super) trait View {
     fn page_at(&self, source: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError>;
     fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError>;
-    fn content(&self, id: u64) -> Result<Content, StoreError>;
+    fn content(&self, record: &PageRecord) -> Result<Content, StoreError>;
     fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError>;
     fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError>;
 }
@@ -32,8 +32,8 @@ macro_rules! view {
             fn page(&self, of: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
                 self.$page(of, slug)
             }
-            fn content(&self, id: u64) -> Result<Content, StoreError> {
-                self.content(id)
+            fn content(&self, record: &PageRecord) -> Result<Content, StoreError> {
+                self.content(record)
             }
             fn file(&self, of: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
                 self.file(of, path)
@@ -229,12 +229,15 @@ impl Ground {
         if recorded.is_some_and(|row| row.seq == record.seq) {
             return Ok(Verdict::Same { id, seq: record.seq });
         }
-        let stored = view.content(id)?;
-        let own = file_hash(&stored.frontmatter, &stored.body);
-        if own == file.digest || matches!(&file.text, Text::Page(page) if page.content == stored) {
+        // A damaged page is made whole by its file.
+        let stored = unless_damaged(view.content(record))?;
+        let own = stored.as_ref().map(|stored| file_hash(&stored.frontmatter, &stored.body));
+        if own == Some(file.digest)
+            || matches!((&file.text, &stored), (Text::Page(page), Some(stored)) if page.content == *stored)
+        {
             return Ok(Verdict::Same { id, seq: record.seq });
         }
-        if let Some(row) = recorded {
+        if let Some(row) = recorded.filter(|_| stored.is_some()) {
             // The page has changed here, and its file is still to be written.
             return Ok(Verdict::Same { id, seq: row.seq });
         }
@@ -247,10 +250,11 @@ impl Ground {
         if self.pending(view, id)?.is_some_and(|row| row.ours.contains(&file.digest)) {
             return Ok(Verdict::Ours);
         }
-        if blanks(page, &stored) {
+        if stored.is_some_and(|stored| blanks(page, &stored)) {
             return Ok(bad(BLANK, Some(id), agreed));
         }
-        let changed_here = row.is_some_and(|row| row.seq != record.seq && row.digest != own);
+        let changed_here =
+            row.is_some_and(|row| row.seq != record.seq && own.is_some_and(|own| row.digest != own));
         let conflict = (changed_here || self.failing.contains(&id)).then_some(record.version);
         Ok(Verdict::Write { status: WriteStatus::Updated, conflict, former: None })
     }
@@ -272,12 +276,13 @@ impl Ground {
             Text::Bad(reason) => return Ok(bad(reason, Some(id), row.map_or(record.seq, |row| row.seq))),
             _ => return Ok(Verdict::Moving),
         };
-        let stored = view.content(id)?;
-        if page.content == stored {
-            return Ok(Verdict::Restore(Box::new(record)));
-        }
-        if blanks(page, &stored) {
-            return Ok(bad(BLANK, Some(id), record.seq));
+        if let Some(stored) = unless_damaged(view.content(&record))? {
+            if page.content == stored {
+                return Ok(Verdict::Restore(Box::new(record)));
+            }
+            if blanks(page, &stored) {
+                return Ok(bad(BLANK, Some(id), record.seq));
+            }
         }
         Ok(Verdict::Write { status: WriteStatus::Restored, conflict: None, former: None })
     }
@@ -305,7 +310,7 @@ impl Ground {
             return Ok(Verdict::Write { status: WriteStatus::Created, conflict: None, former: None });
         };
         // The page's own file is gone, and this one has its slug: `note.md` became `Note.md`.
-        if blanks(page, &view.content(holder.id)?) {
+        if unless_damaged(view.content(&holder))?.is_some_and(|stored| blanks(page, &stored)) {
             return Ok(bad(BLANK, None, 0));
         }
         let status = if holder.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };

@@ -139,7 +139,7 @@ impl Brain {
         };
         match page.filter(|page| page.content_hash == job.content_hash) {
             // The page's frontmatter is brain's by now; what the item wanted of it is in the job.
-            Some(page) => Ok(Content { frontmatter: String::new(), body: reader.content(page.id)?.body }),
+            Some(page) => Ok(Content { frontmatter: String::new(), body: reader.content(&page)?.body }),
             None => Err(Fault::new(
                 FaultCode::Conflict,
                 format!(

@@ -33,7 +33,7 @@ impl Brain {
         let Some(slug) = slug_of(&reader, &source, turn)? else { return Ok(false) };
         let Some(record) = reader.page(&source, &slug)? else { return Ok(false) };
         let line = format!("{} {}", mark("Caller", turn), shown(text));
-        Ok(reader.content(record.id)?.body.lines().any(|known| known == line))
+        Ok(reader.content(&record)?.body.lines().any(|known| known == line))
     }
 
     /// Puts a turn into the page of its call, which is made with the first.
@@ -61,7 +61,7 @@ impl Brain {
             let (mut document, provenance) = match existing {
                 None => (begun(&turn, now), provenance.clone()),
                 Some(record) => {
-                    (stored_document(&draft.content(record.id)?)?, still_outside(record.provenance))
+                    (stored_document(&draft.content(&record)?)?, still_outside(record.provenance))
                 }
             };
             if !add(&mut document, &turn, &lines)? {

@@ -58,7 +58,7 @@ fn a_restored_brain_lets_nobody_in_by_what_was_lent() {
     std::fs::rename(lab.dir.path().join("home"), lab.dir.path().join("former")).unwrap();
     let home = Home::at(lab.dir.path().join("home"));
     let config = Config::load(&home.config(), |_| None).unwrap();
-    let answer = crate::brain::restore(home, config, &file, Arc::new(lab.hands.clone()), 8).unwrap();
+    let answer = crate::brain::restore(home, config, &file, &[], Arc::new(lab.hands.clone()), 8).unwrap();
     let told = answer.warnings.join("; ");
     for part in ["personal tokens: 1, `brain token list`", "clients: 2, `brain clients list`"] {
         assert!(told.contains(part), "{told}");

@@ -1,0 +1,99 @@
+//! A read-only file system: reading goes on in a mode that says so, writes are refused, and it ends by itself.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use brain_tests::{PATIENCE, TestHome};
+use serde_json::Value;
+
+use crate::faults::small_home;
+
+fn check<'a>(doctor: &'a Value, name: &str) -> &'a Value {
+    doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
+}
+
+/// Everything that reads answers as ever; everything that writes is refused.
+fn is_read(home: &TestHome, pages: usize) {
+    assert_eq!(home.get("kept/0")["body"], "walrus number 0\n");
+    assert_eq!(home.search("walrus").len(), pages);
+    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), pages);
+    let out = home.outside().join(format!("export-{}", fs::read_dir(home.outside()).unwrap().count()));
+    assert_eq!(home.json(["export", out.to_str().unwrap()])["files"], pages);
+    for args in [&["put", "fresh"][..], &["capture", "--stdin"]] {
+        let error = home.fault_with(args, b"no place for this\n", 1);
+        assert_eq!(error["code"], "read_only", "{args:?}: {error}");
+        assert!(error["hint"].as_str().unwrap().contains("remount"), "{error}");
+    }
+    assert_eq!(home.fault(["delete", "kept/1"], 1)["code"], "read_only");
+    let degraded = home.json(["status"])["degraded"].to_string();
+    assert!(degraded.contains("read-only"), "{degraded}");
+    let doctor = home.brain(["doctor", "--json"]).expect(1).json();
+    let disk = check(&doctor, "disk space");
+    assert_eq!(disk["status"], "fail", "{disk}");
+    assert!(disk["message"].as_str().unwrap().contains("read-only"), "{disk}");
+}
+
+/// Waits until a write is taken.
+fn is_written_again(home: &TestHome) {
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let ran = home.brain_with(["put", "after", "--json"], b"written again\n");
+        if ran.code == 0 {
+            break;
+        }
+        assert!(Instant::now() < patience, "{ran:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(home.get("after")["body"], "written again\n");
+    assert_eq!(fs::read_to_string(home.page_file("after")).unwrap(), home.get("after")["content"]);
+    let degraded = home.json(["status"])["degraded"].to_string();
+    assert!(!degraded.contains("read-only"), "{degraded}");
+}
+
+#[test]
+fn a_daemon_starts_on_a_read_only_file_system_and_writes_when_it_is_writable() {
+    let Some(mut home) = small_home("60m") else { return };
+    let runtime = home.outside().join("runtime");
+    fs::create_dir_all(&runtime).unwrap();
+    home.env.push(("XDG_RUNTIME_DIR".into(), runtime.display().to_string()));
+    let daemon = home.daemon();
+    for n in 0..5 {
+        home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
+    }
+    assert!(daemon.terminate().0.success());
+    let before = fs::read(home.path().join("brain.redb")).unwrap();
+    home.remount("ro");
+    // The client starts it; its socket cannot be in the home.
+    is_read(&home, 5);
+    assert_eq!(fs::read(home.path().join("brain.redb")).unwrap(), before, "not a byte has changed");
+    let status = home.json(["status"]);
+    let (pid, socket) = (&status["pid"], status["socket"].as_str().unwrap());
+    assert!(socket.starts_with(runtime.to_str().unwrap()), "{socket}");
+    home.remount("rw");
+    is_written_again(&home);
+    assert_eq!(&home.json(["status"])["pid"], pid, "it is the same daemon");
+    home.json(["stop"]);
+    let _daemon = home.daemon();
+    assert_eq!(home.search("walrus").len(), 5);
+    assert_eq!(home.get("after")["body"], "written again\n");
+}
+
+#[test]
+fn a_file_system_that_becomes_read_only_in_the_middle_is_read_on() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
+    let place = home.path();
+    if !home.mount_ext4(&place, 64) {
+        return;
+    }
+    let mut daemon = home.daemon();
+    for n in 0..5 {
+        home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
+    }
+    // What ext4 does after an error of the disk.
+    home.remount("abort");
+    is_read(&home, 5);
+    assert!(daemon.is_running());
+    is_read(&home, 5);
+    daemon.kill();
+}
