@@ -14,9 +14,9 @@ use peak_alloc::PeakAlloc;
 static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The length of a text.
-const LENGTH: usize = 1_200_000;
+const LENGTH: usize = 600_000;
 /// What a parser may take beyond ten times its text.
-const FIXED: usize = 12_000_000;
+const FIXED: usize = 16_000_000;
 
 type Parser = (&'static str, fn(&str));
 
@@ -99,7 +99,7 @@ impl Random {
 
 /// How many units the search tries for each parser.
 fn tries() -> usize {
-    std::env::var("BRAIN_MEMORY_SEARCH").ok().and_then(|n| n.parse().ok()).unwrap_or(25)
+    std::env::var("BRAIN_MEMORY_SEARCH").ok().and_then(|n| n.parse().ok()).unwrap_or(10)
 }
 
 // One test: the peak is the process's.

@@ -36,8 +36,8 @@ pub(super) struct Flow {
     numbers: Vec<(usize, u16)>,
 }
 
-/// Elements in a part. The tree that the converter builds of them takes about 4 MB.
-const PART: usize = 1 << 13;
+/// Elements in a part. The tree that the converter builds of them takes a few MB.
+const PART: usize = 1 << 12;
 
 /// How a part of the flow goes on what stood before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +72,8 @@ impl Flow {
     }
 
     /// Takes what was written when that is a part to be converted by itself, and says how what
-    /// follows goes on. Between the items of a list or the rows of a table when they are many; when
-    /// a part is four times as long, between any two leaves.
+    /// follows goes on. Between the items of a list or the rows of a table when they are many, and
+    /// in quotes; when a part is twice as long, between any two leaves.
     pub(super) fn take_part(&mut self) -> Option<(String, Joint)> {
         // A paragraph of thousands of elements is several, cut at white space if there is some.
         let spaced = self.space || self.out.ends_with("<br>") || self.leaf_elements > 2 * PART;
@@ -85,7 +85,8 @@ impl Flow {
             [] => Joint::Block,
             [Container::List(_)] => Joint::Item,
             [Container::Table] => Joint::Row,
-            _ if self.elements > 4 * PART => Joint::Block,
+            open if open.iter().all(|container| *container == Container::Quote) => Joint::Block,
+            _ if self.elements > 2 * PART => Joint::Block,
             _ => return None,
         };
         if self.leaf.is_some() || self.elements <= PART {
