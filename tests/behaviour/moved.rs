@@ -83,6 +83,13 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
         put(&mut client, if replaced { "again" } else { "back" }).unwrap();
     }
     assert!(daemon.is_running());
-    assert_eq!(home.json(["doctor"])["status"], "healthy");
+    // The index is tried again later; what is not on the disk yet is found all the same.
+    let doctor = home.brain(["doctor", "--json"]).json();
+    for check in doctor["checks"].as_array().unwrap() {
+        let back =
+            ["daemon", "store integrity", "outbox", "spool"].contains(&check["name"].as_str().unwrap());
+        assert!(!back || check["status"] == "ok", "{check}");
+    }
+    assert_eq!(home.search("text").len(), 3);
     assert_eq!(home.fault(["get", "after"], 4)["code"], "not_found");
 }
