@@ -272,7 +272,9 @@ fn power_cuts_are_noticed_where_nothing_is_flushed() {
     let message = found.expect_err("acknowledged writes were lost, and nobody noticed");
     let message = message.downcast_ref::<String>().cloned().unwrap_or_default();
     assert!(
-        ["lost:", "neither before nor after", "the daemon ended"].iter().any(|sign| message.contains(sign)),
+        ["lost:", "neither before nor after", "not in the trash", "the daemon ended"]
+            .iter()
+            .any(|sign| message.contains(sign)),
         "{message}"
     );
 }

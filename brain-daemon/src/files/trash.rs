@@ -124,12 +124,11 @@ impl Tree {
             return Ok(());
         }
         let at_place = match self.spot(path)? {
-            Some(spot) => match spot.look()? {
-                Seen::File(found) => own.has(&found.bytes),
-                _ => false,
-            },
-            None => false,
+            Some(spot) => spot.look()?,
+            None => Seen::Nothing,
         };
+        let is_gone = matches!(at_place, Seen::Nothing);
+        let at_place = matches!(at_place, Seen::File(found) if own.has(&found.bytes));
         let mut whole = at_place;
         for place in self.trash_places(path)? {
             let Some(spot) = self.spot(&place)? else { continue };
@@ -145,6 +144,11 @@ impl Tree {
         }
         if at_place {
             self.put(path, text, own, tag)?;
+        }
+        if is_gone && !whole {
+            // Neither name was on the disk.
+            let (path, bytes) = (path.to_owned(), text.as_bytes().to_vec());
+            self.keep_in_trash(&Save { tag, path, bytes })?;
         }
         Ok(())
     }

@@ -158,7 +158,8 @@ fn what_a_power_loss_left_in_the_trash_is_made_one_whole_file() {
     let digests = [digest(text.as_bytes())];
     let own = Own { digests: &digests, torn: &torn, recovering: true };
     type Left<'a> = &'a [(&'a str, &'a str)];
-    let lefts: [Left<'_>; 5] = [
+    let lefts: [Left<'_>; 6] = [
+        &[],
         &[("x.md", &text), (".trash/x.md", "")],
         &[("x.md", &text[..600]), (".trash/x.md", &text[..100]), (".trash/x.md~1", "")],
         &[(".trash/x.md", ""), (".trash/x.md~1", &text)],
@@ -170,6 +171,7 @@ fn what_a_power_loss_left_in_the_trash_is_made_one_whole_file() {
         for (path, text) in left {
             put(&tree, path, text, &[]);
         }
+        fs::create_dir_all(tree.root()).unwrap();
         fs::write(tree.place(".brain-7.tmp"), &text[..99]).unwrap();
         tree.recover("x.md", &text, &own, true, 7).unwrap();
         assert_eq!(tree.trash("x.md", &own, false).unwrap(), Outcome::Done);
