@@ -25,6 +25,7 @@ pub mod search;
 pub mod secrets;
 pub mod store;
 pub mod telephony;
+mod threads;
 pub mod tunnel;
 pub mod vectors;
 pub mod workers;

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use brain_protocol::{
-    FaultCode, Get, Origin, PageRef, Put, Reply, Request, Slug, Tags, WriteStatus, Written,
+    FaultCode, Get, Import, Origin, PageRef, Put, Reply, Request, Search, Slug, SourceId, Sync, Tags,
+    WriteStatus, Written,
 };
 use brain_tests::{Client, TestHome, capture};
 
@@ -200,4 +202,72 @@ fn readers_always_see_a_whole_page_while_it_is_written() {
             });
         }
     });
+}
+
+/// Asks for `word`; the slugs that are found, and why there may be more.
+fn look_for(client: &mut Client, word: &str) -> (Vec<String>, Option<String>) {
+    let search = Search { query: word.into(), limit: 5, ..Search::default() };
+    let Ok(Reply::Hits(hits)) = client.ask(&Request::Search(search)) else { panic!("no search for {word}") };
+    (hits.hits.into_iter().map(|hit| hit.slug.to_string()).collect(), hits.degraded)
+}
+
+#[test]
+fn a_search_beside_an_import_or_a_first_sync_does_not_wait_for_its_pages() {
+    const FILES: usize = 6000;
+    let home = TestHome::new();
+    let notes = home.outside().join("notes");
+    fs::create_dir_all(&notes).unwrap();
+    let filler = "a sentence about nothing in particular, which is here to be indexed ".repeat(15);
+    for n in 0..FILES {
+        fs::write(notes.join(format!("note-{n:05}.md")), format!("# Note {n}\n\nzqnote{n}zq {filler}\n"))
+            .unwrap();
+    }
+    let _daemon = home.daemon();
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    let copy = home.outside().join("copy");
+    fs::create_dir_all(&copy).unwrap();
+    for file in fs::read_dir(&notes).unwrap().flatten() {
+        fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    }
+    home.put("before/all", "zqbeforezq\n");
+    let import = Request::Import(Import { path: copy.display().to_string(), source: None, dry_run: false });
+    let sync = Request::Sync(Sync { source: Some(SourceId::parse("notes").unwrap()), ..Sync::default() });
+    for (what, request) in [("import", import), ("sync", sync)] {
+        let over = AtomicBool::new(false);
+        let (mut took, mut catching_up) = (Vec::new(), 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut client = home.connect().unwrap();
+                client.stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
+                let reply = client.ask(&request);
+                // Acknowledged now: the last page is found at once.
+                let (found, _) = look_for(&mut client, &format!("zqnote{}zq", FILES - 1));
+                over.store(true, Ordering::Relaxed);
+                reply.unwrap();
+                assert_eq!(found.len(), if what == "import" { 1 } else { 2 }, "{what}: {found:?}");
+            });
+            let mut client = home.connect().unwrap();
+            for n in 0.. {
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+                let (word, slug) = (format!("zq{what}{n}zq"), format!("beside/{what}-{n}"));
+                if n % 10 == 0 {
+                    put(&mut client, &slug, &format!("{word}\n"));
+                }
+                let began = Instant::now();
+                let (found, degraded) = look_for(&mut client, if n % 10 == 0 { &word } else { "zqbeforezq" });
+                took.push(began.elapsed());
+                catching_up += usize::from(degraded.is_some_and(|why| why.contains(what)));
+                let expected = if n % 10 == 0 { slug.as_str() } else { "before/all" };
+                assert_eq!(found, [expected], "{what}, search {n}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        took.sort_unstable();
+        let median = took[took.len() / 2];
+        println!("{what}: {} searches, median {median:?}, last {:?}", took.len(), took.last());
+        assert!(catching_up > 0, "{what}: {} searches, and none says that it may miss pages", took.len());
+        assert!(median < Duration::from_millis(500), "{what}: median {median:?}");
+    }
 }

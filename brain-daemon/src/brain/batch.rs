@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, ImportFailure, Slug};
 
+use crate::threads::yield_to_callers;
+
 /// Files that share a commit. The rows by which pages are found lie all over their tables, and a commit writes each leaf that
 /// it touched once: the more files, the fewer leaves for each. But a capture waits for a batch that is being stored, a quarter
 /// of a second in the middle of 100,000.
@@ -98,6 +100,7 @@ pub(super) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                yield_to_callers();
                 let mut mine = Vec::new();
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);

@@ -105,6 +105,7 @@ impl Brain {
         let files = one_slug_each(found.files, &mut tally);
         let mut done = total - files.len() as u64;
         let now = self.clock.now();
+        let _settled = self.index.settle_at_end();
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While a batch is stored the next one is read, and the files of the one before are written.
             let mut writing: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
@@ -176,6 +177,7 @@ impl Brain {
         }
         let paths: Vec<String> = ready.iter().map(|r| r.path.clone()).collect();
         let applied = self.store.write(move |draft| {
+            draft.in_bulk();
             let mut out = Vec::with_capacity(ready.len());
             for Ready { slug, frontmatters, page, .. } in &ready {
                 let existing = draft.page(&place, slug)?;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, SourceId};
 
 use crate::caller::Caller;
 use crate::config::Config;
@@ -57,7 +57,10 @@ impl Follower {
             if shared.live.load(Ordering::Acquire)
                 && let Some(index) = shared.index.get()
             {
-                index.push(changes.iter().map(index_change).collect());
+                for some in changes.chunk_by(|one, next| one.bulk == next.bulk) {
+                    let bulk = some.first().is_some_and(|change| change.bulk);
+                    push(index, some, bulk);
+                }
             }
         })
     }
@@ -79,13 +82,13 @@ impl Follower {
         self.shared.to_feed.store(behind, Ordering::Relaxed);
         if behind <= CATCH_UP_AT_START {
             let mut seq = opened.seq;
-            self.shared.feed(store, &mut seq)?;
+            self.shared.feed(store, &mut seq, false)?;
             return Ok(());
         }
         let (shared, store) = (Arc::clone(&self.shared), Arc::clone(store));
         let work = move || {
             let mut seq = opened.seq;
-            while let Err(error) = shared.feed(&store, &mut seq) {
+            while let Err(error) = shared.feed(&store, &mut seq, true) {
                 tracing::error!(%error, "the index cannot follow the store");
                 *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
                 std::thread::sleep(RETRY);
@@ -102,6 +105,25 @@ impl Follower {
 
     pub(super) fn get(&self) -> Option<&Index> {
         self.shared.index.get()
+    }
+
+    /// Lets every search from now on see at once what was stored before.
+    pub(super) fn settle(&self) {
+        if let Some(index) = self.get() {
+            index.settle();
+        }
+    }
+
+    /// The same when what this gives is dropped.
+    pub(super) fn settle_at_end(&self) -> Settle<'_> {
+        Settle(self)
+    }
+
+    /// Why a search that begins now, in these sources or in all, may leave pages out that are in the store, if it does.
+    pub(super) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
+        self.get()
+            .is_some_and(|index| index.leaves_out(sources))
+            .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
     }
 
     /// Why search may show less than there is, if it may.
@@ -156,6 +178,15 @@ impl Follower {
     }
 }
 
+/// Settles the index when it is dropped: see [`Follower::settle_at_end`].
+pub(super) struct Settle<'a>(&'a Follower);
+
+impl Drop for Settle<'_> {
+    fn drop(&mut self) {
+        self.0.settle();
+    }
+}
+
 impl Drop for Follower {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -166,13 +197,13 @@ impl Drop for Follower {
 }
 
 impl Shared {
-    /// Pushes every change after `seq`, moving it along, then goes live.
-    fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64) -> Result<(), StoreError> {
+    /// Pushes every change after `seq`, moving it along, then goes live. In bulk, searches need not see them before that.
+    fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64, bulk: bool) -> Result<(), StoreError> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let last = store.read_through(|reader| self.push_after(reader, *seq))?;
+            let last = store.read_through(|reader| self.push_after(reader, *seq, bulk))?;
             if last == *seq {
                 break;
             }
@@ -186,7 +217,7 @@ impl Shared {
         store.write(move |_| {
             let mut seq = from;
             loop {
-                let last = shared.push_after(&reader.read(Visibility::All)?, seq)?;
+                let last = shared.push_after(&reader.read(Visibility::All)?, seq, bulk)?;
                 if last == seq {
                     break;
                 }
@@ -194,15 +225,19 @@ impl Shared {
             }
             shared.live.store(true, Ordering::Release);
             Ok(())
-        })
+        })?;
+        if let Some(index) = self.index.get().filter(|_| bulk) {
+            index.settle();
+        }
+        Ok(())
     }
 
     /// Pushes a batch of changes after `seq`; the sequence number of the last one.
-    fn push_after(&self, reader: &Reader, seq: u64) -> Result<u64, StoreError> {
+    fn push_after(&self, reader: &Reader, seq: u64, bulk: bool) -> Result<u64, StoreError> {
         let changes = reader.changes_after(seq, BATCH)?;
         let Some(last) = changes.last().map(|change| change.seq) else { return Ok(seq) };
         if let Some(index) = self.index.get() {
-            index.push(changes.iter().map(index_change).collect());
+            push(index, &changes, bulk);
         }
         self.fed.fetch_add(changes.len() as u64, Ordering::Relaxed);
         Ok(last)
@@ -213,6 +248,11 @@ impl Shared {
 pub(super) fn index_fault(error: &IndexError) -> Fault {
     Fault::new(FaultCode::Io, error.to_string())
         .hint("`brain stop`; the next command starts anew and rebuilds what is damaged")
+}
+
+fn push(index: &Index, changes: &[Change], bulk: bool) {
+    let changes = changes.iter().map(index_change).collect();
+    if bulk { index.push_bulk(changes) } else { index.push(changes) }
 }
 
 fn index_change(change: &Change) -> IndexChange {

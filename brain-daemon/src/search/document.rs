@@ -242,17 +242,22 @@ pub(super) struct Entry {
     pub(super) source: SourceId,
     /// Bytes of memory it takes, about, whole or taken apart.
     pub(super) weight: usize,
+    pub(super) source: SourceId,
+    /// Whether a search may leave it out until it has been taken apart.
+    bulk: bool,
     page: std::sync::Mutex<Option<Arc<IndexPage>>>,
     document: std::sync::OnceLock<Document>,
 }
 
 impl Entry {
-    pub(super) fn new(page: Arc<IndexPage>) -> Self {
+    pub(super) fn new(page: Arc<IndexPage>, bulk: bool) -> Self {
         Self {
             id: page.id,
             seq: page.seq,
             source: page.source.clone(),
             weight: page.body.len() * 4 + 1024,
+            source: page.source.clone(),
+            bulk,
             page: std::sync::Mutex::new(Some(page)),
             document: std::sync::OnceLock::new(),
         }
@@ -277,6 +282,11 @@ impl Entry {
                 |page| analyzer.document(&page),
             )
         })
+    }
+
+    /// Whether the next search must see it.
+    pub(super) fn is_due(&self) -> bool {
+        !self.bulk || self.ready().is_some()
     }
 
     /// The document, when it has been taken apart.

@@ -63,7 +63,7 @@ pub(super) struct Shared {
 
 /// What is pushed but not committed, and what is to be done about it.
 pub(super) struct State {
-    /// Pushed since the last search.
+    /// Pushed, and not in the view yet: since the last search, or in bulk and not taken apart yet.
     fresh: Vec<Op>,
     /// Pushed since the indexer last looked.
     pub(super) feed: VecDeque<Op>,
@@ -107,6 +107,14 @@ impl Op {
         match self {
             Self::Put(entry) => entry.id,
             Self::Remove { id, .. } => *id,
+        }
+    }
+
+    /// Whether the next search must see it. What is removed costs nothing to see.
+    fn is_due(&self) -> bool {
+        match self {
+            Self::Put(entry) => entry.is_due(),
+            Self::Remove { .. } => true,
         }
     }
 
@@ -275,10 +283,10 @@ impl Shared {
     /// What a search that begins now must see.
     fn view(&self) -> Arc<View> {
         let mut state = self.state();
-        if !state.fresh.is_empty() {
-            let fresh = std::mem::take(&mut state.fresh);
+        let due: Vec<Op> = state.fresh.extract_if(.., |op| op.is_due()).collect();
+        if !due.is_empty() {
             let view = Arc::make_mut(&mut state.view);
-            fresh.into_iter().for_each(|op| view.take(op));
+            due.into_iter().for_each(|op| view.take(op));
         }
         Arc::clone(&state.view)
     }
@@ -341,10 +349,21 @@ impl Index {
 
     /// Takes changes in, in the order of their commits. Costs microseconds: they are only put in line.
     pub fn push(&self, changes: Vec<Change>) {
+        self.add(changes, false);
+    }
+
+    /// The same for changes of which nobody has been told yet, such as those of a running import. Searches leave such
+    /// a page out until the indexer has taken it apart, or [`Index::settle`]: to do that for thousands of pages would
+    /// take a search a second.
+    pub fn push_bulk(&self, changes: Vec<Change>) {
+        self.add(changes, true);
+    }
+
+    fn add(&self, changes: Vec<Change>, bulk: bool) {
         let ops: Vec<Op> = changes
             .into_iter()
             .map(|change| match change {
-                Change::Put(page) => Op::Put(Arc::new(Entry::new(page))),
+                Change::Put(page) => Op::Put(Arc::new(Entry::new(page, bulk))),
                 Change::Remove { id, seq } => Op::Remove { id, seq },
             })
             .collect();
@@ -370,6 +389,43 @@ impl Index {
             self.shared.wake.notify_one();
             state = self.wait_a_little(state);
         }
+    }
+
+    /// Lets every search that begins after this see everything that was pushed before it. The pages that have not been
+    /// taken apart yet are, here and now.
+    pub fn settle(&self) {
+        let waiting: Vec<Arc<Entry>> = {
+            let state = self.shared.state();
+            let entries = state.fresh.iter().filter_map(|op| match op {
+                Op::Put(entry) => Some(entry),
+                Op::Remove { .. } => None,
+            });
+            entries.filter(|entry| entry.ready().is_none()).cloned().collect()
+        };
+        if waiting.is_empty() {
+            return;
+        }
+        let mut analyzer = self.shared.analyzer();
+        let settled = guarded(|| {
+            // The indexer comes from the other end.
+            waiting.iter().rev().for_each(|entry| _ = entry.document(&mut analyzer));
+            Ok(())
+        });
+        self.shared.give_back(analyzer);
+        if let Err(problem) = settled {
+            tracing::error!(problem, "a page could not be taken apart");
+        }
+    }
+
+    /// Whether a search that begins now leaves pages of these sources out, or of any: pages that were pushed in bulk and
+    /// have not been taken apart yet.
+    #[must_use]
+    pub fn leaves_out(&self, sources: Option<&[SourceId]>) -> bool {
+        let state = self.shared.state();
+        state.fresh.iter().any(|op| match op {
+            Op::Put(entry) => !entry.is_due() && sources.is_none_or(|all| all.contains(&entry.source)),
+            Op::Remove { .. } => false,
+        })
     }
 
     fn wait_a_little<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {

@@ -13,6 +13,8 @@ use tantivy::{
     indexer::{IndexWriterOptions, LogMergePolicy, MergeCandidate, MergePolicy},
 };
 
+use crate::threads::yield_to_callers;
+
 use super::{
     disk::{Disk, Payload, guarded},
     document::{Analyzer, Document},
@@ -117,6 +119,8 @@ impl Indexer {
 
     /// Works until it is told to stop.
     pub(super) fn run(mut self) {
+        // Its threads, and those of tantivy that it starts, step back behind whoever waits for an answer.
+        yield_to_callers();
         while let Some(task) = self.take() {
             let result = guarded(|| match task {
                 Task::Feed => self.feed(),

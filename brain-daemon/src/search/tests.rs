@@ -604,3 +604,43 @@ fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+#[test]
+fn bulk_pages_wait_for_the_indexer_and_single_ones_do_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    let word = |id: u64| format!("zqbulk{id}");
+    let bulk = |id: u64| note(id, &format!("{} {}", word(id), "lorem ipsum dolor ".repeat(150)));
+    index.push_bulk((1..=4000).map(bulk).collect());
+    index.push(vec![note(4001, "urgent"), Change::Remove { id: 4000, seq: 4002 }]);
+    assert_eq!(ids(&index, "urgent"), [4001]);
+    // The indexer needs seconds for so many; a search that took them apart itself would, too.
+    assert!(index.leaves_out(None));
+    assert_eq!(ids(&index, &word(3999)), [0; 0]);
+    let other = SourceId::parse("work").unwrap();
+    assert!(!index.leaves_out(Some(&[other])), "none of them is there");
+    index.settle();
+    assert!(!index.leaves_out(None));
+    assert_eq!((ids(&index, &word(3999)), ids(&index, &word(1))), (vec![3999], vec![1]));
+    assert_eq!(ids(&index, &word(4000)), [0; 0], "removed meanwhile");
+}
+
+#[test]
+fn a_page_that_changes_in_bulk_is_found_as_it_was_until_it_is_taken_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(vec![note(1, "former"), note(2, "former")]);
+    index.flush().unwrap();
+    let filler = (3..=3000).map(|id| note(id, &"lorem ipsum dolor ".repeat(150)));
+    let changed = |id: u64, seq: u64| put(page(id, seq, "Changed", "latter"));
+    let last = [changed(1, 3001), changed(2, 3002)];
+    index.push_bulk(filler.chain(last).collect());
+    index.push(vec![put(page(2, 3003, "Changed again", "final"))]);
+    assert_eq!(ids(&index, "former"), [1]);
+    assert_eq!(ids(&index, "final"), [2]);
+    index.settle();
+    assert_eq!(
+        (ids(&index, "former"), ids(&index, "latter"), ids(&index, "final")),
+        (vec![], vec![1], vec![2])
+    );
+}

@@ -59,6 +59,8 @@ pub struct Draft<'t> {
     pub(super) accepted: Option<Vec<Vec<u8>>>,
     /// Whether the job at work makes room, so that a full disk is no reason to refuse it.
     pub(super) frees_room: bool,
+    /// Whether nobody is told of the job's changes when it ends.
+    pub(super) bulk: bool,
     /// Whether the job at work needs every accepted item to be in the store.
     pub(super) wants_items: bool,
     /// What becomes of `shared_waiting` once the transaction is on disk.
@@ -137,6 +139,7 @@ impl<'t> Draft<'t> {
             flush: false,
             accepted: None,
             frees_room: false,
+            bulk: false,
             wants_items: false,
             seen: SeenChange::default(),
             shared_waiting: waiting_jobs,
@@ -207,6 +210,12 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
+    /// Says that this job is a part of something larger, such as an import, whose caller is told at its end. Who follows
+    /// the store's changes may take until then for those of this job.
+    pub fn in_bulk(&mut self) {
+        self.bulk = true;
+    }
+
     pub(super) fn set_meta(&mut self, key: &'static str, value: u64) -> Result<(), StoreError> {
         self.meta.insert(key, value)?;
         Ok(())
@@ -214,7 +223,7 @@ impl<'t> Draft<'t> {
 
     /// Notes a page's new state for those who follow the store's changes.
     pub(super) fn announce(&mut self, id: u64, page: Option<ChangedPage>) {
-        self.feed.push(Change { seq: self.seq, id, page: page.map(Arc::new) });
+        self.feed.push(Change { seq: self.seq, id, page: page.map(Arc::new), bulk: self.bulk });
     }
 
     /// The page, deleted or not.

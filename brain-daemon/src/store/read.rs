@@ -624,7 +624,7 @@ impl Reader {
                 }),
                 None => None,
             };
-            out.push(Change { seq, id, page });
+            out.push(Change { seq, id, page, bulk: false });
         }
         Ok(out)
     }

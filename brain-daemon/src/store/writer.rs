@@ -56,6 +56,8 @@ pub struct Change {
     pub id: u64,
     /// The page now; `None` when it is deleted or purged.
     pub page: Option<Arc<ChangedPage>>,
+    /// Whether it is one of many of which nobody is told yet; see [`Draft::in_bulk`].
+    pub bulk: bool,
 }
 
 /// Called with the changes of each commit, in order, after it is durable and before anybody who made one is answered.
@@ -374,7 +376,7 @@ pub(super) fn run(
     let (mut writers, mut early, mut dirty) = (Vec::new(), Vec::new(), Vec::new());
     for (index, job) in jobs.iter_mut().enumerate() {
         let before = draft.dirty;
-        (draft.frees_room, draft.wants_items) = (false, false);
+        (draft.frees_room, draft.wants_items, draft.bulk) = (false, false, false);
         let result = catch_unwind(AssertUnwindSafe(|| job.run(draft))).unwrap_or_else(|_| {
             Err(Fault::new(FaultCode::Internal, "a defect in brain stopped this write; nothing was changed")
                 .hint("the log of the daemon has the place; please report it")

@@ -5,6 +5,7 @@
 //! notes, whose figures mean nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod beside;
 mod collector;
 mod floors;
 mod http;
@@ -86,7 +87,7 @@ fn main() {
         println!("run `.ci/measure performance`");
         return;
     }
-    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--import` only imports, `--writers` only lets many write,
+    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--import` only imports, `--beside` only searches beside imports, `--writers` only lets many write,
     // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the collector, `--meaning` only search by
     // meaning, `--soak` only posts a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
@@ -101,6 +102,11 @@ fn main() {
         let [small, large] = bench.write_notes();
         bench.imports([&small, &large], None, &mut Vec::new());
         return;
+    }
+    if wanted("--beside") {
+        let mut bench = Bench::new(if wanted("--quick") { QUICK } else { FULL });
+        let [small, large] = bench.write_notes();
+        return bench.beside([&small, &large]);
     }
     if wanted("--collector") {
         return Bench::new(FULL).collector();
@@ -163,6 +169,8 @@ impl Bench {
         let mut homes = Vec::new();
         let [first, many_filled, last] =
             self.imports([&small, &large], Some(tantivy_few.built + redb_fill), &mut homes);
+
+        self.beside([&small, &large]);
 
         self.step("many writers");
         self.writers(&last);

@@ -17,6 +17,11 @@ impl Samples {
         self.push(took.as_secs_f64() * 1e3);
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The value below which `share` of the samples are.
     pub(crate) fn at(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();

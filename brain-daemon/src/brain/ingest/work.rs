@@ -62,6 +62,9 @@ impl Brain {
         }
         let changed: Vec<&Stored> = stored.iter().filter(|stored| stored.changed).collect();
         on_all_cores(&changed, |stored| self.agree(&stored.source, &stored.page));
+        // Their senders may know already that they are stored. A search would have to take apart all that the index has
+        // not come to.
+        self.index.settle();
         self.index.wait();
         Ok(count)
     }

@@ -73,6 +73,9 @@ impl Brain {
             until,
             explain: request.explain,
         };
+        // Asked first: what is stored from here on was not acknowledged when the search began.
+        let of = question.sources.as_deref().or(question.view.as_deref());
+        let catching_up = self.index.catching_up(of);
         let asked = index.asked(&question.text, question.view.as_deref()).map_err(|e| index_fault(&e))?;
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
         let meant = self.meant(&asked, &conditions)?;
@@ -107,7 +110,7 @@ impl Brain {
             }
         }
         let degraded: Vec<String> =
-            [self.index.degraded_for(caller), meant.lacking.map(|lacking| lacking.text(caller))]
+            [self.index.degraded_for(caller), catching_up, meant.lacking.map(|lacking| lacking.text(caller))]
                 .into_iter()
                 .flatten()
                 .chain(damaged)

@@ -59,6 +59,7 @@ impl Brain {
             let (mut ground, batch) = (ground.clone(), batch.to_vec());
             ground.look(batch.iter().map(|one| one.path.clone()));
             left.extend(self.store.write(move |draft| {
+                draft.in_bulk();
                 ground.check(draft)?;
                 in_turn(batch.clone(), |one| {
                     let free = one.is_free(&*draft, &ground)?;
@@ -118,6 +119,7 @@ impl Brain {
     fn store_looked_at(&self, ground: Ground, batch: Vec<Arc<ReadFile>>) -> Result<Vec<Verdict>, StoreError> {
         let now = self.clock.now();
         self.store.write(move |draft| {
+            draft.in_bulk();
             ground.check(draft)?;
             let mut verdicts = Vec::with_capacity(batch.len());
             for file in &batch {

@@ -156,6 +156,7 @@ impl Brain {
             let kept = self.keep_saves().into_iter().filter(|kept| kept.source == *id);
             tally.out.conflicts.extend(kept.map(|kept| kept.conflict));
         }
+        let _settled = self.index.settle_at_end();
         // In this order: what is written from here on is either seen by the walk or not yet expected to be there.
         let mut ground = self.ground(id, record);
         let reader = self.store.read(Visibility::All)?;

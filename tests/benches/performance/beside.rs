@@ -1,0 +1,91 @@
+//! Searches beside an import or a first sync: how long the one who asks waits meanwhile.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Import, Request, SourceId, Sync};
+use brain_tests::TestHome;
+
+use crate::process::rest;
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, search};
+
+/// How long there is between two searches.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long an import may take at the most.
+const LONGEST: Duration = Duration::from_secs(1200);
+
+impl Bench {
+    /// A search every 20 ms beside an import of few notes, of many, and a first sync of many; the floor is the same
+    /// search when the daemon is quiet again.
+    pub(crate) fn beside(&mut self, [few, many]: [&Path; 2]) {
+        self.step("searches beside imports");
+        for (n, (what, dir, is_sync)) in [
+            ("an import of 10,000 notes", few, false),
+            ("an import of 100,000 notes", many, false),
+            ("a first sync of 100,000 files", many, true),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let home = TestHome::new();
+            let daemon = home.daemon();
+            let path = dir.display().to_string();
+            let request = if is_sync {
+                home.json(["sources", "add", "notes", "--path", &path]);
+                let source = SourceId::parse("notes").ok();
+                Request::Sync(Sync { source, ..Sync::default() })
+            } else {
+                Request::Import(Import { path, source: None, dry_run: false })
+            };
+            let over = AtomicBool::new(false);
+            let (beside, took) = std::thread::scope(|scope| {
+                let work = scope.spawn(|| {
+                    let mut client = home.connect().unwrap();
+                    client.stream.set_read_timeout(Some(LONGEST)).unwrap();
+                    let began = Instant::now();
+                    let reply = client.ask(&request);
+                    over.store(true, Ordering::Relaxed);
+                    reply.map(|_| began.elapsed())
+                });
+                let beside = self.every_20_ms(&home, |_| !over.load(Ordering::Relaxed));
+                (beside, work.join().unwrap().unwrap())
+            });
+            rest(&daemon, &home);
+            let quiet = self.every_20_ms(&home, |n| n < 200);
+            for (share, name, goal) in [(0.5, "median", 20.0), (0.99, "p99", 150.0)] {
+                let (value, least) = (beside.at(share), quiet.at(share));
+                self.table.add(Row {
+                    place: 64 + n as u8,
+                    what: format!("a search every 20 ms beside {what}, {name}"),
+                    goal: Goal::Below(goal, "ms"),
+                    value,
+                    measured: format!(
+                        "{} ms (the slowest of {} in {:.1} s: {} ms)",
+                        short(value),
+                        beside.count(),
+                        took.as_secs_f64(),
+                        short(beside.at(1.0))
+                    ),
+                    floor: Some((
+                        Some(least),
+                        format!("{} ms: the same when the daemon is quiet", short(least)),
+                    )),
+                });
+            }
+        }
+    }
+
+    fn every_20_ms(&self, home: &TestHome, goes_on: impl Fn(usize) -> bool) -> Samples {
+        let (mut client, mut samples) = (home.connect().unwrap(), Samples::default());
+        for n in (0..).take_while(|&n| goes_on(n)) {
+            let question = self.notes.question(n);
+            let began = Instant::now();
+            search(&mut client, &question);
+            samples.time(began.elapsed());
+            std::thread::sleep(PAUSE);
+        }
+        samples
+    }
+}
