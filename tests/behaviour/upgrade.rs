@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use brain_tests::{PATIENCE, TestHome, slugs};
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle};
+use serde_json::json;
 
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
@@ -117,9 +118,31 @@ fn has_all_of_83(home: &TestHome) {
     assert_eq!(home.json(["history", "places/old-harbour"])["versions"].as_array().unwrap().len(), 2);
 }
 
+/// Everything that the golden store of schema 84 has: pages by tag and by type, in the order of their last changes.
+fn has_all_of_84(home: &TestHome) {
+    let listed = |args: &[&str]| slugs(&home.json([&["list"], args].concat())["pages"]);
+    assert_eq!(listed(&[]), ["ships/mary", "places/harbour", "inbox/2026-11-23-92755830"]);
+    assert_eq!(listed(&["--tag", "port"]), ["ships/mary", "places/harbour"]);
+    assert_eq!(listed(&["--tag", "wood"]), ["ships/mary"]);
+    assert_eq!(listed(&["--tag", "port", "--sort", "slug"]), ["places/harbour", "ships/mary"]);
+    assert_eq!(listed(&["--type", "place"]), ["places/harbour"]);
+    assert_eq!(listed(&["--type", "note"]), ["inbox/2026-11-23-92755830"]);
+    assert_eq!(listed(&["--tag", "former"]), [""; 0]);
+    let tags = home.json(["tags"])["tags"].clone();
+    let counts =
+        [("port", 2), ("sea", 1), ("wood", 1)].map(|(tag, pages)| json!({"tag": tag, "pages": pages}));
+    assert_eq!(tags, json!(counts));
+    assert_eq!(home.json(["history", "places/harbour"])["versions"].as_array().unwrap().len(), 2);
+}
+
 type Has = fn(&TestHome);
-const GOLDEN: &[(u64, Has)] =
-    &[(80, has_all_of_80), (81, has_all_of_81), (82, has_all_of_82), (83, has_all_of_83)];
+const GOLDEN: &[(u64, Has)] = &[
+    (80, has_all_of_80),
+    (81, has_all_of_81),
+    (82, has_all_of_82),
+    (83, has_all_of_83),
+    (84, has_all_of_84),
+];
 
 #[test]
 fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
@@ -129,7 +152,7 @@ fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
         let daemon = home.daemon();
         has_all(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
-        assert!(now >= 84);
+        assert!(now >= 85);
         let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
         assert_eq!(home.json(["status"])["jobs"], none);
         // It is a store like any other: it is written to, checked, backed up and restored.
@@ -283,7 +306,18 @@ fn make_81(store: &Path) {
         links_in.insert(("default", "s:p1", 1), ()).unwrap();
         txn.open_table(META).unwrap().insert("schema", 81).unwrap();
     }
-    let later = ["files", "jobs", "jobs_due", "jobs_seen", "jobs_over", "clients", "tokens", "audit"];
+    let later = [
+        "files",
+        "jobs",
+        "jobs_due",
+        "jobs_seen",
+        "jobs_over",
+        "clients",
+        "tokens",
+        "audit",
+        "types",
+        "tag_counts",
+    ];
     let tables: Vec<_> = txn.list_tables().unwrap().filter(|table| later.contains(&table.name())).collect();
     assert_eq!(tables.len(), later.len());
     for table in tables {

@@ -10,10 +10,12 @@ use super::search::instant;
 use super::{Brain, Caller};
 use crate::clock::rfc3339;
 use crate::page::normal_tag;
-use crate::store::{Found, RECOVERY_MS, Reader};
+use crate::store::{Found, Mark, RECOVERY_MS, Reader};
 
 /// The longest listing in one answer.
 const MAX_LIMIT: u32 = 1000;
+/// So many pages are put in order by their slugs; of more, enough are met on the way through all pages in that order.
+const FEW: usize = 2000;
 
 impl Brain {
     /// Lists pages. Whoever sees some sources only gets no number of the sequence of changes to
@@ -54,15 +56,18 @@ impl Brain {
                 && tag.as_ref().is_none_or(|t| record.tags.contains(t))
                 && since.is_none_or(|since| record.updated_at >= since)
         };
-        let filtered = source.is_some()
-            || request.prefix.is_some()
-            || request.page_type.is_some()
-            || tag.is_some()
-            || since.is_some();
+        // The store finds pages by either; a tag leaves fewer, as a rule.
+        let mark = tag.as_deref().map(Mark::Tag).or(page_type.as_deref().map(Mark::Type));
+        let filtered = source.is_some() || request.prefix.is_some() || since.is_some();
         let mut found = if request.deleted {
             deleted(&reader, request, limit, wanted)?
         } else if request.sort == Sort::Slug {
-            by_slug(&reader, request, limit, wanted)?
+            match some_by_slug(&reader, request, mark, source.as_ref(), limit, &wanted)? {
+                Some(found) => found,
+                None => by_slug(&reader, request, limit, wanted)?,
+            }
+        } else if let Some(mark) = mark {
+            newest_with(&reader, request, mark, source.as_ref(), limit, wanted)?
         } else if filtered {
             newest_of_some(&reader, request, limit, wanted)?
         } else {
@@ -85,7 +90,53 @@ fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<Found>, F
     Ok(out)
 }
 
-/// With filters all pages are looked at once, and the newest that pass are kept.
+/// The newest pages with this mark stand at the end of its rows.
+fn newest_with(
+    reader: &Reader,
+    request: &List,
+    mark: Mark<'_>,
+    source: Option<&SourceId>,
+    limit: usize,
+    wanted: impl Fn(&Found) -> bool,
+) -> Result<Vec<Found>, Fault> {
+    let mut out = Vec::new();
+    reader.newest_with(mark, source, after_seq(request)?, |found| {
+        if wanted(&found) {
+            out.push(found);
+        }
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+/// The pages with a mark by their slugs, when they are so few that they can be put in order; else they are soon met among all.
+fn some_by_slug(
+    reader: &Reader,
+    request: &List,
+    mark: Option<Mark<'_>>,
+    source: Option<&SourceId>,
+    limit: usize,
+    wanted: impl Fn(&Found) -> bool,
+) -> Result<Option<Vec<Found>>, Fault> {
+    let Some(mark) = mark else { return Ok(None) };
+    let after = after_slug(request)?;
+    let (mut some, mut met) = (Vec::new(), 0);
+    reader.newest_with(mark, source, u64::MAX, |found| {
+        if wanted(&found) && (found.0.as_str(), found.1.as_str()) > after {
+            some.push(found);
+        }
+        met += 1;
+        Ok(met <= FEW)
+    })?;
+    if met > FEW {
+        return Ok(None);
+    }
+    some.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+    some.truncate(limit + 1);
+    Ok(Some(some))
+}
+
+/// With other filters all pages are looked at once, and the newest that pass are kept.
 fn newest_of_some(
     reader: &Reader,
     request: &List,
@@ -120,12 +171,8 @@ fn by_slug(
     limit: usize,
     wanted: impl Fn(&Found) -> bool,
 ) -> Result<Vec<Found>, Fault> {
-    let after = match &request.after {
-        None => ("", ""),
-        Some(cursor) => cursor.split_once(':').ok_or_else(|| bad_cursor(cursor))?,
-    };
     let mut out = Vec::new();
-    reader.in_order(after, |found| {
+    reader.in_order(after_slug(request)?, |found| {
         if wanted(&found) {
             out.push(found);
         }
@@ -156,6 +203,13 @@ fn deleted(
         Ok(out.len() <= limit)
     })?;
     Ok(out)
+}
+
+fn after_slug(request: &List) -> Result<(&str, &str), Fault> {
+    match &request.after {
+        None => Ok(("", "")),
+        Some(cursor) => cursor.split_once(':').ok_or_else(|| bad_cursor(cursor)),
+    }
 }
 
 fn after_seq(request: &List) -> Result<u64, Fault> {

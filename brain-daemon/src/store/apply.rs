@@ -119,7 +119,7 @@ impl Draft<'_> {
                 ours.extend(self.taken_in(source, &path)?);
                 self.changes.remove(old.seq)?;
                 match old.deleted_at {
-                    None => self.remove_derived(source, id)?,
+                    None => self.remove_derived(source, old)?,
                     Some(at) => _ = self.deleted.remove((at, id))?,
                 }
                 version = old.version + 1;
@@ -157,7 +157,7 @@ impl Draft<'_> {
             Derived { links: new.links, names: new.names, tags: record.tags.clone(), timeline: new.timeline };
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
-        self.insert_derived(source, id, &derived);
+        self.insert_derived(source, &record, &derived);
         let is_read = matches!(new.file, FilePlan::Keep(_));
         match new.file {
             FilePlan::Write => self.put_record(source, slug, &record, Some((FileState::Present, ours)))?,
@@ -228,7 +228,7 @@ impl Draft<'_> {
     ) -> Result<PageRecord, StoreError> {
         self.dirty += 1;
         let id = record.id;
-        self.remove_derived(source, id)?;
+        self.remove_derived(source, &record)?;
         self.deleted.insert((now, id), ())?;
         self.active -= 1;
         record.deleted_at = Some(now);
@@ -252,10 +252,10 @@ impl Draft<'_> {
             self.deleted.remove((at, id))?;
         }
         self.active += 1;
-        let derived = self.derived_of(id)?;
-        self.insert_derived(source, id, &derived);
         let is_read = file.is_none();
         self.touch(source, slug, &mut record, file)?;
+        let derived = self.derived_of(id)?;
+        self.insert_derived(source, &record, &derived);
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         let page = ChangedPage { source, slug, record: record.clone(), content, is_read };
@@ -432,6 +432,13 @@ impl Draft<'_> {
         }
         self.paths.insert((source.as_str(), path.as_str()), id)?;
         Ok(path)
+    }
+}
+
+impl PageRecord {
+    /// Its tags, each once.
+    pub(super) fn distinct_tags(&self) -> BTreeSet<&str> {
+        self.tags.iter().map(String::as_str).collect()
     }
 }
 

@@ -311,13 +311,13 @@ fn a_copy_with_other_rows_than_the_store_is_no_backup() {
         let txn = db.begin_write().unwrap();
         {
             // As many rows as before, and none that another table speaks of.
-            let mut tags = txn.open_table(t::TAGS).unwrap();
+            let mut names = txn.open_table(t::NAMES).unwrap();
             let (source, id) = {
-                let (key, _) = tags.pop_first().unwrap().unwrap();
+                let (key, _) = names.pop_first().unwrap().unwrap();
                 let (source, _, id) = key.value();
                 (source.to_owned(), id)
             };
-            tags.insert((source.as_str(), "zebra", id), ()).unwrap();
+            names.insert((source.as_str(), "zebra", id), ()).unwrap();
         }
         txn.commit().unwrap();
         drop(db);
@@ -490,5 +490,41 @@ fn older_stores_are_read_back_too() {
         let counts = store.read(Visibility::All).unwrap().counts().unwrap();
         assert_eq!((counts.schema, counts.active, counts.outbox), (SCHEMA, pages, pages));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no copy is kept: the backup is one");
+    }
+}
+
+/// Lists and numbers that speak of other pages than there are, would be wrong for good after a restore.
+#[test]
+fn rows_by_tag_and_by_type_that_are_not_those_of_the_pages_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    drop(store(&path));
+    verify(&path, HEARD).unwrap();
+    type Harm = fn(&redb::WriteTransaction);
+    let harms: [(&str, Harm); 4] = [
+        ("tags", |txn| {
+            let mut tags = txn.open_table(t::TAGS).unwrap();
+            let last = tags.pop_last().unwrap().unwrap().0.value().2;
+            tags.insert(("default", "harbor", last), ()).unwrap();
+        }),
+        ("types", |txn| _ = txn.open_table(t::TYPES).unwrap().pop_first().unwrap()),
+        ("types", |txn| _ = txn.open_table(t::TYPES).unwrap().insert(("default", "note", 4000), ()).unwrap()),
+        ("numbers", |txn| {
+            let mut counts = txn.open_table(t::TAG_COUNTS).unwrap();
+            counts.insert(("default", "harbour"), 3).unwrap();
+        }),
+    ];
+    for (n, (what, harm)) in harms.into_iter().enumerate() {
+        let harmed = dir.path().join(format!("{n}.redb"));
+        std::fs::copy(&path, &harmed).unwrap();
+        let db = Database::open(&harmed).unwrap();
+        let txn = db.begin_write().unwrap();
+        harm(&txn);
+        txn.commit().unwrap();
+        drop(db);
+        match verify(&harmed, HEARD) {
+            Err(StoreError::Damaged(why)) => assert!(why.contains(what), "{n}: {why}"),
+            other => panic!("{n}: {other:?}"),
+        }
     }
 }

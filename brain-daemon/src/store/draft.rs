@@ -1,6 +1,6 @@
 //! One write transaction with its tables open: what the jobs of a batch change together.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
@@ -32,6 +32,8 @@ pub struct Draft<'t> {
     pub(super) names: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) links_in: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) tags: Table<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) types: Table<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) tag_counts: Table<'t, Pair, u64>,
     pub(super) timeline: Table<'t, (&'static str, u64, u32), ()>,
     pub(super) deleted: Table<'t, (i64, u64), ()>,
     pub(super) captured: Table<'t, (i64, u64), ()>,
@@ -90,6 +92,9 @@ struct Gathered {
     names: Rows,
     links_in: Rows,
     tags: Rows,
+    types: Rows,
+    /// How many more pages have a tag of a source than before, or fewer.
+    tag_counts: BTreeMap<(String, String), i64>,
     timeline: Vec<(String, u64, u32)>,
 }
 
@@ -118,6 +123,8 @@ impl<'t> Draft<'t> {
             names: txn.open_table(t::NAMES)?,
             links_in: txn.open_table(t::LINKS_IN)?,
             tags: txn.open_table(t::TAGS)?,
+            types: txn.open_table(t::TYPES)?,
+            tag_counts: txn.open_table(t::TAG_COUNTS)?,
             timeline: txn.open_table(t::TIMELINE)?,
             deleted: txn.open_table(t::DELETED)?,
             captured: txn.open_table(t::CAPTURED)?,
@@ -163,20 +170,25 @@ impl<'t> Draft<'t> {
 
     /// Gathers the rows by which a page is found. The tables have them from [`Draft::finish`] on, or when the page's rows are
     /// removed before that.
-    pub(super) fn insert_derived(&mut self, source: &SourceId, id: u64, derived: &Derived) {
-        let (source, gathered) = (source.as_str(), &mut self.gathered);
+    pub(super) fn insert_derived(&mut self, source: &SourceId, page: &PageRecord, derived: &Derived) {
+        let (source, gathered, id) = (source.as_str(), &mut self.gathered, page.id);
         gathered.pages.insert(id);
-        let row = |of: &str, key: &str| (of.to_owned(), key.to_owned(), id);
-        gathered.names.extend(derived.names.iter().map(|name| row(source, name)));
-        gathered.tags.extend(derived.tags.iter().map(|tag| row(source, tag)));
+        let row = |of: &str, key: &str, number: u64| (of.to_owned(), key.to_owned(), number);
+        gathered.names.extend(derived.names.iter().map(|name| row(source, name, id)));
+        for tag in page.distinct_tags() {
+            gathered.tags.push(row(source, tag, page.seq));
+            *gathered.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
+        }
+        gathered.types.push(row(source, &page.page_type, page.seq));
         let links = derived.link_rows(source).into_iter();
         gathered.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
         let dates = derived.timeline.iter().map(|entry| entry.date.clone());
         gathered.timeline.extend((0..).zip(dates).map(|(i, date)| (date, id, i)));
     }
 
-    /// Removes the rows by which a page is found.
-    pub(super) fn remove_derived(&mut self, source: &SourceId, id: u64) -> Result<(), StoreError> {
+    /// Removes the rows by which a page is found, as it was before it changes.
+    pub(super) fn remove_derived(&mut self, source: &SourceId, page: &PageRecord) -> Result<(), StoreError> {
+        let id = page.id;
         if self.gathered.pages.contains(&id) {
             self.insert_gathered()?;
         }
@@ -185,9 +197,11 @@ impl<'t> Draft<'t> {
         for name in &derived.names {
             self.names.remove((source, name.as_str(), id))?;
         }
-        for tag in &derived.tags {
-            self.tags.remove((source, tag.as_str(), id))?;
+        for tag in page.distinct_tags() {
+            self.tags.remove((source, tag, page.seq))?;
+            *self.gathered.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() -= 1;
         }
+        self.types.remove((source, page.page_type.as_str(), page.seq))?;
         for (i, entry) in (0_u32..).zip(&derived.timeline) {
             self.timeline.remove((entry.date.as_str(), id, i))?;
         }
@@ -198,11 +212,18 @@ impl<'t> Draft<'t> {
     }
 
     fn insert_gathered(&mut self) -> Result<(), StoreError> {
-        let Gathered { names, links_in, tags, mut timeline, .. } = std::mem::take(&mut self.gathered);
-        let tables = [(&mut self.names, names), (&mut self.links_in, links_in), (&mut self.tags, tags)];
+        let Gathered { names, links_in, tags, types, tag_counts, mut timeline, .. } =
+            std::mem::take(&mut self.gathered);
+        let tables = [
+            (&mut self.names, names),
+            (&mut self.links_in, links_in),
+            (&mut self.tags, tags),
+            (&mut self.types, types),
+        ];
         for (table, mut rows) in tables {
             insert_in_order(table, &mut rows)?;
         }
+        add_to_counts(&mut self.tag_counts, tag_counts)?;
         timeline.sort_unstable();
         for (date, id, position) in &timeline {
             self.timeline.insert((date.as_str(), *id, *position), ())?;
@@ -317,6 +338,22 @@ pub(super) fn insert_in_order(
     rows.sort_unstable();
     for (source, key, id) in rows.drain(..) {
         table.insert((source.as_str(), key.as_str(), id), ())?;
+    }
+    Ok(())
+}
+
+/// Adds to the numbers of pages by source and tag. A tag that no page has any more has no row.
+pub(super) fn add_to_counts(
+    table: &mut Table<'_, Pair, u64>,
+    changes: BTreeMap<(String, String), i64>,
+) -> Result<(), StoreError> {
+    for ((source, tag), more) in changes.into_iter().filter(|(_, more)| *more != 0) {
+        let key = (source.as_str(), tag.as_str());
+        let before = table.get(key)?.map_or(0, |guard| guard.value());
+        match before.saturating_add_signed(more) {
+            0 => _ = table.remove(key)?,
+            now => _ = table.insert(key, now)?,
+        }
     }
     Ok(())
 }

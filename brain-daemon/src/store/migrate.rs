@@ -3,6 +3,7 @@
 //! An older store is copied, then migrated in one transaction: killed in the middle, it is as it was. A newer
 //! one is refused by name of both numbers.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use bincode::Options;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Deserialize;
 
-use super::draft::insert_in_order;
+use super::draft::{add_to_counts, insert_in_order};
 use super::record::{
     Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, seal, to_bytes,
 };
@@ -68,7 +69,10 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             81 => add_files(&txn)?,
             82 => add_http(&txn)?,
             83 => make_link_rows(&txn)?,
-            84 => add_checksums(&txn)?,
+            84 => {
+                add_checksums(&txn)?;
+                make_tag_and_type_rows(&txn)?;
+            }
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
@@ -274,6 +278,33 @@ fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
     seal_table(txn, t::CLIENTS)?;
     seal_table(txn, t::TOKENS)?;
     seal_table(txn, t::AUDIT)
+}
+
+/// 84 → 85: pages are found by tag and by type in the order of their last changes, and their numbers by tag are kept.
+fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.delete_table(t::TAGS)?;
+    let (mut tags, mut types) = (txn.open_table(t::TAGS)?, txn.open_table(t::TYPES)?);
+    let pages = txn.open_table(t::PAGES)?;
+    let (mut of_tags, mut of_types, mut counts) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for page in pages.iter()? {
+        let (key, value) = page?;
+        let ((source, _), record) = (key.value(), from_bytes::<PageRecord>(value.value())?);
+        if record.deleted_at.is_some() {
+            continue;
+        }
+        for tag in record.distinct_tags() {
+            of_tags.push((source.to_owned(), tag.to_owned(), record.seq));
+            *counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
+        }
+        of_types.push((source.to_owned(), record.page_type, record.seq));
+        if of_tags.len() + of_types.len() >= ROWS_AT_ONCE {
+            insert_in_order(&mut tags, &mut of_tags)?;
+            insert_in_order(&mut types, &mut of_types)?;
+        }
+    }
+    insert_in_order(&mut tags, &mut of_tags)?;
+    insert_in_order(&mut types, &mut of_types)?;
+    add_to_counts(&mut txn.open_table(t::TAG_COUNTS)?, counts)
 }
 
 /// A page as a store of schema `schema` has it.

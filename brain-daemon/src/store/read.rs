@@ -69,6 +69,15 @@ pub enum Resolution {
     Ambiguous,
 }
 
+/// What pages may have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark<'a> {
+    /// A tag.
+    Tag(&'a str),
+    /// The page's type.
+    Type(&'a str),
+}
+
 /// An active page that the caller may see.
 pub type Found = (SourceId, Slug, PageRecord);
 
@@ -375,28 +384,69 @@ impl Reader {
         Ok(self.table(t::DELETED)?.first()?.map(|(key, _)| key.value().0))
     }
 
-    /// Active pages by tag, with their numbers.
+    /// Active pages by tag, with their numbers: those of the sources that the caller may see.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn tag_counts(&self, source: Option<&SourceId>) -> Result<BTreeMap<String, u64>, StoreError> {
+        let table = self.table(t::TAG_COUNTS)?;
         let mut counts = BTreeMap::new();
-        for row in self.table(t::TAGS)?.iter()? {
-            let key = row?.0;
-            let (of, tag, _) = key.value();
-            if self.view.shows(of) && source.is_none_or(|s| s.as_str() == of) {
-                *counts.entry(tag.to_owned()).or_insert(0) += 1;
+        for of in self.shown_of(source)? {
+            for row in table.range((of.as_str(), "")..(after(&of).as_str(), ""))? {
+                let (key, pages) = row?;
+                *counts.entry(key.value().1.to_owned()).or_insert(0) += pages.value();
             }
         }
         Ok(counts)
     }
 
-    /// The ids of active pages of `source` with `tag`.
+    /// Calls `each` for active pages of one source or of all that have this tag or type, newest change first, beginning
+    /// below the sequence number `below`, until it says stop.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub fn tagged(&self, source: &SourceId, tag: &str) -> Result<Vec<u64>, StoreError> {
-        self.ids_under(t::TAGS, source.as_str(), tag)
+    /// When the store cannot be read, or `each` fails.
+    pub fn newest_with(
+        &self,
+        mark: Mark<'_>,
+        source: Option<&SourceId>,
+        below: u64,
+        mut each: impl FnMut(Found) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let (table, key) = match mark {
+            Mark::Tag(tag) => (self.table(t::TAGS)?, tag),
+            Mark::Type(page_type) => (self.table(t::TYPES)?, page_type),
+        };
+        let changes = self.table(t::CHANGES)?;
+        let next = |rows: &mut redb::Range<'_, (&'static str, &'static str, u64), ()>| {
+            rows.next_back().map(|row| row.map(|(key, _)| key.value().2)).transpose()
+        };
+        // What is newest in each source, and what comes behind it.
+        let mut heads = Vec::new();
+        for of in self.shown_of(source)? {
+            let mut rows = table.range((of.as_str(), key, 0)..(of.as_str(), key, below))?;
+            heads.extend(next(&mut rows)?.map(|seq| (seq, rows)));
+        }
+        while let Some(newest) = (0..heads.len()).max_by_key(|&at| heads[at].0) {
+            let (seq, rows) = &mut heads[newest];
+            let id = changes.get(*seq)?.map(|guard| guard.value());
+            match next(rows)? {
+                Some(further) => *seq = further,
+                None => _ = heads.swap_remove(newest),
+            }
+            if let Some(id) = id
+                && let Some(found) = self.by_id(id)?
+                && !each(found)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sources that the caller may see, or the one of them that is named.
+    fn shown_of(&self, named: Option<&SourceId>) -> Result<Vec<SourceId>, StoreError> {
+        let shown = self.sources()?.into_iter().map(|(id, _)| id);
+        Ok(shown.filter(|id| named.is_none_or(|named| named == id)).collect())
     }
 
     fn ids_under(

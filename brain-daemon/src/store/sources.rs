@@ -171,14 +171,14 @@ impl Draft<'_> {
         self.paths.remove((source.as_str(), record.source_path.as_str()))?;
         self.paths.insert((source.as_str(), path), id)?;
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
-        self.remove_derived(source, id)?;
+        self.remove_derived(source, &record)?;
         let mut derived = self.derived_of(id)?;
         (derived.names, derived.links) = (names, links);
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
-        self.insert_derived(source, id, &derived);
         self.changes.remove(record.seq)?;
         self.seq += 1;
         record.seq = self.seq;
+        self.insert_derived(source, &record, &derived);
         path.clone_into(&mut record.source_path);
         self.outbox.remove(id)?;
         self.put_record(source, to, &record, None)?;

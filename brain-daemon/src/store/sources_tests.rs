@@ -202,15 +202,17 @@ fn check(txn: &ReadTransaction, registered: bool) {
     assert!(contents.keys().eq(ids.keys()));
     let derived: BTreeMap<u64, Derived> = stored(txn, t::DERIVED);
     assert!(derived.keys().eq(ids.keys()));
-    let (mut names, mut links, mut tags) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let [mut names, mut links, mut tags, mut types] = std::array::from_fn(|_| BTreeSet::new());
     for page in pages.values().filter(|page| page.deleted_at.is_none()) {
         let rows = &derived[&page.id];
         names.extend(rows.names.iter().map(|name| (name.clone(), page.id)));
-        tags.extend(rows.tags.iter().map(|tag| (tag.clone(), page.id)));
+        tags.extend(rows.tags.iter().map(|tag| (tag.clone(), page.seq)));
+        types.insert((page.page_type.clone(), page.seq));
         links.extend(rows.link_rows("s").into_iter().map(|(_, key)| (key, page.id)));
     }
     assert_eq!(index(txn, t::NAMES), names);
     assert_eq!(index(txn, t::TAGS), tags);
+    assert_eq!(index(txn, t::TYPES), types);
     assert_eq!(index(txn, t::LINKS_IN), links);
     let changes = txn.open_table(t::CHANGES).unwrap();
     for ((_, slug), page) in &pages {

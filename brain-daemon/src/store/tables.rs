@@ -27,8 +27,12 @@ pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> = TableDef
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("names");
 /// (source, key, page id that links): see [`super::Derived::link_rows`]. Other keys before schema 84.
 pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in");
-/// (source, tag, page id).
+/// (source, tag, sequence number of the page's last change). Page ids instead before schema 85.
 pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("tags");
+/// (source, page type, sequence number of the page's last change). Schema 85.
+pub(super) const TYPES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("types");
+/// (source, tag) → how many rows [`TAGS`] has for it, if any. Schema 85.
+pub(super) const TAG_COUNTS: TableDefinition<'static, (&str, &str), u64> = TableDefinition::new("tag_counts");
 /// (date, page id, position in the page).
 pub(super) const TIMELINE: TableDefinition<'static, (&str, u64, u32), ()> = TableDefinition::new("timeline");
 /// (deleted at in Unix milliseconds, page id).
@@ -58,8 +62,8 @@ macro_rules! every_table {
     ($each:ident) => {
         $each!(
             META, SOURCES, PAGES, IDS, CONTENTS, DERIVED, VERSIONS, CHANGES, PATHS, FILES, NAMES, LINKS_IN,
-            TAGS, TIMELINE, DELETED, CAPTURED, OUTBOX, JOBS, JOBS_DUE, JOBS_SEEN, JOBS_OVER, CLIENTS, TOKENS,
-            AUDIT
+            TAGS, TYPES, TAG_COUNTS, TIMELINE, DELETED, CAPTURED, OUTBOX, JOBS, JOBS_DUE, JOBS_SEEN,
+            JOBS_OVER, CLIENTS, TOKENS, AUDIT
         )
     };
 }

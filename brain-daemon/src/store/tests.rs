@@ -344,6 +344,17 @@ fn a_job_that_refuses_or_fails_does_not_spoil_its_neighbours() {
     assert_eq!(reader.counts().unwrap().active, 10);
 }
 
+/// The pages with this mark, newest first.
+fn with(reader: &Reader, mark: Mark<'_>) -> Vec<Found> {
+    let mut out = Vec::new();
+    let each = |found| {
+        out.push(found);
+        Ok(true)
+    };
+    reader.newest_with(mark, None, u64::MAX, each).unwrap();
+    out
+}
+
 /// The rows by which pages are found go in at the end of a transaction: a page that changes twice in it leaves none behind.
 #[test]
 fn a_page_that_changes_twice_in_one_transaction_is_found_as_it_is_at_the_end() {
@@ -359,7 +370,7 @@ fn a_page_that_changes_twice_in_one_transaction_is_found_as_it_is_at_the_end() {
         })
         .unwrap();
     let reader = store.read(Visibility::All).unwrap();
-    let tagged = |tag| reader.tagged(&source, tag).unwrap();
+    let tagged = |tag| -> Vec<u64> { with(&reader, Mark::Tag(tag)).iter().map(|page| page.2.id).collect() };
     assert_eq!([tagged("x"), tagged("y"), tagged("z")], [vec![id + 1], vec![id], vec![id]]);
     let other = reader.by_id(id + 1).unwrap().unwrap();
     assert!(reader.backlinks(&other).unwrap().is_empty());
@@ -479,8 +490,19 @@ proptest! {
             }
         }
         prop_assert_eq!(reader.tag_counts(None).unwrap().get("t").copied().unwrap_or(0) as usize, active);
+        let mut newest = Vec::new();
+        reader.newest(u64::MAX, |found| { newest.push(found); Ok(true) }).unwrap();
+        for tag in ["t", "t0", "t1", "t2", "none"] {
+            let expected: Vec<Found> =
+                newest.iter().filter(|page| page.2.tags.iter().any(|own| own == tag)).cloned().collect();
+            prop_assert_eq!(reader.tag_counts(None).unwrap().get(tag).copied().unwrap_or(0), expected.len() as u64);
+            prop_assert_eq!(with(&reader, Mark::Tag(tag)), expected);
+        }
+        let of_type = newest.first().map_or("note".to_owned(), |page| page.2.page_type.clone());
+        prop_assert_eq!(with(&reader, Mark::Type(&of_type)), newest);
         drop(reader);
         drop(store);
+        verify(&path, &|_, _| true).unwrap();
         // The bare tables: nothing dangles.
         let db = Database::open(&path).unwrap();
         let txn = db.begin_read().unwrap();
@@ -490,6 +512,7 @@ proptest! {
         prop_assert_eq!(rows(&txn, t::DERIVED), model.len());
         prop_assert_eq!(rows(&txn, t::PATHS), model.len());
         prop_assert_eq!(rows(&txn, t::TAGS), 2 * active);
+        prop_assert_eq!(rows(&txn, t::TYPES), active);
         prop_assert_eq!(rows(&txn, t::LINKS_IN), active);
         for (id, row) in values::<OutboxRow>(&txn, t::OUTBOX) {
             prop_assert!(row.seq > 0 && id > 0);

@@ -2,6 +2,7 @@
 //! other, and every content hash.
 
 mod http;
+mod marks;
 
 use std::fs::File;
 use std::io::Read;
@@ -20,6 +21,8 @@ use super::overlay::Overlay;
 use super::record::{Content, Derived, FileRecord, OutboxRow, Provenance, from_bytes};
 use super::{StoreError, migrate, tables as t};
 use crate::page;
+
+use marks::Marks;
 
 /// What every redb file begins with.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
@@ -278,6 +281,7 @@ impl Look<'_> {
         let (ids, contents) = (self.must(t::IDS)?, self.must(t::CONTENTS)?);
         let (changes, deleted) = (self.must(t::CHANGES)?, self.must(t::DELETED)?);
         let paths = self.must(t::PATHS)?;
+        let mut marks = Marks::default();
         for row in self.must(t::PAGES)?.iter()? {
             step()?;
             let (key, value) = row?;
@@ -305,7 +309,10 @@ impl Look<'_> {
                 return Err(wrong("its text does not match its content hash"));
             }
             match record.deleted_at {
-                None => sound.pages += 1,
+                None => {
+                    sound.pages += 1;
+                    marks.expect(source, &record);
+                }
                 Some(at) if deleted.get((at, record.id))?.is_some() => sound.deleted += 1,
                 Some(_) => return Err(wrong("it is deleted, and the purge does not know")),
             }
@@ -324,6 +331,9 @@ impl Look<'_> {
                     "it has {found} {what}, and should have {expected}"
                 )));
             }
+        }
+        if self.schema >= 85 {
+            self.marks(marks, step)?;
         }
         Ok(())
     }
