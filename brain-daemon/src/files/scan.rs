@@ -1,5 +1,6 @@
 //! Finding the markdown files of a directory, and how each one is, without reading them.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -61,6 +62,21 @@ pub struct Found {
 /// `except` and those whose name begins with a dot are left out; links are not followed, and count as skipped.
 #[must_use]
 pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> Found {
+    let mut files = Vec::new();
+    let found = each_markdown_file(dir, below, except, &mut |file| {
+        files.push(file);
+        true
+    });
+    Found { files, ..found }
+}
+
+/// The same; the files are given to `each`, one after the other in the order of their paths' bytes, until it says stop.
+pub fn each_markdown_file(
+    dir: &Path,
+    below: &str,
+    except: Option<&Path>,
+    each: &mut dyn FnMut(MarkdownFile) -> bool,
+) -> Found {
     let mut found = Found::default();
     let start = if below.is_empty() { dir.to_owned() } else { dir.join(below) };
     if !below.is_empty() && !is_reached(dir, below) {
@@ -76,10 +92,13 @@ pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> Found {
         {
             repositories.push(name(parent));
         }
+        if !e.file_type().is_dir() || e.path() == dir {
+            return true;
+        }
         let dotted = e.file_name().as_encoded_bytes().starts_with(b".");
-        e.path() == dir || !e.file_type().is_dir() || !(dotted || except == Some(e.path()))
+        !(dotted || except == Some(e.path()))
     };
-    for entry in walk.sort_by_file_name().into_iter().filter_entry(visible) {
+    for entry in walk.sort_by(by_path).into_iter().filter_entry(visible) {
         // What goes while we look was never there.
         let gone = |e: &walkdir::Error| {
             e.path() != Some(dir) && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound)
@@ -105,13 +124,23 @@ pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> Found {
             continue;
         };
         match entry.metadata() {
-            Ok(meta) => found.files.push(MarkdownFile { path: path.to_owned(), stat: Stat::of(&meta) }),
+            Ok(meta) if !each(MarkdownFile { path: path.to_owned(), stat: Stat::of(&meta) }) => break,
+            Ok(_) => {}
             Err(e) if gone(&e) => {}
             Err(e) => found.unreadable.push((path.to_owned(), e.to_string())),
         }
     }
     found.repositories = repositories;
     found
+}
+
+/// The order of two entries of a directory in which the paths of all files below come in the order of their bytes.
+fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
+    fn bytes(entry: &walkdir::DirEntry) -> impl Iterator<Item = &u8> {
+        let end: &[u8] = if entry.file_type().is_dir() { b"/" } else { b"" };
+        entry.file_name().as_encoded_bytes().iter().chain(end)
+    }
+    bytes(a).cmp(bytes(b))
 }
 
 /// How the file at `path` in `dir` is; `None` when there is no file that a walk would find.
@@ -192,6 +221,17 @@ mod tests {
             assert_eq!(stat_of(root, below).unwrap(), None, "{below}");
         }
         assert_eq!(stat_of(root, "a.md").unwrap(), Some(found.files[0].stat));
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_their_paths() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["a/x.md", "a-b/x.md", "a.md", "a/b/c.md", "a/b-c.md", "b/é.md", "b/z.md", "B.md"] {
+            write(dir.path(), path);
+        }
+        let found = markdown_files(dir.path(), "", None);
+        assert_eq!(found.files.len(), 8);
+        assert!(paths(&found).is_sorted(), "{:?}", paths(&found));
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub use grants::GrantChange;
 pub use inbound::Inbound;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use open::{ReaderMaker, Sources, Store, StoreOptions};
-pub use read::{Counts, Found, Mark, Reader, Resolution, Visibility};
+pub use read::{Counts, Found, Mark, PathRow, Reader, Resolution, Visibility};
 pub use record::{
     AuditRecord, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobRecord, JobWishes,
     LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncMark, TimelineRecord, TokenKind,

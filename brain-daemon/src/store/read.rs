@@ -697,40 +697,30 @@ impl Reader {
         Ok(self.table(t::CHANGES)?.range(after + 1..)?.count() as u64)
     }
 
-    /// The files of a source as sync last saw them, by path, from `prefix` on as long as paths begin so.
+    /// The files of a source as sync last saw them, in the order of their paths: those whose paths begin with `prefix`.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn files(&self, source: &SourceId, prefix: &str) -> Result<Vec<(String, FileRecord)>, StoreError> {
-        let files = self.table(t::FILES)?;
-        let mut out = Vec::new();
-        for row in files.range((source.as_str(), prefix)..(after(source).as_str(), ""))? {
-            let (key, value) = row?;
-            let path = key.value().1;
-            if !path.starts_with(prefix) {
-                break;
-            }
-            out.push((path.to_owned(), super::record::from_bytes(value.value())?));
-        }
-        Ok(out)
+    pub fn files(
+        &self,
+        source: &SourceId,
+        prefix: &str,
+    ) -> Result<impl Iterator<Item = PathRow<FileRecord>> + use<>, StoreError> {
+        let rows = self.table(t::FILES)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
+        Ok(with_prefix(rows, prefix.to_owned(), |value| super::record::from_bytes(value)))
     }
 
     /// The paths of a source that pages have, deleted pages included, with the pages' ids; like [`Reader::files`].
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn paths(&self, source: &SourceId, prefix: &str) -> Result<Vec<(String, u64)>, StoreError> {
-        let paths = self.table(t::PATHS)?;
-        let mut out = Vec::new();
-        for row in paths.range((source.as_str(), prefix)..(after(source).as_str(), ""))? {
-            let (key, id) = row?;
-            let path = key.value().1;
-            if !path.starts_with(prefix) {
-                break;
-            }
-            out.push((path.to_owned(), id.value()));
-        }
-        Ok(out)
+    pub fn paths(
+        &self,
+        source: &SourceId,
+        prefix: &str,
+    ) -> Result<impl Iterator<Item = PathRow<u64>> + use<>, StoreError> {
+        let rows = self.table(t::PATHS)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
+        Ok(with_prefix(rows, prefix.to_owned(), Ok))
     }
 
     /// The page that has the file at `path`, deleted or not.
@@ -767,6 +757,24 @@ impl Reader {
     pub fn outbox(&self) -> Result<Vec<u64>, StoreError> {
         self.table(t::OUTBOX)?.iter()?.map(|row| Ok(row?.0.value())).collect()
     }
+}
+
+/// A path of a source, and what is known of it.
+pub type PathRow<T> = Result<(String, T), StoreError>;
+
+/// Rows by source and path, as long as their paths begin with `prefix`.
+fn with_prefix<V: redb::Value + 'static, T>(
+    rows: redb::Range<'static, (&'static str, &'static str), V>,
+    prefix: String,
+    value_of: impl Fn(V::SelfType<'_>) -> Result<T, StoreError>,
+) -> impl Iterator<Item = PathRow<T>> {
+    rows.map_while(move |row| match row {
+        Ok((key, value)) => {
+            let path = key.value().1;
+            path.starts_with(&prefix).then(|| Ok((path.to_owned(), value_of(value.value())?)))
+        }
+        Err(e) => Some(Err(e.into())),
+    })
 }
 
 /// A key that was valid when it was stored.

@@ -2,33 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::Slug;
 
 use super::read::ToRead;
 use crate::brain::batch::meets;
 use crate::files::{Found, Stat};
 use crate::store::{FileRecord, PageRecord, Reader, StoreError};
 
-/// What the store knows of the files of a source, or of a part of it.
+/// What the store knows of files that were looked at: of those that may not be as they were, and of those that are gone.
 #[derive(Default)]
 pub(super) struct Known {
     /// Files as they were when they were last looked at.
     pub(super) rows: HashMap<String, FileRecord>,
     /// Paths that pages have, deleted pages included.
     pub(super) paths: HashMap<String, u64>,
-}
-
-impl Known {
-    /// What is known of the files at or below these paths; of all for an empty one.
-    pub(super) fn load(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<Self, StoreError> {
-        let mut known = Self::default();
-        for part in scope {
-            let covers = |path: &str| covers(part, path);
-            known.rows.extend(reader.files(source, part)?.into_iter().filter(|(path, _)| covers(path)));
-            known.paths.extend(reader.paths(source, part)?.into_iter().filter(|(path, _)| covers(path)));
-        }
-        Ok(known)
-    }
 }
 
 /// Whether `path` is `part`, or below it; everything is below an empty one.
@@ -131,7 +118,7 @@ pub(super) fn compare(
 }
 
 /// Whether a file is as it was when it was last looked at. Times of 0 prove nothing.
-fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
+pub(super) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
     row.mtime_ns != 0
         && row.mtime_ns == stat.mtime_ns
         && row.ctime_ns == stat.ctime_ns

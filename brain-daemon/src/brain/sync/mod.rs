@@ -1,7 +1,7 @@
 //! `sync`: bringing the pages of a source in line with its files.
 //!
 //! The files are their authors': nothing here writes, moves or removes one. First git may pull; then the directory is walked
-//! and compared with what was noted of each file ([`compare`]); renames are told from what came and went ([`renames`]);
+//! beside what was noted of its files ([`survey`]), and what is not as it was is compared ([`compare`]); renames are told from what came and went ([`renames`]);
 //! the rest is read and stored a batch at a time ([`decide`], [`apply`]); at last pages without a file are hidden, unless
 //! they are too many. One sync is at work in a brain at a time; the next one waits for its turn.
 
@@ -10,6 +10,7 @@ mod compare;
 mod decide;
 mod read;
 mod renames;
+mod survey;
 mod tally;
 
 use std::collections::HashSet;
@@ -21,12 +22,13 @@ use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSo
 
 use super::batch::in_batches;
 use super::{Brain, Caller, Progress, Silent};
-use crate::files::{self, Found, Pulled};
-use crate::store::{FileState, Reader, SourceRecord, SyncMark, Visibility};
+use crate::files::{self, Pulled};
+use crate::store::{FileState, Reader, SourceRecord, StoreError, SyncMark, Visibility};
 
-use compare::{Known, Missing, compare, covers};
+use compare::{Missing, compare, covers};
 use decide::Ground;
 use read::read_file;
+use survey::Survey;
 use tally::Tally;
 
 /// More pages than this, and
@@ -160,13 +162,15 @@ impl Brain {
         // In this order: what is written from here on is either seen by the walk or not yet expected to be there.
         let mut ground = self.ground(id, record);
         let reader = self.store.read(Visibility::All)?;
-        let known = Known::load(&reader, id, wish.scope)?;
-        let found = match walk(&root, wish) {
-            Ok(found) => found,
-            Err(_) if known.paths.is_empty() && self.unusable(record).is_none() => Found::default(),
+        let survey = match walk(&reader, id, &root, wish)? {
+            Ok(survey) => survey,
+            Err(_) if !has_pages(&reader, id, wish.scope)? && self.unusable(record).is_none() => {
+                Survey::default()
+            }
             Err(problem) => return Ok(tally.failed(problem)),
         };
-        tally.out.files = found.files.len() as u64;
+        let Survey { found, known, .. } = &survey;
+        tally.out.files = survey.files;
         for (path, reason) in &found.unreadable {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
@@ -175,10 +179,10 @@ impl Brain {
                 "{path} is a git work tree of its own: its files are taken in, it is not pulled"
             ));
         }
-        let strangers = strangers(&reader, id, &root, &known, &found, wish)?;
-        let plan = compare(&reader, &known, &found, &strangers, wish.full)?;
-        tally.out.unchanged = plan.unchanged;
-        let mut done = plan.unchanged + plan.failed.len() as u64;
+        let strangers = strangers(&reader, id, &root, &survey, wish)?;
+        let plan = compare(&reader, known, found, &strangers, wish.full)?;
+        tally.out.unchanged = plan.unchanged + survey.unchanged;
+        let mut done = tally.out.unchanged + plan.failed.len() as u64;
         for (path, reason) in plan.failed {
             tally.fail(path, reason);
         }
@@ -187,7 +191,8 @@ impl Brain {
         let since = record.synced.as_ref().map_or(0, |mark| mark.at);
         let total = tally.out.files;
         let goes_on = || progress.at(done, total) && !self.is_stopping();
-        let moves = renames::find(&reader, &ground, &known, &missing, &to_read, since, &goes_on)?;
+        let moves =
+            renames::find(&reader, &ground, (known, wish.scope), &missing, &to_read, since, &goes_on)?;
         let pages = if missing.is_empty() { 0 } else { active_pages(&reader, id)? };
         drop(reader);
 
@@ -299,24 +304,37 @@ impl Brain {
 }
 
 /// What is at or below the paths; or why the source cannot be read.
-fn walk(root: &Path, wish: Wish<'_>) -> Result<Found, String> {
-    if !wish.is_whole() {
-        std::fs::read_dir(root).map_err(|e| format!("{} cannot be read: {e}", root.display()))?;
+fn walk(
+    reader: &Reader,
+    source: &SourceId,
+    root: &Path,
+    wish: Wish<'_>,
+) -> Result<Result<Survey, String>, StoreError> {
+    if !wish.is_whole()
+        && let Err(e) = std::fs::read_dir(root)
+    {
+        return Ok(Err(format!("{} cannot be read: {e}", root.display())));
     }
-    let mut all = Found::default();
-    for part in wish.scope {
-        let found = files::markdown_files(root, part, None);
-        if let Some((_, reason)) = found.unreadable.iter().find(|(place, _)| place.is_empty()) {
-            return Err(format!("{} cannot be read: {reason}", root.display()));
-        }
-        all.files.extend(found.files);
-        all.unreadable.extend(found.unreadable);
-        all.repositories.extend(found.repositories);
+    let survey = Survey::new(reader, source, root, wish.scope, wish.full)?;
+    if let Some((_, reason)) = survey.found.unreadable.iter().find(|(place, _)| place.is_empty()) {
+        return Ok(Err(format!("{} cannot be read: {reason}", root.display())));
     }
     if !root.is_dir() {
-        return Err(format!("{} is not a directory", root.display()));
+        return Ok(Err(format!("{} is not a directory", root.display())));
     }
-    Ok(all)
+    Ok(Ok(survey))
+}
+
+/// Whether any page, deleted ones included, has a path at or below these.
+fn has_pages(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<bool, StoreError> {
+    for part in scope {
+        for row in reader.paths(source, part)? {
+            if covers(part, &row?.0) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// The paths of all files of the source that have no page: a new one needs to know of every other.
@@ -324,20 +342,18 @@ fn strangers(
     reader: &Reader,
     source: &SourceId,
     root: &Path,
-    known: &Known,
-    found: &Found,
+    survey: &Survey,
     wish: Wish<'_>,
 ) -> Result<Vec<String>, Fault> {
-    let without = |found: &Found, known: &Known| -> Vec<String> {
-        let strange = found.files.iter().filter(|file| !known.paths.contains_key(&file.path));
+    let without = |survey: &Survey| -> Vec<String> {
+        let strange = survey.found.files.iter().filter(|file| !survey.known.paths.contains_key(&file.path));
         strange.map(|file| file.path.clone()).collect()
     };
-    let here = without(found, known);
+    let here = without(survey);
     if wish.is_whole() || here.is_empty() {
         return Ok(here);
     }
-    let everything = [String::new()];
-    Ok(without(&files::markdown_files(root, "", None), &Known::load(reader, source, &everything)?))
+    Ok(without(&Survey::new(reader, source, root, &[String::new()], false)?))
 }
 
 /// The active pages among those without a file. One whose file is still to be written is none of them.

@@ -1,10 +1,11 @@
 //! Files that were renamed: one that is gone and a new one with the same bytes. The page keeps its id and its versions.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use brain_protocol::Slug;
+use brain_protocol::{Slug, SourceId};
 
-use super::compare::{Known, Missing};
+use super::compare::{Known, Missing, covers};
 use super::decide::{Ground, View};
 use super::read::{ToRead, look, row, uri};
 use crate::brain::batch::on_all_cores;
@@ -33,7 +34,7 @@ pub(super) struct Move {
 
 /// A file with a name and what is in it.
 struct Named<'a> {
-    path: &'a str,
+    path: Cow<'a, str>,
     digests: Vec<Hash>,
 }
 
@@ -42,7 +43,7 @@ struct Named<'a> {
 pub(super) fn find(
     reader: &Reader,
     ground: &Ground,
-    known: &Known,
+    (known, scope): (&Known, &[String]),
     missing: &[Missing],
     to_read: &[ToRead],
     since: i64,
@@ -73,7 +74,7 @@ pub(super) fn find(
             sizes.insert(row.size);
         }
         wanted.extend(digests.iter().copied());
-        gone.push(Named { path, digests });
+        gone.push(Named { path: path.into(), digests });
     }
     let new: Vec<&ToRead> = new.into_iter().filter(|file| sizes.contains(&file.size)).collect();
     let seen = on_all_cores(&new, |file| {
@@ -85,9 +86,9 @@ pub(super) fn find(
     let found: Vec<_> = new.into_iter().zip(seen).filter_map(|(file, seen)| Some((file, seen?))).collect();
     let files: Vec<Named<'_>> = found
         .iter()
-        .map(|(file, (_, _, digest))| Named { path: &file.path, digests: vec![*digest] })
+        .map(|(file, (_, _, digest))| Named { path: file.path.as_str().into(), digests: vec![*digest] })
         .collect();
-    let earlier = earlier(reader, known, &gone, &wanted, since)?;
+    let earlier = earlier(reader, &ground.source, scope, &gone, &wanted, since)?;
     let mut moves = Vec::new();
     for (from, to) in pairs(&gone, &files, &earlier) {
         let (page, (file, (stat, racy, digest))) = (&missing[from], &found[to]);
@@ -112,22 +113,27 @@ pub(super) fn find(
 
 /// Files with one of these digests, but for those that are gone, whose page was stored after `since`. If this sync was cut
 /// short, they were as new as those that still are.
-fn earlier<'a>(
+fn earlier(
     reader: &Reader,
-    known: &'a Known,
+    source: &SourceId,
+    scope: &[String],
     gone: &[Named<'_>],
     wanted: &HashSet<Hash>,
     since: i64,
-) -> Result<Vec<Named<'a>>, StoreError> {
-    let gone: HashSet<&str> = gone.iter().map(|file| file.path).collect();
+) -> Result<Vec<Named<'static>>, StoreError> {
+    let gone: HashSet<&str> = gone.iter().map(|file| &*file.path).collect();
     let mut out = Vec::new();
-    for (path, row) in known.rows.iter().filter(|(_, row)| wanted.contains(&row.digest)) {
-        if gone.contains(path.as_str()) {
-            continue;
-        }
-        let Some(id) = row.page.filter(|id| known.paths.get(path) == Some(id)) else { continue };
-        if reader.by_id(id)?.is_some_and(|(_, _, record)| record.created_at >= since) {
-            out.push(Named { path, digests: vec![row.digest] });
+    for part in scope {
+        for row in reader.files(source, part)? {
+            let (path, row) = row?;
+            if !wanted.contains(&row.digest) || gone.contains(path.as_str()) || !covers(part, &path) {
+                continue;
+            }
+            let page = reader.page_at(source, &path)?.map(|(_, page)| page);
+            let page = page.filter(|page| Some(page.id) == row.page && page.deleted_at.is_none());
+            if page.is_some_and(|page| page.created_at >= since) {
+                out.push(Named { path: path.into(), digests: vec![row.digest] });
+            }
         }
     }
     Ok(out)
@@ -154,7 +160,7 @@ fn pairs(gone: &[Named<'_>], new: &[Named<'_>], earlier: &[Named<'_>]) -> Vec<(u
     let mut rests: HashMap<Hash, HashSet<&str>> = HashMap::new();
     for file in earlier {
         for digest in &file.digests {
-            rests.entry(*digest).or_default().insert(name(file.path));
+            rests.entry(*digest).or_default().insert(name(&file.path));
         }
     }
     let mut paired = Vec::new();
@@ -165,10 +171,10 @@ fn pairs(gone: &[Named<'_>], new: &[Named<'_>], earlier: &[Named<'_>]) -> Vec<(u
         // How often a name is on each side, and where.
         let mut names: HashMap<&str, [Vec<usize>; 2]> = HashMap::new();
         for &i in &from {
-            names.entry(name(gone[i].path)).or_default()[0].push(i);
+            names.entry(name(&gone[i].path)).or_default()[0].push(i);
         }
         for &i in &to {
-            names.entry(name(new[i].path)).or_default()[1].push(i);
+            names.entry(name(&new[i].path)).or_default()[1].push(i);
         }
         let mut found: Vec<(usize, usize)> = names
             .iter()
@@ -233,7 +239,7 @@ mod tests {
     use super::*;
 
     fn named<'a>(files: &[(&'a str, u8)]) -> Vec<Named<'a>> {
-        files.iter().map(|&(path, n)| Named { path, digests: vec![[n; 32]] }).collect()
+        files.iter().map(|&(path, n)| Named { path: path.into(), digests: vec![[n; 32]] }).collect()
     }
 
     #[test]

@@ -1,0 +1,131 @@
+//! A walk of the directory beside what the store knows of it, both in the order of paths. A file that is as it was is only
+//! counted, so that a sync with nothing to do needs no memory for the files that there are.
+
+use std::path::Path;
+
+use brain_protocol::SourceId;
+
+use super::compare::{Known, covers, is_as_recorded};
+use crate::files::{self, Found, MarkdownFile};
+use crate::store::{FileRecord, PathRow, Reader, StoreError};
+
+/// What a walk found, and what is known of that.
+#[derive(Default)]
+pub(super) struct Survey {
+    /// Files that may not be as they were, and what could not be read.
+    pub(super) found: Found,
+    /// What is known of those files, and of files that are not there.
+    pub(super) known: Known,
+    /// All files.
+    pub(super) files: u64,
+    /// Files that are as they were, and that their pages have taken in.
+    pub(super) unchanged: u64,
+}
+
+impl Survey {
+    /// Looks at what is at or below the paths of `scope`; at everything when one is empty. With `full`, nothing counts as
+    /// unchanged.
+    pub(super) fn new(
+        reader: &Reader,
+        source: &SourceId,
+        root: &Path,
+        scope: &[String],
+        full: bool,
+    ) -> Result<Self, StoreError> {
+        let mut survey = Self::default();
+        for part in scope {
+            let inside = |path: &str| covers(part, path);
+            let mut rows = Ahead::new(reader.files(source, part)?);
+            let mut paths = Ahead::new(reader.paths(source, part)?);
+            let mut problem = None;
+            let found = files::each_markdown_file(root, part, None, &mut |file| {
+                let looked = survey.look(file, &mut rows, &mut paths, full, &inside);
+                problem = looked.err();
+                problem.is_none()
+            });
+            if let Some(problem) = problem {
+                return Err(problem);
+            }
+            rows.until(None, |path, row| survey.known.add_row(&inside, path, row))?;
+            paths.until(None, |path, page| survey.known.add_page(&inside, path, page))?;
+            survey.found.unreadable.extend(found.unreadable);
+            survey.found.repositories.extend(found.repositories);
+        }
+        Ok(survey)
+    }
+
+    fn look(
+        &mut self,
+        file: MarkdownFile,
+        rows: &mut Ahead<FileRecord, impl Iterator<Item = PathRow<FileRecord>>>,
+        paths: &mut Ahead<u64, impl Iterator<Item = PathRow<u64>>>,
+        full: bool,
+        inside: &impl Fn(&str) -> bool,
+    ) -> Result<(), StoreError> {
+        self.files += 1;
+        let known = &mut self.known;
+        let row = rows.until(Some(&file.path), |path, row| known.add_row(inside, path, row))?;
+        let page = paths.until(Some(&file.path), |path, page| known.add_page(inside, path, page))?;
+        let as_it_was = !full
+            && page.is_some()
+            && row.as_ref().is_some_and(|row| {
+                row.page == page && row.problem.is_none() && is_as_recorded(row, file.stat)
+            });
+        if as_it_was {
+            self.unchanged += 1;
+            return Ok(());
+        }
+        known.rows.extend(row.map(|row| (file.path.clone(), row)));
+        known.paths.extend(page.map(|page| (file.path.clone(), page)));
+        self.found.files.push(file);
+        Ok(())
+    }
+}
+
+impl Known {
+    fn add_row(&mut self, inside: &impl Fn(&str) -> bool, path: String, row: FileRecord) {
+        if inside(&path) {
+            self.rows.insert(path, row);
+        }
+    }
+
+    fn add_page(&mut self, inside: &impl Fn(&str) -> bool, path: String, page: u64) {
+        if inside(&path) {
+            self.paths.insert(path, page);
+        }
+    }
+}
+
+/// Rows in the order of their paths, one of them read ahead.
+struct Ahead<T, I> {
+    rows: I,
+    next: Option<(String, T)>,
+    begun: bool,
+}
+
+impl<T, I: Iterator<Item = PathRow<T>>> Ahead<T, I> {
+    fn new(rows: I) -> Self {
+        Self { rows, next: None, begun: false }
+    }
+
+    /// The row at `path`. What stands before it, or everything that is left, is given to `before`.
+    fn until(
+        &mut self,
+        path: Option<&str>,
+        mut before: impl FnMut(String, T),
+    ) -> Result<Option<T>, StoreError> {
+        if !self.begun {
+            self.begun = true;
+            self.next = self.rows.next().transpose()?;
+        }
+        while let Some((at, value)) = self.next.take_if(|(at, _)| path.is_none_or(|path| at.as_str() <= path))
+        {
+            self.next = self.rows.next().transpose()?;
+            if path == Some(at.as_str()) {
+                return Ok(Some(value));
+            }
+            before(at, value);
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,81 @@
+//! The rows by which pages are found by tag and by type, and their numbers by tag: as many as the pages have, and those.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use redb::{ReadableTable, TableDefinition};
+
+use super::super::record::PageRecord;
+use super::super::{StoreError, tables as t};
+use super::Look;
+
+/// What the tables should have.
+#[derive(Default)]
+pub(super) struct Marks {
+    tags: Rows,
+    types: Rows,
+    /// How many pages there are by source and tag.
+    counts: BTreeMap<(String, String), u64>,
+}
+
+/// Rows in any order: how many there are, and the sum of their hashes.
+#[derive(Default, PartialEq, Eq)]
+struct Rows {
+    number: u64,
+    sum: u64,
+}
+
+impl Rows {
+    fn add(&mut self, row: (&str, &str, u64)) {
+        let mut hasher = DefaultHasher::new();
+        row.hash(&mut hasher);
+        self.number += 1;
+        self.sum = self.sum.wrapping_add(hasher.finish());
+    }
+}
+
+impl Marks {
+    /// Adds the rows of an active page.
+    pub(super) fn expect(&mut self, source: &str, page: &PageRecord) {
+        self.types.add((source, &page.page_type, page.seq));
+        for tag in page.distinct_tags() {
+            self.tags.add((source, tag, page.seq));
+            *self.counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
+        }
+    }
+}
+
+impl Look<'_> {
+    /// That the tables have what is expected, and nothing else.
+    pub(super) fn marks(
+        &self,
+        expected: Marks,
+        step: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut same = |rows: Rows,
+                        table: TableDefinition<'static, (&'static str, &'static str, u64), ()>,
+                        what: &str| {
+            let mut found = Rows::default();
+            for row in self.must(table)?.iter()? {
+                step()?;
+                found.add(row?.0.value());
+            }
+            match found == rows {
+                true => Ok(()),
+                false => Err(StoreError::damaged(format!("pages are not found by their {what}"))),
+            }
+        };
+        same(expected.tags, t::TAGS, "tags")?;
+        same(expected.types, t::TYPES, "types")?;
+        let mut counts = BTreeMap::new();
+        for row in self.must(t::TAG_COUNTS)?.iter()? {
+            let (key, pages) = row?;
+            let (source, tag) = key.value();
+            counts.insert((source.to_owned(), tag.to_owned()), pages.value());
+        }
+        match counts == expected.counts {
+            true => Ok(()),
+            false => Err(StoreError::damaged("its numbers of pages by tag are not those of its pages")),
+        }
+    }
+}
