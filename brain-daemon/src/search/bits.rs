@@ -35,6 +35,11 @@ impl Bits {
         self.0.get((n / 64) as usize).is_some_and(|word| word >> (n % 64) & 1 == 1)
     }
 
+    /// Adds what is in `other`.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
     /// Keeps what is in `other` too.
     pub(super) fn keep(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);

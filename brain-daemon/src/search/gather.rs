@@ -2,7 +2,8 @@
 //!
 //! Candidates come in one of two ways. Plain words, with no condition or a loose one, on a large segment go through
 //! tantivy's block-max WAND, which skips what cannot be among the best. Everything else adds up scores over the whole
-//! posting lists: a few nanoseconds a posting, and any condition is a bit set.
+//! posting lists: a few nanoseconds a posting, and any condition is a bit set; where
+//! the words of a phrase stand is looked up for those only that are among the best so far.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -15,13 +16,12 @@ use tantivy::{
 };
 
 use super::{
-    bits::Bits,
     overlay::Overlay,
     plan::Plan,
     query::Scope,
     rank::{Candidate, Cell, Hits, Occurrences, SLUG, Stats, TAG, damping, saturated},
     schema::Fields,
-    terms::{Segment, reach},
+    terms::{Allowed, Segment, reach},
 };
 
 type Result<T> = tantivy::Result<T>;
@@ -123,8 +123,9 @@ impl<'a> Gather<'a> {
         let mut named = Vec::new();
         let pruned = self.pruned_query(stats);
         for (number, segment) in self.segments.iter().enumerate() {
-            let allowed = if self.plan.is_unconditional() { None } else { Some(segment.allowed(self.plan)?) };
-            let count = allowed.as_ref().map_or(u32::MAX, Bits::count);
+            let unconditional = self.plan.is_unconditional();
+            let mut allowed = if unconditional { None } else { Some(segment.nearly_allowed(self.plan)?) };
+            let count = allowed.as_ref().map_or(u32::MAX, Allowed::count);
             if count == 0 {
                 continue;
             }
@@ -133,9 +134,9 @@ impl<'a> Gather<'a> {
                 Some(query)
                     if segment.reader.max_doc() >= LARGE && count >= segment.reader.max_doc() / LOOSE =>
                 {
-                    self.by_pruning(query.as_ref(), stats, number, allowed.as_ref(), &mut best)?;
+                    self.by_pruning(query.as_ref(), stats, number, allowed.as_mut(), &mut best)?;
                 }
-                _ => self.by_adding(stats, number, allowed.as_ref(), &mut best)?,
+                _ => self.by_adding(stats, number, allowed.as_mut(), &mut best)?,
             }
         }
         let mut docs: Vec<(u32, u32, [bool; 3])> = best
@@ -160,13 +161,16 @@ impl<'a> Gather<'a> {
 
     /// Whether the document is there, meets the plan's conditions (`allowed`, when it has some), and the overlay has no
     /// other opinion about it.
-    fn counts(&self, segment: &Segment<'_>, allowed: Option<&Bits>, doc: u32) -> bool {
-        let meets = match allowed {
-            Some(bits) => bits.contains(doc),
+    ///
+    /// To be asked of a segment's documents in ascending order.
+    fn counts(&self, segment: &Segment<'_>, allowed: Option<&mut Allowed>, doc: u32) -> bool {
+        let may = match &allowed {
+            Some(allowed) => allowed.may_hold(doc),
             None => !segment.reader.is_deleted(doc),
         };
         let is_superseded = || segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id));
-        meets && (self.overlay.is_empty() || !is_superseded())
+        may && (self.overlay.is_empty() || !is_superseded())
+            && allowed.is_none_or(|allowed| allowed.phrases_hold(doc))
     }
 
     /// The query for block-max WAND, when the plan is one of plain words.
@@ -205,7 +209,7 @@ impl<'a> Gather<'a> {
         query: &dyn Query,
         stats: &Stats,
         number: usize,
-        allowed: Option<&Bits>,
+        mut allowed: Option<&mut Allowed>,
         best: &mut Best,
     ) -> Result<()> {
         let segment = &self.segments[number];
@@ -214,20 +218,26 @@ impl<'a> Gather<'a> {
         let weight = query.weight(scoring)?;
         let threshold = best.threshold().max(f64::from(Score::MIN)) as Score;
         weight.for_each_pruning(threshold, segment.reader, &mut |doc, score| {
-            if self.counts(segment, allowed, doc) {
+            if self.counts(segment, allowed.as_deref_mut(), doc) {
                 best.add(f64::from(score), number, doc);
             }
             best.threshold().max(f64::from(Score::MIN)) as Score
         })
     }
 
-    fn by_adding(&self, stats: &Stats, number: usize, allowed: Option<&Bits>, best: &mut Best) -> Result<()> {
+    fn by_adding(
+        &self,
+        stats: &Stats,
+        number: usize,
+        mut allowed: Option<&mut Allowed>,
+        best: &mut Best,
+    ) -> Result<()> {
         let segment = &self.segments[number];
         if self.plan.groups.is_empty() {
             // Found by a filter alone: the newest first.
-            for doc in allowed.into_iter().flat_map(Bits::iter) {
+            for doc in allowed.as_ref().map_or_else(Vec::new, |allowed| allowed.candidates()) {
                 let time = segment.times.first(doc).unwrap_or(i64::MIN) as f64;
-                if time > best.threshold() && self.counts(segment, allowed, doc) {
+                if time > best.threshold() && self.counts(segment, allowed.as_deref_mut(), doc) {
                     best.add(time, number, doc);
                 }
             }
@@ -240,7 +250,7 @@ impl<'a> Gather<'a> {
                 continue;
             }
             for (doc, &sum) in (first..).zip(sums) {
-                if sum > least && self.counts(segment, allowed, doc) {
+                if sum > least && self.counts(segment, allowed.as_deref_mut(), doc) {
                     best.add(f64::from(sum), number, doc);
                     least = best.threshold().max(0.0) as f32;
                 }
@@ -289,16 +299,18 @@ impl<'a> Gather<'a> {
     fn named(
         &self,
         number: usize,
-        allowed: Option<&Bits>,
+        allowed: Option<&Allowed>,
         out: &mut Vec<(u32, u32, [bool; 3])>,
     ) -> Result<()> {
         let segment = &self.segments[number];
         for (which, key) in self.plan.names.iter().flatten().enumerate() {
             let Some(mut postings) = segment.with_key(key)? else { continue };
+            // Each begins at the first document anew.
+            let mut allowed = allowed.cloned();
             let mut left = MAX_NAMED;
             while postings.doc() != TERMINATED && left > 0 {
                 let doc = postings.doc();
-                if self.counts(segment, allowed, doc) {
+                if self.counts(segment, allowed.as_mut(), doc) {
                     let mut names = [false; 3];
                     names[which] = true;
                     out.push((number as u32, doc, names));

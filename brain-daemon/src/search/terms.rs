@@ -121,13 +121,31 @@ impl<'a> Segment<'a> {
 
     /// The documents that are there and meet the plan's conditions.
     pub(super) fn allowed(&self, plan: &Plan) -> Result<Bits> {
+        let mut allowed = self.nearly_allowed(plan)?;
+        if !allowed.phrases.is_empty() {
+            for doc in allowed.candidates() {
+                if !allowed.phrases_hold(doc) {
+                    allowed.bits.remove(doc);
+                }
+            }
+        }
+        Ok(allowed.bits)
+    }
+
+    /// The documents that are there and meet the plan's conditions, but for where the words of phrases stand: to look that up
+    /// for every document takes most of the time, and only the best of them count.
+    pub(super) fn nearly_allowed(&self, plan: &Plan) -> Result<Allowed> {
         let bound = self.reader.max_doc();
-        let mut allowed = Bits::full(bound);
+        let (mut allowed, mut phrases) = (Bits::full(bound), Vec::new());
         for condition in &plan.required {
             allowed.keep(&self.meeting(condition)?);
+            phrases.extend(self.places(condition, true)?);
         }
         for condition in &plan.excluded {
-            allowed.drop(&self.meeting(condition)?);
+            match self.places(condition, false)? {
+                Some(phrase) => phrases.push(phrase),
+                None => allowed.drop(&self.meeting(condition)?),
+            }
         }
         let mut gone = Vec::new();
         if plan.since.is_some() || plan.until.is_some() || self.reader.has_deletes() {
@@ -141,9 +159,10 @@ impl<'a> Segment<'a> {
             }
         }
         gone.into_iter().for_each(|doc| allowed.remove(doc));
-        Ok(allowed)
+        Ok(Allowed { bits: allowed, phrases })
     }
 
+    /// The documents that meet the condition; of a phrase, those that have its words in one field.
     fn meeting(&self, condition: &Condition) -> Result<Bits> {
         let mut bits = Bits::empty(self.reader.max_doc());
         match condition {
@@ -171,36 +190,45 @@ impl<'a> Segment<'a> {
                 }
             }
             Condition::Phrase(phrase) => {
-                self.phrase(&self.title, self.fields.title, phrase, &mut bits)?;
-                if phrase.scope == Scope::Anywhere {
-                    self.phrase(&self.body, self.fields.body, phrase, &mut bits)?;
+                for (index, field) in self.fields_of(phrase) {
+                    bits.add(&self.with_all(index, &self.words_of(index, field, phrase)?)?);
                 }
             }
         }
         Ok(bits)
     }
 
-    /// Adds the documents that have `phrase` in the field of `index`.
-    fn phrase(
+    /// The fields that a phrase may stand in.
+    fn fields_of(&self, phrase: &Phrase) -> impl Iterator<Item = (&InvertedIndexReader, Field)> {
+        let body = (phrase.scope == Scope::Anywhere).then_some((&*self.body, self.fields.body));
+        std::iter::once((&*self.title, self.fields.title)).chain(body)
+    }
+
+    /// Where each word of the phrase is, in all its forms; nothing when the field lacks one.
+    fn words_of(
         &self,
         index: &InvertedIndexReader,
         field: Field,
         phrase: &Phrase,
-        out: &mut Bits,
-    ) -> Result<()> {
-        let mut words: Vec<Vec<TermInfo>> = Vec::with_capacity(phrase.words.len());
+    ) -> Result<Vec<Vec<TermInfo>>> {
+        let mut words = Vec::with_capacity(phrase.words.len());
         for (_, forms) in &phrase.words {
             let mut infos = Vec::with_capacity(forms.len());
             for form in forms {
                 infos.extend(self.find(index, field, &form.text)?);
             }
             if infos.is_empty() {
-                return Ok(());
+                return Ok(Vec::new());
             }
             words.push(infos);
         }
+        Ok(words)
+    }
+
+    /// The documents that have all of the words.
+    fn with_all(&self, index: &InvertedIndexReader, words: &[Vec<TermInfo>]) -> Result<Bits> {
         let mut all: Option<Bits> = None;
-        for infos in &words {
+        for infos in words {
             let mut bits = Bits::empty(self.reader.max_doc());
             for info in infos {
                 each(&mut index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?, |doc| {
@@ -212,43 +240,105 @@ impl<'a> Segment<'a> {
                 Some(all) => all.keep(&bits),
             }
         }
-        let Some(all) = all else { return Ok(()) };
-        if words.len() == 1 {
-            all.iter().for_each(|doc| out.insert(doc));
-            return Ok(());
+        Ok(all.unwrap_or_else(|| Bits::empty(self.reader.max_doc())))
+    }
+
+    /// Where the words of a phrase stand, when the condition is one of several words.
+    fn places(&self, condition: &Condition, required: bool) -> Result<Option<Places>> {
+        let Condition::Phrase(phrase) = condition else { return Ok(None) };
+        if phrase.words.len() < 2 {
+            return Ok(None);
         }
-        let mut postings: Vec<Vec<SegmentPostings>> = Vec::with_capacity(words.len());
-        for infos in &words {
-            let open =
-                |info| index.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
-            postings.push(infos.iter().map(open).collect::<std::io::Result<_>>()?);
+        let mut fields = Vec::new();
+        for (index, field) in self.fields_of(phrase) {
+            let option = IndexRecordOption::WithFreqsAndPositions;
+            let mut words = Vec::with_capacity(phrase.words.len());
+            for infos in self.words_of(index, field, phrase)? {
+                let open = |info| index.read_postings_from_terminfo(info, option);
+                words.push(infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?);
+            }
+            if !words.is_empty() {
+                fields.push(words);
+            }
         }
-        let (mut starts, mut next) = (Vec::new(), Vec::new());
-        for doc in all.iter() {
-            starts.clear();
-            for (number, forms) in postings.iter_mut().enumerate() {
-                let place = phrase.words[number].0;
+        let places = phrase.words.iter().map(|(place, _)| *place).collect();
+        Ok(Some(Places { fields, places, required, starts: Vec::new(), next: Vec::new() }))
+    }
+}
+
+/// The documents that are allowed, if phrases are where they should be.
+#[derive(Clone)]
+pub(super) struct Allowed {
+    bits: Bits,
+    phrases: Vec<Places>,
+}
+
+impl Allowed {
+    /// How many documents may be allowed.
+    pub(super) fn count(&self) -> u32 {
+        self.bits.count()
+    }
+
+    /// The documents that may be allowed, ascending.
+    pub(super) fn candidates(&self) -> Vec<u32> {
+        self.bits.iter().collect()
+    }
+
+    /// Whether the document may be allowed.
+    pub(super) fn may_hold(&self, doc: u32) -> bool {
+        self.bits.contains(doc)
+    }
+
+    /// Whether what phrases say is true of the document. To be asked in ascending order.
+    pub(super) fn phrases_hold(&mut self, doc: u32) -> bool {
+        self.phrases.iter_mut().all(|phrase| phrase.hold(doc) == phrase.required)
+    }
+}
+
+/// Where the words of a phrase stand.
+#[derive(Clone)]
+struct Places {
+    /// By field, by word: the postings of its forms.
+    fields: Vec<Vec<Vec<SegmentPostings>>>,
+    /// By word: its place in the phrase.
+    places: Vec<u32>,
+    /// Whether it has to be there, or must not.
+    required: bool,
+    starts: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Places {
+    /// Whether the phrase stands in the document.
+    fn hold(&mut self, doc: u32) -> bool {
+        let Self { fields, places, starts, next, .. } = self;
+        fields.iter_mut().any(|words| {
+            // Most documents are passed over for a word that they lack.
+            if !words.iter_mut().all(|forms| {
+                let there = forms.iter_mut().map(|form| reach(form, doc));
+                there.fold(false, |any, one| any | one)
+            }) {
+                return false;
+            }
+            for (number, (forms, place)) in words.iter_mut().zip(places.iter()).enumerate() {
                 next.clear();
-                for form in forms.iter_mut() {
-                    if reach(form, doc) {
-                        form.append_positions_with_offset(0, &mut next);
-                    }
+                for form in forms.iter_mut().filter(|form| form.doc() == doc) {
+                    form.append_positions_with_offset(0, next);
                 }
-                next.sort_unstable();
+                if forms.len() > 1 {
+                    next.sort_unstable();
+                }
                 if number == 0 {
-                    starts.extend_from_slice(&next);
+                    std::mem::swap(starts, next);
                 } else {
                     starts.retain(|&start| next.binary_search(&(start + place)).is_ok());
                 }
                 if starts.is_empty() {
-                    break;
+                    return false;
                 }
             }
-            if !starts.is_empty() {
-                out.insert(doc);
-            }
-        }
-        Ok(())
+            true
+        })
     }
 }
 
