@@ -8,6 +8,7 @@
 mod beside;
 mod collector;
 mod floors;
+mod growth;
 mod http;
 mod imports;
 mod mcp;
@@ -87,7 +88,8 @@ fn main() {
         println!("run `.ci/measure performance`");
         return;
     }
-    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--import` only imports, `--beside` only searches beside imports, `--writers` only lets many write,
+    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--import` only imports, `--beside` only searches beside imports,
+    // `--growth` only asks what should not grow, of 100,000 pages, and `--million` of a million as well, `--writers` only lets many write,
     // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the collector, `--meaning` only search by
     // meaning, `--soak` only posts a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
@@ -101,6 +103,14 @@ fn main() {
         let mut bench = Bench::new(FULL);
         let [small, large] = bench.write_notes();
         bench.imports([&small, &large], None, &mut Vec::new());
+        return;
+    }
+    if wanted("--growth") || wanted("--million") {
+        let mut bench = Bench::new(FULL);
+        bench.grow(FULL.many, "100,000", 8.0);
+        if wanted("--million") {
+            bench.grow(1_000_000, "1,000,000", 40.0);
+        }
         return;
     }
     if wanted("--beside") {
@@ -193,6 +203,8 @@ impl Bench {
         self.mcp(&few_filled);
         drop(few_filled);
 
+        self.growth(&large, many, "100,000", 8.0);
+
         self.step("starts");
         self.starts(many_filled);
 
@@ -212,6 +224,12 @@ impl Bench {
         self.step("writing notes");
         [("few", self.scale.few), ("many", self.scale.many)]
             .map(|(name, count)| self.notes.write(&self.dir.path().join(name), 0..count).unwrap())
+    }
+
+    /// Writes `count` notes and measures what grows with them.
+    fn grow(&mut self, count: usize, shown: &str, phrases: f64) {
+        let dir = self.notes.write(&self.dir.path().join(format!("grown-{count}")), 0..count).unwrap();
+        self.growth(&dir, count, shown, phrases);
     }
 
     fn step(&self, what: &str) {

@@ -180,6 +180,11 @@ impl Notes {
         words.join(" ")
     }
 
+    /// Two words that many notes have next to each other.
+    pub(crate) fn common_phrase(&self) -> String {
+        format!("{} {}", self.words[1], self.words[0])
+    }
+
     /// Writes the notes `range` below `dir`.
     pub(crate) fn write(&self, dir: &Path, range: std::ops::Range<usize>) -> std::io::Result<PathBuf> {
         for area in 0..97 {

@@ -83,7 +83,7 @@ impl Bench {
 }
 
 /// What the least sync has to do: walk, and ask for each file's size and times.
-fn look_at(dir: &Path, files: usize) -> Duration {
+pub(crate) fn look_at(dir: &Path, files: usize) -> Duration {
     fn walk(dir: &Path) -> usize {
         let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
         entries

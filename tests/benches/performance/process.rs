@@ -27,6 +27,11 @@ pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
     }
 }
 
+/// Lets `VmHWM` of a process begin anew (proc_pid_clear_refs(5)).
+pub(crate) fn forget_peak(pid: u32) {
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
+}
+
 /// What the processor's time is counted in, a second.
 pub(crate) const TICKS: f64 = 100.0;
 

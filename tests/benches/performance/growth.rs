@@ -1,0 +1,127 @@
+//! What should not grow with the brain, or hardly: listings, tags, links, phrases, a sync that finds nothing new.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use brain_protocol::{BrokenLinks, List, Reply, Request, SourceId, Sync, Tags};
+use brain_tests::{Client, TestHome};
+
+use crate::operations::look_at;
+use crate::process::{forget_peak, memory, rest};
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, search};
+
+/// How often each is asked.
+const ROUNDS: usize = 30;
+/// How often a sync is asked for.
+const SYNCS: usize = 5;
+/// How long the first sync may take.
+const LONGEST: Duration = Duration::from_secs(7200);
+
+impl Bench {
+    /// Fills a source with `count` notes and asks. `shown` is their number for people, `phrases` what a phrase may take, in
+    /// milliseconds.
+    pub(crate) fn growth(&mut self, dir: &Path, count: usize, shown: &str, phrases: f64) {
+        self.step(&format!("what grows: {shown} pages"));
+        let home = TestHome::new();
+        let daemon = home.daemon();
+        home.json(["sources", "add", "notes", "--path", &dir.display().to_string()]);
+        let mut client = home.connect().unwrap();
+        client.stream.set_read_timeout(Some(LONGEST)).unwrap();
+        let source = SourceId::parse("notes").ok();
+        let sync = Request::Sync(Sync { source, ..Sync::default() });
+        let began = Instant::now();
+        synced(&mut client, &sync, count);
+        eprintln!("  the first sync took {:.1?}", began.elapsed());
+        rest(&daemon, &home);
+        // Files that were read in the moment they were written are read once more.
+        synced(&mut client, &sync, count);
+        rest(&daemon, &home);
+
+        let list = |tag: Option<&str>, page_type: Option<&str>| {
+            let (tag, page_type) = (tag.map(Into::into), page_type.map(Into::into));
+            Request::List(List { tag, page_type, limit: 50, ..List::default() })
+        };
+        let tags = Tags { source: None, slug: None, add: Vec::new(), remove: Vec::new() };
+        let phrase = format!("\"{}\"", self.notes.common_phrase());
+        let asked = [
+            ("`list --tag`, a common tag", list(Some("work"), None), Goal::Below(5.0, "ms")),
+            ("`list --type`, the type of all", list(None, Some("note")), Goal::Below(5.0, "ms")),
+            ("`list --type`, a type of none", list(None, Some("nothing")), Goal::Below(5.0, "ms")),
+            ("`tags`", Request::Tags(tags), Goal::Below(5.0, "ms")),
+            (
+                "`links --broken --limit 20`",
+                Request::BrokenLinks(BrokenLinks { source: None, limit: 20 }),
+                Goal::None,
+            ),
+        ];
+        for (place, (what, request, goal)) in (110..).zip(asked) {
+            let mut samples = Samples::default();
+            for _ in 0..ROUNDS {
+                let began = Instant::now();
+                client.ask(&request).unwrap();
+                samples.time(began.elapsed());
+            }
+            self.add_grown(place, what, shown, goal, &samples);
+        }
+        for (place, what, question, goal) in [
+            (115, "a search for a phrase of common words", phrase.as_str(), Goal::Below(phrases, "ms")),
+            (116, "a search for a prefix of one letter", "s*", Goal::None),
+        ] {
+            let mut samples = Samples::default();
+            for _ in 0..ROUNDS {
+                let began = Instant::now();
+                assert!(!search(&mut client, question).is_empty(), "{question}");
+                samples.time(began.elapsed());
+            }
+            self.add_grown(place, what, shown, goal, &samples);
+        }
+
+        let [mut again, mut walk] = std::array::from_fn(|_| Samples::default());
+        let before = memory(daemon.pid(), "VmRSS");
+        forget_peak(daemon.pid());
+        for _ in 0..SYNCS {
+            walk.time(look_at(dir, count));
+            let began = Instant::now();
+            synced(&mut client, &sync, count);
+            again.time(began.elapsed());
+        }
+        let (peak, ratio) = (memory(daemon.pid(), "VmHWM"), again.median() / walk.median());
+        self.table.add(Row {
+            place: 117,
+            what: format!("a sync of {shown} files, nothing changed, as a multiple of looking at each file"),
+            goal: Goal::Below(1.5, "times"),
+            value: ratio,
+            measured: format!("{} times ({})", short(ratio), again.text("ms")),
+            floor: Some((None, format!("{} ms: walking the directory and looking", short(walk.median())))),
+        });
+        self.table.add(Row {
+            place: 118,
+            what: format!("the daemon's peak memory during that, {shown} files (VmHWM)"),
+            goal: Goal::Below(100.0, "MB"),
+            value: peak,
+            measured: format!("{} MB ({} MB before)", short(peak), short(before)),
+            floor: None,
+        });
+    }
+
+    fn add_grown(&mut self, place: u8, what: &str, shown: &str, goal: Goal, samples: &Samples) {
+        self.table.add(Row {
+            place,
+            what: format!("{what}, {shown} pages, over the socket"),
+            goal,
+            value: samples.median(),
+            measured: samples.text("ms"),
+            floor: None,
+        });
+    }
+}
+
+fn synced(client: &mut Client, sync: &Request, count: usize) {
+    match client.ask(sync) {
+        Ok(Reply::Sync(reply)) => {
+            assert_eq!((reply.status.as_str(), reply.sources[0].files), ("done", count as u64), "{reply:?}");
+        }
+        other => panic!("no sync: {other:?}"),
+    }
+}
