@@ -62,7 +62,7 @@ impl Brain {
         let mut found = if request.deleted {
             deleted(&reader, request, limit, wanted)?
         } else if request.sort == Sort::Slug {
-            match some_by_slug(&reader, request, mark, source.as_ref(), limit, &wanted)? {
+            match some_by_slug(&reader, request, mark, source.as_ref(), limit, wanted)? {
                 Some(found) => found,
                 None => by_slug(&reader, request, limit, wanted)?,
             }

@@ -707,7 +707,7 @@ impl Reader {
         prefix: &str,
     ) -> Result<impl Iterator<Item = PathRow<FileRecord>> + use<>, StoreError> {
         let rows = self.table(t::FILES)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
-        Ok(with_prefix(rows, prefix.to_owned(), |value| super::record::from_bytes(value)))
+        Ok(with_prefix(rows, prefix.to_owned(), super::record::from_bytes))
     }
 
     /// The paths of a source that pages have, deleted pages included, with the pages' ids; like [`Reader::files`].
