@@ -242,7 +242,6 @@ pub(super) struct Entry {
     pub(super) source: SourceId,
     /// Bytes of memory it takes, about, whole or taken apart.
     pub(super) weight: usize,
-    pub(super) source: SourceId,
     /// Whether a search may leave it out until it has been taken apart.
     bulk: bool,
     page: std::sync::Mutex<Option<Arc<IndexPage>>>,
@@ -256,7 +255,6 @@ impl Entry {
             seq: page.seq,
             source: page.source.clone(),
             weight: page.body.len() * 4 + 1024,
-            source: page.source.clone(),
             bulk,
             page: std::sync::Mutex::new(Some(page)),
             document: std::sync::OnceLock::new(),
