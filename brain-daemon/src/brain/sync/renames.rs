@@ -59,7 +59,7 @@ pub(super) fn find(
         let path = page.record.source_path.as_str();
         // A digest that nobody knows is found in no file.
         let Some(content) = unless_damaged(reader.content(&page.record))? else {
-            gone.push(Named { path, digests: Vec::new() });
+            gone.push(Named { path: path.into(), digests: Vec::new() });
             continue;
         };
         let mut digests = vec![file_hash(&content.frontmatter, &content.body)];
