@@ -41,7 +41,7 @@ fn a_hidden_word_cannot_be_spelt_by_the_order_of_own_pages() {
     let client = mcp(&home, &home.token("writer", "read write", &["mine"]));
     let write = |slug: &str, word: &str| {
         let content = format!("---\ntitle: Probe\n---\n{word}\n");
-        client.call("put_page", json!({ "slug": slug, "content": content, "overwrite": true }));
+        let _ = client.call("put_page", json!({ "slug": slug, "content": content, "overwrite": true }));
     };
     // Names with digits are no words.
     write("p1", "marker");
@@ -323,7 +323,7 @@ fn no_answer_depends_on_pages_of_other_sources() {
     let token = home.token("bound", "read write", &["mine"]);
     own_pages(&home);
     let client = mcp(&home, &token);
-    client.call("capture", json!({ "content": "captured by me\n" }));
+    let _ = client.call("capture", json!({ "content": "captured by me\n" }));
     let sent = http::ingest(home.http_local(), &token, "sent by me").expect(202).json();
     let job = sent["job_id"].as_str().unwrap().to_owned();
     home.json(["embed", "--stale"]);
@@ -342,7 +342,8 @@ fn no_answer_depends_on_pages_of_other_sources() {
 
     hidden_pages(&home);
     compare(&before, &all_answers(&home, &token, &job), "hidden pages have just come in");
-    http::ingest(home.http_local(), &home.token("other", "write", &["secret"]), "sent by me").expect(202);
+    let _ =
+        http::ingest(home.http_local(), &home.token("other", "write", &["secret"]), "sent by me").expect(202);
     home.json(["embed", "--stale"]);
     settle(&home);
     compare(&before, &all_answers(&home, &token, &job), "they are indexed and have vectors");
