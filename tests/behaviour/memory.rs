@@ -84,9 +84,9 @@ fn numbered(length: usize, part: impl Fn(u32) -> String) -> String {
 }
 
 /// Texts that once took a hundred times their length and more; the first of `largest` bytes, the others
-/// of a quarter of it.
+/// of a tenth of it.
 fn worst(largest: usize) -> Vec<(&'static str, String)> {
-    let length = largest / 4;
+    let length = largest / 10;
     let repeated = |unit: &str| unit.repeat(length / unit.len());
     vec![
         ("brackets", "[".repeat(largest)),
