@@ -341,3 +341,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn html_that_is_converted_in_parts_is_one_text() {
+    const MANY: usize = 10_000;
+    let each = |part: &dyn Fn(usize) -> String| (0..MANY).map(part).collect::<String>();
+    let list = html(&format!("<p>x</p><ul>{}</ul><p>y</p>", each(&|n| format!("<li>i{n}</li>"))));
+    assert_eq!(list.trim(), format!("x\n\n{}\ny", each(&|n| format!("- i{n}\n"))));
+    let numbered = html(&format!("<ol>{}</ol>", each(&|n| format!("<li>i{n}</li>"))));
+    for (n, line) in numbered.lines().enumerate() {
+        assert_eq!(line.split_whitespace().collect::<Vec<_>>().join(" "), format!("{}. i{n}", n + 1));
+    }
+    let row = |n: usize| format!("<tr><td>a{n}</td><td>b{n}</td></tr>");
+    let table = html(&format!("<table>{}</table><p>y</p>", each(&row)));
+    assert_eq!(table.matches("| --- | --- |").count(), 1);
+    assert_eq!(table.lines().filter(|line| line.starts_with("| a")).count(), MANY);
+    assert!(table.trim().ends_with("\n\ny"));
+    let words = html(&format!("<p>{}</p>", each(&|n| format!("<b>w{n}</b> "))));
+    assert_eq!(words.matches("**w").count(), MANY);
+}
