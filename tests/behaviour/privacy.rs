@@ -40,10 +40,10 @@ fn a_hidden_word_cannot_be_spelt_by_the_order_of_own_pages() {
     home.put("diary", &format!("{SECRET} again\n"));
     let client = mcp(&home, &home.token("writer", "read write", &["mine"]));
     let write = |slug: &str, word: &str| {
-        let content = format!("---\ntitle: Probe\n---\n{word}\n");
+        let content = format!("---\ntitle: '4711'\n---\n{word}\n");
         let _ = client.call("put_page", json!({ "slug": slug, "content": content, "overwrite": true }));
     };
-    // Names with digits are no words, and no letter begins a number.
+    // Names with digits are no words, and no letter begins a number: a guess is in p2 alone.
     write("p1", "90125");
     let (mut word, mut calls) = (String::new(), 0);
     'next: while word.len() < SECRET.len() {
