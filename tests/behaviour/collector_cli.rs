@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use brain_tests::platform::{APP_TOKEN, Fault, Platform, Served, Time, USER_TOKEN, endpoint};
-use brain_tests::{Run, TestHome, run};
+use brain_tests::{PATIENCE, Run, TestHome, run};
 use serde_json::{Value, json};
 
 use crate::terminal::on_a_terminal;
@@ -259,6 +259,11 @@ fn the_daemons_standard_output_has_the_lines_of_every_run() {
     let out = lab.home.outside().join("stdout");
     let mut command = lab.home.command("brain-daemon");
     let mut daemon = command.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null()).spawn().unwrap();
+    let patience = Instant::now() + PATIENCE;
+    while lab.home.connect().is_none() {
+        assert!(Instant::now() < patience, "the daemon does not answer");
+        std::thread::sleep(Duration::from_millis(2));
+    }
     let printed = lab.home.brain(["collector", "collect"]).expect(0).stdout;
     lab.home.brain(["collector", "setup"]).expect(0);
     lab.home.brain(["stop"]).expect(0);
