@@ -133,8 +133,8 @@ fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
         });
     }
     let html = ["<p>a", "<hr>a", "a<i>b</i>", "<li>a", "<td>a", "<blockquote><p>a"];
-    let html = html.map(|unit| ("text/html", unit.repeat(1_000_000 / unit.len())));
-    let json = format!("{{{}\"content\":\"x\"}}", "\"\":1,".repeat(180_000));
+    let html = html.map(|unit| ("text/html", unit.repeat(200_000 / unit.len())));
+    let json = format!("{{{}\"content\":\"x\"}}", "\"\":1,".repeat(40_000));
     let sent = html.into_iter().chain([("application/json", json)]);
     let sent = sent.chain(texts.iter().map(|(_, text)| ("text/markdown", text.clone())));
     for (at, (kind, text)) in sent.enumerate() {
