@@ -1,5 +1,7 @@
 //! Behaviour tests: one program, one module a topic.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+// Some tests print what they measured, for whoever runs them by hand.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod access_cli;
 mod admin_api;

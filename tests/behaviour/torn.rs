@@ -25,8 +25,11 @@ fn check(home: &TestHome, name: &str) -> Value {
     doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap().clone()
 }
 
+/// A harm to a file: its name, and what does it.
+type Harm = (&'static str, fn(&Path));
+
 /// What a power loss leaves of a file, for all that brain knows.
-fn harms() -> Vec<(&'static str, fn(&Path))> {
+fn harms() -> Vec<Harm> {
     fn cut(place: &Path, len: u64) {
         File::options().write(true).open(place).unwrap().set_len(len).unwrap();
     }

@@ -1,6 +1,6 @@
 //! A repository whose own configuration names programs: none of them runs when it is pulled.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -74,8 +74,11 @@ fn is_missing() -> bool {
     missing
 }
 
-/// Ways in which a repository makes git run a program. Each gets a fresh clone.
-const WAYS: &[(&str, fn(&Clone))] = &[
+/// A way in which a repository makes git run a program: its name, and what prepares a clone.
+type Way = (&'static str, fn(&Clone));
+
+/// Each gets a fresh clone.
+const WAYS: &[Way] = &[
     ("hook post-merge", |c| hook(c, "post-merge")),
     ("hook reference-transaction", |c| hook(c, "reference-transaction")),
     ("hook post-index-change", |c| hook(c, "post-index-change")),

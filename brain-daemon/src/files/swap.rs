@@ -26,7 +26,7 @@ fn exchange_in_steps(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> 
     match &placed {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
             rename_new(dir, &aside, dir, theirs)?;
-            return placed;
+            placed
         }
         _ => Ok(renameat(dir, &aside, dir, ours)?),
     }

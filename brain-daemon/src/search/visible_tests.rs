@@ -1,6 +1,6 @@
 //! What somebody finds who may see some sources only: the same whatever else is in the index.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,8 +20,8 @@ fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> Change
         source: source.clone(),
         slug: Slug::parse(format!("p/{}", id % 7)).unwrap(),
         title: title.into(),
-        aliases: if id % 3 == 0 { vec!["harbour master".into()] } else { Vec::new() },
-        tags: if id % 4 == 0 { vec!["boat".into()] } else { Vec::new() },
+        aliases: if id.is_multiple_of(3) { vec!["harbour master".into()] } else { Vec::new() },
+        tags: if id.is_multiple_of(4) { vec!["boat".into()] } else { Vec::new() },
         page_type: "note".into(),
         body: body.into(),
         updated_at: (id % 5) as i64,
@@ -62,7 +62,8 @@ fn order(index: &Index, text: &str) -> Vec<u64> {
     index.search(&ask(text, 10)).unwrap().hits.iter().map(|hit| hit.id).collect()
 }
 
-const SECRET: &str = "quixotry";
+/// Its stem is the word itself.
+const SECRET: &str = "zanzibar";
 
 /// Spells a word of pages that `question` does not find: one letter after the other, by the order
 /// of two own pages.

@@ -77,7 +77,7 @@ pub(super) fn gather(
     for places in chosen.chunk_by(|a, b| a.0 == b.0) {
         let docs = places.iter().map(|(_, doc)| *doc);
         match parts.get(places[0].0 as usize) {
-            Some(part) => part.look(docs.collect(), plan, &mut hits)?,
+            Some(part) => part.look(&docs.collect::<Vec<_>>(), plan, &mut hits)?,
             None => {
                 let docs: Vec<_> = docs.filter_map(|index| matched.get(index as usize)).collect();
                 overlay::collect(docs, plan, &mut hits);
@@ -207,9 +207,9 @@ impl<'a> Part<'a> {
     }
 
     /// Adds `docs`, ascending, to the candidates.
-    fn look(&self, docs: Vec<u32>, plan: &Plan, hits: &mut Hits) -> Result<()> {
+    fn look(&self, docs: &[u32], plan: &Plan, hits: &mut Hits) -> Result<()> {
         let mut rows = HashMap::with_capacity(docs.len());
-        for &doc in &docs {
+        for &doc in docs {
             let row = hits.push(Candidate {
                 id: self.segment.ids.first(doc).unwrap_or(u64::MAX),
                 updated_at: self.segment.times.first(doc).unwrap_or(0),
@@ -237,7 +237,7 @@ impl<'a> Part<'a> {
                 self.places(
                     reader,
                     infos,
-                    &docs,
+                    docs,
                     hits,
                     |doc| rows[&doc],
                     |hits, row| cell(hits.cell(row, group)),

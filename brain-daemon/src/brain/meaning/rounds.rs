@@ -256,13 +256,12 @@ impl Brain {
             looked += 1;
             if open.vectors.key(record.id) != Some(key)
                 && !locked(&self.meaning.shared.held).contains(&record.id)
+                && let Some(content) = unless_damaged(reader.content(&record))?
             {
-                if let Some(content) = unless_damaged(reader.content(&record))? {
-                    let windows = windows(&record.title, &content.body);
-                    count += windows.len().max(1);
-                    bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
-                    due.push(Due { page: record.id, key, windows });
-                }
+                let windows = windows(&record.title, &content.body);
+                count += windows.len().max(1);
+                bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
+                due.push(Due { page: record.id, key, windows });
             }
             let more = looked < PAGES && count < WINDOWS && bytes < BYTES;
             if !more {
