@@ -72,8 +72,7 @@ impl Verb for Token {
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "Make and take back tokens";
     const EXAMPLES: &'static str = "Examples:
-  brain token create shortcut --scope write
-  brain token create server --scope read --days 365
+  brain token create shortcut --scope write --days 365
   brain token revoke shortcut";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {

@@ -97,9 +97,12 @@ fn order_of_own_pages_spells_no_hidden_word() {
     let mut seq = 3;
     for committed in [false, true] {
         assert_eq!(spelt(&index, &mut seq, &ask("", 10)), "", "committed: {committed}");
-        // A filter alone, for somebody who may see all, is no defence: so the attack is a real one.
-        let filtered = Question { view: None, sources: Some(vec![own()]), ..ask("", 10) };
-        assert_eq!(spelt(&index, &mut seq, &filtered), SECRET, "committed: {committed}");
+        if !committed {
+            // A filter alone, for somebody who may see all, is no defence: so the attack is a real one.
+            // On disk the replaced forms of the own page count too, and blur it.
+            let filtered = Question { view: None, sources: Some(vec![own()]), ..ask("", 10) };
+            assert_eq!(spelt(&index, &mut seq, &filtered), SECRET);
+        }
         index.flush().unwrap();
     }
 }
