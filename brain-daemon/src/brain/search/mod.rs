@@ -109,6 +109,11 @@ impl Brain {
                 break;
             }
         }
+        let others = damaged.len().saturating_sub(1);
+        let damaged = damaged.into_iter().next().map(|first| match others {
+            0 => first,
+            _ => format!("{first} ({others} more are damaged, too: see `brain doctor`)"),
+        });
         let degraded: Vec<String> =
             [self.index.degraded_for(caller), catching_up, meant.lacking.map(|lacking| lacking.text(caller))]
                 .into_iter()
