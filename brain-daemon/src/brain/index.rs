@@ -37,6 +37,8 @@ struct Shared {
     index: OnceLock<Index>,
     /// Commits are pushed as they happen. Before that the feeder finds them in the store.
     live: AtomicBool,
+    /// A search finds everything that was stored before this start.
+    whole: AtomicBool,
     stop: AtomicBool,
     fed: AtomicU64,
     to_feed: AtomicU64,
@@ -131,7 +133,7 @@ impl Follower {
         if let Some(problem) = self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
             return Some(format!("the index does not follow the store: {problem}"));
         }
-        if !self.shared.live.load(Ordering::Acquire) {
+        if !self.shared.whole.load(Ordering::Acquire) {
             let (fed, all) =
                 (self.shared.fed.load(Ordering::Relaxed), self.shared.to_feed.load(Ordering::Relaxed));
             return Some(format!("the index is being built: {fed} of {all} pages are in it"));
@@ -229,6 +231,7 @@ impl Shared {
         if let Some(index) = self.index.get().filter(|_| bulk) {
             index.settle();
         }
+        self.whole.store(true, Ordering::Release);
         Ok(())
     }
 
