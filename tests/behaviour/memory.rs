@@ -83,8 +83,8 @@ fn numbered(length: usize, part: impl Fn(u32) -> String) -> String {
     text
 }
 
-/// Texts that once took a hundred times their length and more; the first of `largest` bytes, the others
-/// of a tenth of it.
+/// Texts whose parsing once took over a hundred times their length in memory. The first has `largest`
+/// bytes, the others a tenth of that.
 fn worst(largest: usize) -> Vec<(&'static str, String)> {
     let length = largest / 10;
     let repeated = |unit: &str| unit.repeat(length / unit.len());

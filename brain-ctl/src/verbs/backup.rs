@@ -1,6 +1,6 @@
 //! `brain backup`: copy the store while it is in use, read a copy back, make a home's store from one.
 //!
-//! Only the copy needs a running daemon. To read one back and to restore one, the daemon's program is run beside this one.
+//! Making a backup needs a running daemon. Verifying and restoring one run `brain-daemon` as a child process.
 
 use std::{
     ffi::OsStr,

@@ -136,7 +136,7 @@ fn some_by_slug(
     Ok(Some(some))
 }
 
-/// With other filters all pages are looked at once, and the newest that pass are kept.
+/// Scans all pages once and keeps the newest that pass the filters: for filters without an index.
 fn newest_of_some(
     reader: &Reader,
     request: &List,

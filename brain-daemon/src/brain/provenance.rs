@@ -1,7 +1,7 @@
 //! Where a page comes from: what its record says, and that its text says the same.
 //!
 //! The door decides about a text that is handed over (capture, put, `/ingest`, AI clients, the telephone). Claims of the
-//! text that are not so are kept under `received`, where nothing acts. A file that brain reads (sync, import) is its
+//! text that contradict the door are kept under `received` and have no effect. A file that brain reads (sync, import) is its
 //! author's, and so is what it says of itself: brain believes what brain itself could have written there. That raises
 //! nobody's trust: the author is the owner, and a claim can only make the text an outsider's.
 //!
@@ -50,7 +50,7 @@ pub(super) const LSD: Door = Door { kind: "lsd", via: "lsd" };
 const DOORS: [&Door; 10] =
     [&CAPTURE_CLI, &PUT_PAGE, &MCP, &IMPORT, &SYNC, &WEBHOOK, &COLLECTOR, &VOICE, &BRAINSTORM, &LSD];
 
-/// The kinds of doors through which the owner's own words come.
+/// The values of `source_kind` that mark the owner's own text.
 pub(crate) const OWN: [&str; 4] = [CAPTURE_CLI.kind, PUT_PAGE.kind, SYNC.kind, IMPORT.kind];
 
 impl Door {
@@ -225,7 +225,7 @@ fn is_authors(record: &Provenance) -> bool {
     })
 }
 
-/// Whether `uri` is a place on this machine: nothing for the eyes of whoever may read the page.
+/// Whether `uri` names a place on this machine. Files must not state it: other people may read them.
 fn is_local(uri: &str) -> bool {
     uri.starts_with("file:") || uri.starts_with("cli:")
 }

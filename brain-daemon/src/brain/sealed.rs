@@ -1,5 +1,5 @@
-//! Numbers that count for all sources, as callers see them who may see some only: the place of a
-//! change, or the number of a job, would tell how much happens elsewhere.
+//! Hides sequence and job numbers from restricted callers. These numbers count for all sources, so
+//! they would tell how much happens in sources that the caller may not see.
 //!
 //! A number is exchanged for another one by a permutation that only this store knows. It is no
 //! right: what a caller may see is checked wherever the number leads.

@@ -34,8 +34,8 @@ pub use keeper::{Keeper, Looked, World, is_healthy};
 pub use proof::Proof;
 pub use watch::{Seen, Verdict};
 
-/// A field by which the watchdog's own look at `/health` is known where it arrives. Through the
-/// public address it has the question of a [`Proof`].
+/// The header that marks the watchdog's own request to `/health`, and its value on the local way.
+/// Through the public address the value is the question of a [`Proof`].
 pub const PROBE: (&str, &str) = ("x-brain-probe", "watchdog");
 /// A free ngrok address shows browsers a page first, unless this is asked for.
 const NO_PAGE: (&str, &str) = ("ngrok-skip-browser-warning", "true");

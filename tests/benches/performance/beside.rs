@@ -1,4 +1,4 @@
-//! Searches beside an import or a first sync: how long the one who asks waits meanwhile.
+//! Measures how long a search takes while an import or a first sync runs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

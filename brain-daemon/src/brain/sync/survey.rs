@@ -1,5 +1,5 @@
-//! A walk of the directory beside what the store knows of it, both in the order of paths. A file that is as it was is only
-//! counted, so that a sync with nothing to do needs no memory for the files that there are.
+//! Compares a source's directory with the store's rows of its files, both in the order of paths.
+//! An unchanged file is only counted, so a sync without changes needs no memory for it.
 
 use std::path::Path;
 
