@@ -9,9 +9,9 @@ use brain_protocol::{Fault, FaultCode, SourceId, VERSION};
 use clap::{Parser, Subcommand};
 
 use crate::brain;
-use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::home::Home;
+use brain_base::clock::SystemClock;
+use brain_base::home::Home;
 
 /// The resident part of brain. Started by `brain`, by systemd, or by hand.
 #[derive(Parser)]

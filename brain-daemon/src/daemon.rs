@@ -12,12 +12,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::activation::{self, Sockets};
 use crate::brain::Brain;
-use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::doors::{http, ipc};
-use crate::home::Home;
-use crate::tunnel::SystemStarter;
 use crate::workers;
+use brain_base::clock::SystemClock;
+use brain_base::home::Home;
+use brain_tunnel::SystemStarter;
 
 /// How long requests that are under way may take after the daemon was told to end. With what follows it stays below
 /// 5 seconds.

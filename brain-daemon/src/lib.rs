@@ -5,27 +5,8 @@
 
 pub mod activation;
 pub mod brain;
-pub mod caller;
 pub mod cli;
-pub mod clock;
-pub mod collector;
 pub mod config;
-pub mod costs;
 pub mod daemon;
 pub mod doors;
-pub mod embed;
-pub mod files;
-pub mod home;
-pub mod llm;
-pub mod net;
-pub mod page;
-pub mod random;
-pub mod schedule;
-pub mod search;
-pub mod secrets;
-pub mod store;
-pub mod telephony;
-mod threads;
-pub mod tunnel;
-pub mod vectors;
 pub mod workers;

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use brain_base::home::Home;
 use brain_daemon::config::Config;
-use brain_daemon::embed::probe;
-use brain_daemon::home::Home;
-use brain_daemon::tunnel::leash;
 use brain_daemon::{cli, daemon};
+use brain_embed::probe;
 use brain_protocol::{Fault, FaultCode};
+use brain_tunnel::leash;
 
 /// Gives memory back after bulk work; the system's allocator keeps most of what an import needed.
 #[global_allocator]

@@ -5,9 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use brain_daemon::page::{self, Document, Frontmatter, MediaType};
-use brain_daemon::search;
+use brain_page::{self as page, Document, Frontmatter, MediaType};
 use brain_protocol::Slug;
+use brain_search as search;
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

@@ -1,7 +1,7 @@
 //! Frontmatter: a document that parses survives its file, and edits keep it readable.
 #![no_main]
 
-use brain_daemon::page::{Document, content_hash, decode_text};
+use brain_page::{Document, content_hash, decode_text};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

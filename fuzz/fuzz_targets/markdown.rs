@@ -1,7 +1,7 @@
 //! Everything that is read out of a page's body.
 #![no_main]
 
-use brain_daemon::page::{body_tags, chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE};
+use brain_page::{body_tags, chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE};
 use brain_protocol::Slug;
 use libfuzzer_sys::fuzz_target;
 

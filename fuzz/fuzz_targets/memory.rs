@@ -2,7 +2,7 @@
 //! `cargo +nightly fuzz run memory -- -rss_limit_mb=300 -malloc_limit_mb=100 -max_len=64`.
 #![no_main]
 
-use brain_daemon::page::{body_tags, decode_text, headings, links, payload, timeline, windows, Frontmatter, MediaType};
+use brain_page::{body_tags, decode_text, headings, links, payload, timeline, windows, Frontmatter, MediaType};
 use brain_protocol::Slug;
 use libfuzzer_sys::fuzz_target;
 

@@ -1,7 +1,7 @@
 //! What comes over the network: a payload is a document that survives its file, no longer than what came by much.
 #![no_main]
 
-use brain_daemon::page::{payload, Document, MediaType};
+use brain_page::{payload, Document, MediaType};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use brain_daemon::search::{Change, Index, IndexPage, Options, Question};
+use brain_search::{Change, Index, IndexPage, Options, Question};
 use brain_protocol::{Slug, SourceId};
 use libfuzzer_sys::fuzz_target;
 

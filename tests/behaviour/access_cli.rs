@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use brain_daemon::clock::parse_instant;
+use brain_base::clock::parse_instant;
 use brain_tests::{Daemon, TestHome, texts};
 
 use crate::terminal::on_a_terminal;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
 use brain_daemon::brain::{Brain, Silent};
-use brain_daemon::caller::Caller;
 use brain_protocol::{
     BackupVerify, Capture, Check, CheckStatus, Doctor, Fault, FaultCode, Origin, Reply, Request,
 };

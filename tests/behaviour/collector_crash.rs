@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_daemon::collector::gains;
+use brain_collector::gains;
 use brain_protocol::{Reply, Request, encode, write_frame};
 use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
 use brain_tests::{PATIENCE, TestHome};

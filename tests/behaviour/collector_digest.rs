@@ -1,10 +1,10 @@
 //! What an agent is told of what was collected.
 
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scopes};
+use brain_base::clock::rfc3339;
+use brain_collector::{Data, Journal, Noted, PostId, Record, Stream};
 use brain_daemon::brain::Silent;
-use brain_daemon::caller::{Caller, Scopes};
-use brain_daemon::clock::rfc3339;
-use brain_daemon::collector::{Data, Journal, Noted, PostId, Record, Stream};
-use brain_daemon::store::Visibility;
 use brain_protocol::{CollectorDigest, Digest, DigestPost, FaultCode, NamedPage, Request, SourceId};
 use brain_tests::TestHome;
 use brain_tests::mcp::mcp;
@@ -223,7 +223,7 @@ fn fill(home: &TestHome, count: u64, text: &str) {
     let place = home.path().join("collector");
     let (data, journal) = (Data::new(&place), Journal::new(&place));
     data.prepare().unwrap();
-    let now = brain_daemon::clock::Clock::now(&brain_daemon::clock::SystemClock);
+    let now = brain_base::clock::Clock::now(&brain_base::clock::SystemClock);
     for id in 1..=count {
         let mut post = tagged(post(id, ANN, text), &["Rust"]);
         post["created_at"] = json!(rfc3339(now));

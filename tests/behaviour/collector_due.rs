@@ -3,12 +3,12 @@
 use std::fs;
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
+use brain_base::clock::parse_instant;
+use brain_base::home::Home;
+use brain_base::random::SystemRandom;
 use brain_daemon::brain::{Brain, EventLines, Outside, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::parse_instant;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
-use brain_daemon::random::SystemRandom;
 use brain_protocol::{CollectorSetup, FaultCode, Reply, Request, Secret};
 use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, Fault, InProcess, Platform, Time, endpoint};

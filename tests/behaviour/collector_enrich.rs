@@ -1,9 +1,9 @@
 //! The enrichment rules: what comes into which page, once, and what never does.
 
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scopes};
+use brain_collector::{Noted, Stream};
 use brain_daemon::brain::Silent;
-use brain_daemon::caller::{Caller, Scopes};
-use brain_daemon::collector::{Noted, Stream};
-use brain_daemon::store::Visibility;
 use brain_protocol::{CollectorEnrich, CollectorEnriched, FaultCode, History, Reply, Request, SourceId};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use brain_daemon::clock::parse_instant;
+use brain_base::clock::parse_instant;
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use brain_base::caller::Caller;
+use brain_base::clock::parse_instant;
+use brain_base::home::Home;
+use brain_base::random::SystemRandom;
 use brain_daemon::brain::{Brain, EventLines, Outside, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::parse_instant;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
-use brain_daemon::net::Client;
-use brain_daemon::random::SystemRandom;
+use brain_net::Client;
 use brain_protocol::{CollectorStatus, Reply, Request, StreamStatus};
 use brain_tests::PATIENCE;
 use brain_tests::lines::Kept;

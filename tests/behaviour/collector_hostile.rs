@@ -1,7 +1,7 @@
 //! Posts that were written to get more into a page than a line.
 
-use brain_daemon::collector::Stream;
-use brain_daemon::page::{Frontmatter, body_tags, headings, links, timeline};
+use brain_collector::Stream;
+use brain_page::{Frontmatter, body_tags, headings, links, timeline};
 use brain_protocol::Slug;
 use serde_json::json;
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
+use brain_base::clock::rfc3339;
+use brain_collector::{Data, Journal, Noted, PostId, Record, Stream};
 use brain_daemon::brain::{Brain, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::rfc3339;
-use brain_daemon::collector::{Data, Journal, Noted, PostId, Record, Stream};
 use brain_protocol::{
     CollectorDigest, CollectorEnrich, CollectorEnriched, Digest, Fault, Get, Origin, Page, PageRef, Put,
     Reply, Request, Slug,

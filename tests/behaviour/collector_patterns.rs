@@ -1,9 +1,9 @@
 //! Text in pictures, articles and videos, as they stand beside posts.
 
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::rfc3339;
-use brain_daemon::collector::Stream;
-use brain_daemon::net::Trouble;
+use brain_base::caller::Caller;
+use brain_base::clock::rfc3339;
+use brain_collector::Stream;
+use brain_net::Trouble;
 use brain_protocol::{Get, List, PageRef, Reply, Request};
 use brain_tests::model::{FakeModel, Manner, Said};
 use serde_json::{Value, json};

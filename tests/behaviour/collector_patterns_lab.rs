@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use brain_base::clock::{Clock, rfc3339};
+use brain_base::home::Home;
+use brain_base::random::SystemRandom;
+use brain_collector::{Data, Journal, Noted, Record, Stream};
 use brain_daemon::brain::{Brain, Outside, StandardOutput};
-use brain_daemon::clock::{Clock, rfc3339};
-use brain_daemon::collector::{Data, Journal, Noted, Record, Stream};
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
-use brain_daemon::net::{Answer, Call, Client, Document, Link, Outgoing, Trouble, WebPage};
-use brain_daemon::random::SystemRandom;
+use brain_net::{Answer, Call, Client, Document, Link, Outgoing, Trouble, WebPage};
 use brain_tests::model::{Asked, Said};
 use serde_json::{Value, json};
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
+use brain_base::clock::rfc3339;
+use brain_base::home::Home;
+use brain_base::random::SystemRandom;
 use brain_daemon::brain::{Brain, EventLines, Outside, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::rfc3339;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
-use brain_daemon::random::SystemRandom;
 use brain_protocol::{CollectorRun, Fault, Reply, Request};
 use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, InProcess, Platform, Time};

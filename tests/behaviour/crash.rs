@@ -473,8 +473,8 @@ fn put(page: PageRef, text: &Text) -> Request {
 /// The slug that a capture gets today.
 fn inbox_slug(text: &Text) -> Slug {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
-    let digest = brain_daemon::page::hex(&brain_daemon::page::content_digest(&text.body));
-    Slug::parse(format!("inbox/{}-{}", brain_daemon::clock::day(now), &digest[..8])).unwrap()
+    let digest = brain_page::hex(&brain_page::content_digest(&text.body));
+    Slug::parse(format!("inbox/{}-{}", brain_base::clock::day(now), &digest[..8])).unwrap()
 }
 
 /// Looks whether things are as they should be.

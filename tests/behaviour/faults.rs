@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use brain_daemon::store::SCHEMA;
+use brain_store::SCHEMA;
 use brain_tests::{TestHome, run, slugs};
 use redb::{Database, ReadableDatabase, TableDefinition};
 

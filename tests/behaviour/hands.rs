@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use brain_base::clock::{Clock, parse_instant};
+use brain_base::home::Home;
 use brain_daemon::brain::Brain;
-use brain_daemon::clock::{Clock, parse_instant};
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
 
 pub(crate) const HOUR: i64 = 60 * 60 * 1000;
 

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scopes};
+use brain_base::clock::SystemClock;
+use brain_base::home::Home;
+use brain_base::random::SystemRandom;
 use brain_daemon::brain::{Brain, Outside, Silent, StandardOutput};
-use brain_daemon::caller::{Caller, Scopes};
-use brain_daemon::clock::SystemClock;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
-use brain_daemon::net::Client;
-use brain_daemon::random::SystemRandom;
-use brain_daemon::store::Visibility;
+use brain_net::Client;
 use brain_protocol::{
     FaultCode, IdeaProfile, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd,
     SourceId,

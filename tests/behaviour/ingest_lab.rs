@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scope, Scopes};
 use brain_daemon::brain::ingest::{Accepted, CHUNK, Item};
 use brain_daemon::brain::{Brain, Silent};
-use brain_daemon::caller::{Caller, Scope, Scopes};
-use brain_daemon::page::{MediaType, content_hash};
-use brain_daemon::store::Visibility;
+use brain_page::{MediaType, content_hash};
 use brain_protocol::{
     Doctor, Fault, FaultCode, Get, Job, JobCounts, JobList, JobRetry, JobShow, JobState, Jobs, Origin, Page,
     PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, WriteStatus,

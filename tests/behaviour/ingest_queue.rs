@@ -1,11 +1,11 @@
 //! The queue behind `POST /ingest`: what is taken in becomes a page, once; duplicates, retries and failures by a clock that is
 //! ours. The brain is the real one; HTTP is not in it.
 
+use brain_base::caller::Scope;
+use brain_base::clock::{Clock, rfc3339};
 use brain_daemon::brain::Silent;
 use brain_daemon::brain::ingest::{Accepted, CHUNK, Item};
-use brain_daemon::caller::Scope;
-use brain_daemon::clock::{Clock, rfc3339};
-use brain_daemon::page::content_hash;
+use brain_page::content_hash;
 use brain_protocol::{
     Backup, FaultCode, JobId, JobList, JobRetry, JobShow, JobState, PageRef, Reply, Request, Slug,
     SourceRemove,
@@ -391,7 +391,7 @@ fn what_waits_is_in_a_backup_and_goes_on_from_there() {
     let backup = Request::Backup(Backup { path: file.to_str().unwrap().into() });
     let Reply::Backup(report) = lab.ask(backup).unwrap() else { panic!() };
     assert_eq!(report.pages, 1);
-    brain_daemon::store::verify(&file, &|_, _| true).unwrap();
+    brain_store::verify(&file, &|_, _| true).unwrap();
     std::fs::create_dir_all(lab.dir.path().join("second/home")).unwrap();
     std::fs::copy(&file, lab.dir.path().join("second/home/brain.redb")).unwrap();
     let brain = lab.clock.open(&lab.dir.path().join("second"), 8);

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use brain_daemon::page::content_digest;
-use brain_daemon::store::{Content, JobRecord, JobWishes, Store, StoreError, StoreOptions, verify};
+use brain_page::content_digest;
 use brain_protocol::{Get, JobState, List, PageRef, Reply, Request, Sort};
+use brain_store::{Content, JobRecord, JobWishes, Store, StoreError, StoreOptions, verify};
 use brain_tests::http::{call, ingest};
 use brain_tests::{PATIENCE, TestHome, texts};
 

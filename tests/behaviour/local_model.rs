@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use brain_daemon::embed::{EmbedWhy, Embedder, Local, Purpose, inspect};
+use brain_embed::{EmbedWhy, Embedder, Local, Purpose, inspect};
 use brain_tests::tiny_model::{self, DIMENSIONS, HEADS, INNER, LAYERS, MAX_TOKENS};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use brain_daemon::page::Frontmatter;
+use brain_page::Frontmatter;
 use brain_tests::mcp::{Mcp, mcp};
 use brain_tests::{Daemon, TestHome};
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use brain_daemon::caller::{Caller, Scope};
-use brain_daemon::clock::{Clock, parse_instant};
-use brain_daemon::page::{Document, Frontmatter, MediaType};
+use brain_base::caller::{Caller, Scope};
+use brain_base::clock::{Clock, parse_instant};
+use brain_page::{Document, Frontmatter, MediaType};
 use brain_protocol::{
     Capture, Delete, Export, Fault, Get, Import, ImportReply, List, Origin, Page, PageRef, Put, Reply,
     Request, Revert, Slug, SourceId, Sync, SyncReply, Tags, Written,

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scope};
+use brain_base::clock::SystemClock;
+use brain_base::home::Home;
 use brain_daemon::brain::{Brain, Silent};
-use brain_daemon::caller::{Caller, Scope};
-use brain_daemon::clock::SystemClock;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
-use brain_daemon::store::Visibility;
 use brain_protocol::{
     BrokenLinks, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceDefault, SourceId,
     SourceRemove,

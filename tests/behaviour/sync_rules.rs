@@ -3,11 +3,11 @@
 use std::fs;
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
+use brain_base::clock::SystemClock;
+use brain_base::home::Home;
 use brain_daemon::brain::{Brain, Progress, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::SystemClock;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
 use brain_protocol::{FaultCode, Reply, Request, SourceAdd, SourceId, Sync};
 use brain_tests::{TestHome, texts};
 use serde_json::{Value, json};

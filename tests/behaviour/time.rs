@@ -3,9 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
+use brain_base::clock::{Clock, rfc3339};
 use brain_daemon::brain::{Brain, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::{Clock, rfc3339};
 use brain_protocol::{
     Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug,
     SourceAdd, SourceId, SourceRemove, Sync, WriteStatus, Written,

@@ -6,12 +6,12 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
+use brain_base::caller::Caller;
+use brain_base::clock::parse_instant;
+use brain_base::home::Home;
+use brain_base::random::SystemRandom;
 use brain_daemon::brain::{Brain, Outside, Silent, StandardOutput};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::parse_instant;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
-use brain_daemon::random::SystemRandom;
 use brain_protocol::{
     CheckStatus, ClientRegister, Doctor, FaultCode, GrantType, Reply, Request, Scopes, Step,
     TunnelSetupReply, TunnelStatus,

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use brain_daemon::telephony::signature::{Signature, holds};
 use brain_protocol::Secret;
 use brain_tests::http::{self, Answer};
 use brain_tests::telephony::{Call, Heard, KNOWN, PUBLIC, STRANGER, TOKEN, encoded, posted, send, sign};
 use brain_tests::{Daemon, TestHome, shared_data};
+use brain_voice::signature::{Signature, holds};
 use serde_json::Value;
 
 const SID: &str = "CA0123456789abcdef0123456789abcdef";

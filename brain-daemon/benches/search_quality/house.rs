@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use brain_base::caller::Caller;
+use brain_base::clock::SystemClock;
+use brain_base::home::Home;
 use brain_daemon::brain::{Brain, Progress, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::SystemClock;
 use brain_daemon::config::Config;
-use brain_daemon::home::Home;
 use brain_protocol::{Embed, Hit, Import, PageRef, Reply, Request, Slug, SourceAdd, SourceId, Sync};
 use tempfile::TempDir;
 

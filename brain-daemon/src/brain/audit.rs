@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use brain_protocol::{Audit, AuditCall, AuditList, Fault, FaultCode};
 
 use super::Brain;
-use crate::clock::{parse_instant, rfc3339};
-use crate::store::{AuditRecord, Visibility};
+use brain_base::caller::Visibility;
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_store::AuditRecord;
 use waiting::Waiting;
 
 /// How long they are kept, in milliseconds: 90 days.
@@ -176,9 +177,9 @@ mod tests {
 
     use super::waiting::MINUTE;
     use super::*;
-    use crate::clock::Clock;
     use crate::config::Config;
-    use crate::home::Home;
+    use brain_base::clock::Clock;
+    use brain_base::home::Home;
 
     /// 2026-11-21T10:30:00Z.
     const NOW: i64 = 1_795_257_000_000;

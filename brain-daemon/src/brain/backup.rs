@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Backup, BackupReply, BackupVerify, Fault, FaultCode};
 
 use super::{Brain, Caller, Progress};
-use crate::clock::rfc3339;
-use crate::store::{SCHEMA, Sound, StoreError, verify};
+use brain_base::clock::rfc3339;
+use brain_store::{SCHEMA, Sound, StoreError, verify};
 
 impl Brain {
     pub(super) fn backup(

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, ImportFailure, Slug};
 
-use crate::threads::yield_to_callers;
+use brain_base::threads::yield_to_callers;
 
 /// Files that share a commit. The rows by which pages are found lie all over their tables, and a commit writes each leaf that
 /// it touched once: the more files, the fewer leaves for each. But a capture waits for a batch that is being stored, a quarter

@@ -3,8 +3,8 @@
 use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, SourceId};
 
 use super::{Brain, Caller};
-use crate::page;
-use crate::store::{Found, LinkRecord, Reader, Resolution, StoreError};
+use brain_page as page;
+use brain_store::{Found, LinkRecord, Reader, Resolution, StoreError};
 
 const MAX_LIMIT: u32 = 1000;
 /// How many pages that may be meant are named for each link.

@@ -8,9 +8,9 @@ use super::intake::{
 };
 use super::provenance::{CAPTURE_CLI, Door, STAMPS, receive};
 use super::{Brain, Caller};
-use crate::clock::{day, rfc3339};
-use crate::page::{Document, Frontmatter, content_digest, hex};
-use crate::store::{Applied, Draft, Hash, NewPage, PageRecord, Provenance, StoreError};
+use brain_base::clock::{day, rfc3339};
+use brain_page::{Document, Frontmatter, content_digest, hex};
+use brain_store::{Applied, Draft, Hash, NewPage, PageRecord, Provenance, StoreError};
 
 /// Types that people are expected to use; others are taken with a warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use brain_protocol::{Fault, Slug, SourceId};
 use lru::LruCache;
 
-use crate::store::{Hash, Store};
+use brain_store::{Hash, Store};
 
 /// How long the same content is a duplicate, in milliseconds: 24 hours.
 pub(super) const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;

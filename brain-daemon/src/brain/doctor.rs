@@ -13,9 +13,10 @@ use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, JobId, JobS
 
 use super::scheduled::{self, Standing};
 use super::{Brain, Caller, WatchState, collector as collecting, tunnel as tunnelling};
-use crate::clock::rfc3339;
-use crate::home::free_bytes;
-use crate::store::{RECOVERY_MS, SCHEMA, Visibility};
+use brain_base::caller::Visibility;
+use brain_base::clock::rfc3339;
+use brain_base::home::free_bytes;
+use brain_store::{RECOVERY_MS, SCHEMA};
 
 /// How long one check may take.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -495,9 +496,9 @@ fn clock(brain: &Brain) -> Result<Finding, Fault> {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::clock::SystemClock;
     use crate::config::Config;
-    use crate::home::Home;
+    use brain_base::clock::SystemClock;
+    use brain_base::home::Home;
 
     #[test]
     fn a_check_that_hangs_is_a_finding_and_holds_nobody_up() {

@@ -14,8 +14,8 @@ use brain_protocol::{Export, ExportReply, Fault, FaultCode, ImportFailure, Slug,
 
 use super::backup::{absolute, target_fault};
 use super::{Brain, Caller, Progress};
-use crate::page;
-use crate::store::{Content, Reader, StoreError};
+use brain_page as page;
+use brain_store::{Content, Reader, StoreError};
 
 /// Pages that are read at once, and about how many bytes of them.
 const BATCH: usize = 200;

@@ -7,8 +7,8 @@ use brain_protocol::{
 use super::intake::{clean_tags, stored_document, written_page};
 use super::provenance::STAMPS;
 use super::{Brain, Caller, no_page, typed};
-use crate::page::{self, Document, is_link_key};
-use crate::store::{Applied, PageRecord, StoreError};
+use brain_page::{self as page, Document, is_link_key};
+use brain_store::{Applied, PageRecord, StoreError};
 
 impl Brain {
     pub(super) fn tags(&self, caller: &Caller, request: Tags) -> Result<Reply, Fault> {

@@ -19,9 +19,10 @@ use super::provenance::{IMPORT, has_claims, receive_claims};
 use super::put::{Effect, effect};
 use super::sources::overlap;
 use super::{Brain, Caller, Progress};
-use crate::files::{self, MarkdownFile};
-use crate::page::Frontmatter;
-use crate::store::{Applied, NewPage, PageRecord, Provenance, StoreError, Visibility};
+use brain_base::caller::Visibility;
+use brain_page::Frontmatter;
+use brain_store::files::{self, MarkdownFile};
+use brain_store::{Applied, NewPage, PageRecord, Provenance, StoreError};
 
 /// How many files that could not be written a reply names.
 const MAX_WARNINGS: usize = 20;

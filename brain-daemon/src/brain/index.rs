@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode, SourceId};
 
-use crate::caller::Caller;
 use crate::config::Config;
-use crate::search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
-use crate::store::{Change, CommitHook, Reader, Store, StoreError, Visibility};
+use brain_base::caller::Caller;
+use brain_base::caller::Visibility;
+use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
+use brain_store::{Change, CommitHook, Reader, Store, StoreError};
 
 /// Changes that are caught up with before the daemon is ready; more than these go on behind it.
 const CATCH_UP_AT_START: u64 = 1000;

@@ -3,9 +3,9 @@
 use brain_protocol::{Expect, Fault, FaultCode, MAX_CONTENT, Origin, Slug, SourceId};
 
 use super::provenance::{Door, MAX_URI, MCP, is_uri, state};
-use crate::caller::Caller;
-use crate::page::{self, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
-use crate::store::{
+use brain_base::caller::Caller;
+use brain_page::{self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
+use brain_store::{
     Content, Draft, FilePlan, Hash, LinkRecord, NewPage, PageRecord, Provenance, StoreError, TimelineRecord,
 };
 
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn the_nth_slug_of_a_content_takes_the_nth_eight_digits() {
-        let hash = crate::page::content_digest("x");
+        let hash = brain_page::content_digest("x");
         let digits = page::hex(&hash);
         for n in 0..8 {
             let slug = inbox_slug("2026-11-21", &hash, n).map(String::from);

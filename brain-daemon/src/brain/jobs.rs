@@ -6,10 +6,10 @@ use brain_protocol::{
 
 use super::sealed::Seal;
 use super::{Brain, Caller};
-use crate::caller::Scope;
-use crate::clock::rfc3339;
-use crate::page::hex;
-use crate::store::{Draft, JobRecord, StoreError};
+use brain_base::caller::Scope;
+use brain_base::clock::rfc3339;
+use brain_page::hex;
+use brain_store::{Draft, JobRecord, StoreError};
 
 /// How many jobs one answer lists at most.
 const MAX_LISTED: u32 = 1000;

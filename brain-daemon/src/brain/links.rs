@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use brain_protocol::{Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, Links, PageRef};
 
 use super::{Brain, Caller};
-use crate::store::{LinkRecord, PageRecord, Resolution};
+use brain_store::{LinkRecord, PageRecord, Resolution};
 
 /// The status of a link to no page.
 const MISSING: &str = "missing";

@@ -8,9 +8,9 @@ use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceI
 use super::sealed::Seal;
 use super::search::instant;
 use super::{Brain, Caller};
-use crate::clock::rfc3339;
-use crate::page::normal_tag;
-use crate::store::{Found, Mark, RECOVERY_MS, Reader};
+use brain_base::clock::rfc3339;
+use brain_page::normal_tag;
+use brain_store::{Found, Mark, RECOVERY_MS, Reader};
 
 /// The longest listing in one answer.
 const MAX_LIMIT: u32 = 1000;

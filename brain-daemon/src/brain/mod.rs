@@ -57,15 +57,15 @@ use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
 
-use crate::caller::{Caller, Scope};
-use crate::clock::Clock;
 use crate::config::Config;
-use crate::costs::Ledger;
-use crate::home::Home;
-use crate::net::{self, Outgoing};
-use crate::random::{Random, SystemRandom};
-use crate::secrets::{Secrets, Variables};
-use crate::store::{Reader, SourceRecord, Store, StoreOptions};
+use brain_base::caller::{Caller, Scope};
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_base::random::{Random, SystemRandom};
+use brain_base::secrets::{Secrets, Variables};
+use brain_costs::Ledger;
+use brain_net::{self as net, Outgoing};
+use brain_store::{Reader, SourceRecord, Store, StoreOptions};
 
 pub(crate) use provenance::{OWN, STAMPS};
 
@@ -464,8 +464,8 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     if store.read_through(Reader::counts)?.seq > 0 {
         return Ok(());
     }
-    let known = crate::search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
-    let files = || crate::files::markdown_files(&home.pages(), "", None).files.len();
+    let known = brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
+    let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
     let what = match (known, store.was_repaired()) {
         (Some(known), _) => format!("its index knows of {known} changes"),
         (None, true) => match files() {

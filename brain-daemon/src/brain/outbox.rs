@@ -11,9 +11,10 @@ use brain_protocol::{Fault, SourceId};
 
 use super::saves::KeptSave;
 use super::{Brain, preferred};
-use crate::files::{Outcome, Own, Tree};
-use crate::page;
-use crate::store::{Content, FileRecord, FileState, PageRecord, Reader, StoreError, Visibility};
+use brain_base::caller::Visibility;
+use brain_page as page;
+use brain_store::files::{Outcome, Own, Tree};
+use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, StoreError};
 
 const STRIPES: usize = 64;
 

@@ -7,9 +7,9 @@ use brain_protocol::{
 use super::capture::Outcome;
 use super::intake::{stored_document, written_page};
 use super::{Brain, Caller, no_page, typed};
-use crate::clock::rfc3339;
-use crate::page::{self, hex};
-use crate::store::{Applied, Content, PageRecord, Reader, VersionRecord, unless_damaged};
+use brain_base::clock::rfc3339;
+use brain_page::{self as page, hex};
+use brain_store::{Applied, Content, PageRecord, Reader, VersionRecord, unless_damaged};
 
 impl Brain {
     pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
@@ -94,7 +94,7 @@ impl Brain {
                     format!(
                         "`brain restore {}` brings it back until {}",
                         typed(named),
-                        rfc3339(at + crate::store::RECOVERY_MS)
+                        rfc3339(at + brain_store::RECOVERY_MS)
                     ),
                 )
             }

@@ -7,9 +7,9 @@
 //!
 //! `docs/pages.md` has the table of all cases. Knows no store and no files.
 
-use crate::clock::{parse_instant, rfc3339};
-use crate::page::{Frontmatter, RECEIVED};
-use crate::store::Provenance;
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_page::{Frontmatter, RECEIVED};
+use brain_store::Provenance;
 
 /// Frontmatter keys that say how and when a page came in. They never make two pages differ.
 pub(crate) const STAMPS: &[&str] =

@@ -11,9 +11,9 @@ use super::intake::{
 };
 use super::provenance::{Door, PUT_PAGE, STAMPS, receive_claims};
 use super::{Brain, Caller};
-use crate::files::digest;
-use crate::page::{Document, Frontmatter, file_path};
-use crate::store::{Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError, unless_damaged};
+use brain_page::{Document, Frontmatter, file_path};
+use brain_store::files::digest;
+use brain_store::{Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError, unless_damaged};
 
 /// A put, worked out for what it replaces.
 struct Prepared {

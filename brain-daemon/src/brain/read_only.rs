@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use crate::home::make_private;
+use brain_base::home::make_private;
 
 use super::Brain;
 

@@ -8,9 +8,10 @@ use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use super::Brain;
-use crate::files::is_torn;
-use crate::page::file_text;
-use crate::store::{Hash, Store, StoreError, Visibility};
+use brain_base::caller::Visibility;
+use brain_page::file_text;
+use brain_store::files::is_torn;
+use brain_store::{Hash, Store, StoreError};
 
 impl Brain {
     /// Notes which files a power loss may have torn, and forgets how the last daemon ended. Before anything else looks at

@@ -5,8 +5,8 @@ use brain_protocol::{Delete, Deleted, Fault, FaultCode, PageRef, Restored};
 use super::dedup::WINDOW_MS;
 use super::intake::check_expected;
 use super::{Brain, Caller, no_page, typed};
-use crate::clock::rfc3339;
-use crate::store::RECOVERY_MS;
+use brain_base::clock::rfc3339;
+use brain_store::RECOVERY_MS;
 
 /// How many pages one transaction purges: keeps other writers from waiting.
 const PURGE_BATCH: usize = 200;

@@ -9,11 +9,11 @@ use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
 use super::backup::{backup_fault, reply};
 use super::provenance::SYNC;
 use super::{Brain, home_fault};
-use crate::clock::Clock;
 use crate::config::Config;
-use crate::files::markdown_files;
-use crate::home::Home;
-use crate::store::{self, PageRecord, SourceRecord, StoreOptions};
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_store::files::markdown_files;
+use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
 
 /// Makes the store of `home` from the backup `file`, then writes the pages' files. Files that are there already stay as they
 /// are. Of sources with a directory outside of the home, absent files are written only when they are in `write_sources`: a

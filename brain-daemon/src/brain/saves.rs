@@ -8,9 +8,10 @@ use brain_protocol::{Fault, SourceId, SyncConflict};
 use super::Brain;
 use super::intake::read_page;
 use super::provenance::SYNC;
-use crate::files::Save;
-use crate::page::{Document, decode_text};
-use crate::store::{Visibility, unless_damaged};
+use brain_base::caller::Visibility;
+use brain_page::{Document, decode_text};
+use brain_store::files::Save;
+use brain_store::unless_damaged;
 
 /// How many of the newest versions are compared with a save.
 const COMPARED: usize = 20;

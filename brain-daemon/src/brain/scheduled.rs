@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use brain_protocol::{Fault, FaultCode};
 
 use super::{Brain, Silent};
-use crate::clock::{parse_instant, rfc3339};
-use crate::store::{StoreError, store_id, sweep_unfinished};
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_store::{StoreError, store_id, sweep_unfinished};
 
 /// After a failure the next attempt comes this much later, in milliseconds, or at the next time that is due.
 const RETRY_MS: i64 = 10 * 60 * 1000;
@@ -142,7 +142,7 @@ impl Brain {
             return Err(Fault::new(FaultCode::Io, format!("backup.dir: there is no directory {shown}"))
                 .hint(format!("mkdir -p {shown}")));
         }
-        crate::home::make_private(dir).map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
+        brain_base::home::make_private(dir).map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
     }
 
     /// When the newest of this brain's own backups in `dir` was made; none that is later than now.

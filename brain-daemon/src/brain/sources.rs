@@ -11,8 +11,8 @@ use brain_protocol::{
 use rustix::fs::{Access, access};
 
 use super::{Brain, Caller, preferred};
-use crate::clock::rfc3339;
-use crate::store::{Draft, Reader, SourceRecord, StoreError};
+use brain_base::clock::rfc3339;
+use brain_store::{Draft, Reader, SourceRecord, StoreError};
 
 /// How many pages one transaction hides: keeps other writers from waiting.
 const BATCH: usize = 500;

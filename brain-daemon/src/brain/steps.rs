@@ -2,7 +2,7 @@
 
 use brain_protocol::Step;
 
-use crate::clock::Clock;
+use brain_base::clock::Clock;
 
 /// What a step that went well leaves behind.
 pub(super) struct Passed<T> {

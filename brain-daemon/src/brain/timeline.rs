@@ -3,8 +3,8 @@
 use brain_protocol::{Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow};
 
 use super::{Brain, Caller};
-use crate::clock::parse_day;
-use crate::store::{PageRecord, TimelineRecord};
+use brain_base::clock::parse_day;
+use brain_store::{PageRecord, TimelineRecord};
 
 const MAX_LIMIT: u32 = 1000;
 /// Days sort as text; these are before and after all of them.

@@ -7,9 +7,9 @@ use brain_protocol::SourceId;
 use tokio::sync::watch;
 
 use super::Brain;
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
 
-pub use crate::page::is_markdown;
+pub use brain_page::is_markdown;
 
 /// How the watcher is.
 #[derive(Debug, Clone, PartialEq, Eq)]

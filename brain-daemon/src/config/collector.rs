@@ -6,9 +6,9 @@ use brain_protocol::Fault;
 
 use super::kinds::{handle, span, texts};
 use super::{Config, invalid};
-use crate::collector::{Settings, UserId};
-use crate::home::Home;
-use crate::schedule::{self, Job};
+use brain_base::home::Home;
+use brain_base::schedule::{self, Job};
+use brain_collector::{Settings, UserId};
 
 /// Which of the collector's further patterns are switched on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

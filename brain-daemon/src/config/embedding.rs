@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Config;
 use super::kinds::{dollars, endpoint, span};
-use crate::costs::Price;
-use crate::embed::Settings;
-use crate::home::Home;
+use brain_base::home::Home;
+use brain_costs::Price;
+use brain_embed::Settings;
 
 impl Config {
     /// What turns text into vectors; `None` when nothing does. `installed` is the directory of the model to use when none is named: `auto` becomes `local` with it.

@@ -7,8 +7,8 @@ use brain_protocol::Fault;
 
 use super::kinds::{endpoint, span};
 use super::{Config, invalid};
-use crate::home::Home;
-use crate::llm::{Provider, Settings};
+use brain_base::home::Home;
+use brain_llm::{Provider, Settings};
 
 impl Config {
     /// The language models; `None` when there is none.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode};
 
-use crate::home::Home;
+use brain_base::home::Home;
 use kinds::{ids, listed, rate, span};
 
 pub use collector::Switches;

@@ -6,9 +6,9 @@ use brain_protocol::Fault;
 
 use super::kinds::texts;
 use super::{Config, invalid};
-use crate::home::Home;
-use crate::telephony::Number;
-use crate::tunnel::{Kind, Settings};
+use brain_base::home::Home;
+use brain_tunnel::{Kind, Settings};
+use brain_voice::Number;
 
 impl Config {
     /// The tunnel; `None` when there is none.

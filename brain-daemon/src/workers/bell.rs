@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_cron_scheduler::{Job as CronJob, JobScheduler, JobSchedulerError};
 
-use crate::schedule::Job;
+use brain_base::schedule::Job;
 
 /// Bells that ring until they are taken down.
 pub(super) struct Bells(JobScheduler);
@@ -46,7 +46,7 @@ impl Bells {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::clock::parse_instant;
+    use brain_base::clock::parse_instant;
 
     #[test]
     fn what_we_say_in_cron_is_what_the_scheduler_makes_of_it() {

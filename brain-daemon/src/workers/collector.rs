@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Minutes;
 use super::bell::Bells;
 use crate::brain::Brain;
-use crate::schedule::Job;
+use brain_base::schedule::Job;
 
 /// What the jobs are called, as in [`crate::config::Config::planned_jobs`].
 const RUN: &str = "collector";
@@ -185,8 +185,8 @@ mod tests {
     use brain_protocol::FaultCode;
 
     use super::*;
-    use crate::clock::parse_instant;
     use crate::config::Config;
+    use brain_base::clock::parse_instant;
 
     /// Work that does what it is told in turn, then nothing; and when each turn began.
     struct Lab {

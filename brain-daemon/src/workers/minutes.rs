@@ -7,7 +7,7 @@ use std::time::Duration;
 use brain_protocol::Fault;
 
 use crate::config::Config;
-use crate::schedule::Job;
+use brain_base::schedule::Job;
 
 /// In milliseconds.
 const MINUTE: i64 = 60_000;
@@ -65,7 +65,7 @@ impl Minutes {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::clock::parse_instant;
+    use brain_base::clock::parse_instant;
 
     fn at(time: &str) -> i64 {
         parse_instant(&format!("2026-11-21T{time}Z"), false).unwrap()

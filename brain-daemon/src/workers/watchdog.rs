@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::brain::{Brain, Silent};
-use crate::caller::Caller;
+use brain_base::caller::Caller;
 
 /// How often the line is looked at when nobody watches.
 const UNWATCHED: Duration = Duration::from_secs(30);

@@ -680,6 +680,6 @@ fn machine() -> String {
         memory * 1024.0 / 1e9,
         system.release().to_string_lossy(),
         place.display(),
-        brain_daemon::clock::day(now)
+        brain_base::clock::day(now)
     )
 }

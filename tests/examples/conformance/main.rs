@@ -16,13 +16,13 @@ mod tools;
 
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
+use brain_base::clock::SystemClock;
+use brain_base::home::Home;
 use brain_daemon::brain::{Brain, Silent};
-use brain_daemon::caller::Caller;
-use brain_daemon::clock::SystemClock;
 use brain_daemon::config::Config;
 use brain_daemon::doors::http::Listeners;
 use brain_daemon::doors::mcp::{Mode, over_http};
-use brain_daemon::home::Home;
 use brain_protocol::{Reply, Request, Scopes, TokenCreate};
 use tokio_util::sync::CancellationToken;
 

@@ -231,7 +231,7 @@ fn page(
     asker: &Asker,
 ) -> Response {
     let id = |name: &str| params.get(name).and_then(|id| id.parse::<u64>().ok());
-    let time = |name: &str| params.get(name).and_then(|at| brain_daemon::clock::parse_instant(at, false));
+    let time = |name: &str| params.get(name).and_then(|at| brain_base::clock::parse_instant(at, false));
     let asked =
         ["pagination_token", "next_token"].into_iter().find_map(|name| Some((name, params.get(name)?)));
     let mut before = id("until_id").unwrap_or(u64::MAX);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use brain_daemon::net::{Answer, Call, Link, Outgoing, Part, Trouble};
+use brain_net::{Answer, Call, Link, Outgoing, Part, Trouble};
 use url::Url;
 
 use super::{Manner, Platform, Request, Response, Told};

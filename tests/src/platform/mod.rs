@@ -105,7 +105,7 @@ impl Time {
     }
 }
 
-impl brain_daemon::clock::Clock for Time {
+impl brain_base::clock::Clock for Time {
     fn now(&self) -> i64 {
         Self::now(self)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brain_daemon::clock::rfc3339;
+use brain_base::clock::rfc3339;
 use serde_json::{Map, Value, json};
 
 use super::params::{NEWER, Params};

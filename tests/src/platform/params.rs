@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brain_daemon::clock::parse_instant;
+use brain_base::clock::parse_instant;
 
 use super::endpoint as at;
 use super::world::World;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use brain_daemon::clock::rfc3339;
+use brain_base::clock::rfc3339;
 use serde_json::{Value, json};
 
 use super::objects::Wanted;

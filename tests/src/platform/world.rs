@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brain_daemon::clock::rfc3339;
+use brain_base::clock::rfc3339;
 
 use super::Platform;
 

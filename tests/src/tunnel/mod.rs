@@ -9,8 +9,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use brain_daemon::net::{Answer, Call, Outgoing, Trouble};
-use brain_daemon::tunnel::PROBE;
+use brain_net::{Answer, Call, Outgoing, Trouble};
+use brain_tunnel::PROBE;
 use serde_json::{Value, json};
 use url::Url;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use brain_daemon::tunnel::{Child, Launch, Starter};
+use brain_tunnel::{Child, Launch, Starter};
 
 #[derive(Default)]
 struct Noted {

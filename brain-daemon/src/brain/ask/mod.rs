@@ -15,8 +15,8 @@ use self::passages::{Passage, SYSTEM};
 use self::sieve::Sieve;
 use super::search::instant;
 use super::{Brain, Caller, Progress};
-use crate::costs::{Budget, CostFault};
-use crate::llm::{Finish, Model, ModelFault, Question, Reply, Why};
+use brain_costs::{Budget, CostFault};
+use brain_llm::{Finish, Model, ModelFault, Question, Reply, Why};
 
 /// The most pages that are read for a question.
 const MAX_LIMIT: u32 = 50;

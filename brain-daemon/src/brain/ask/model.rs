@@ -5,8 +5,8 @@ use std::sync::Arc;
 use brain_protocol::{Fault, FaultCode, Secret, usd};
 
 use super::super::Brain;
-use crate::costs::{Price, Till};
-use crate::llm::{Model, ModelFault, Why};
+use brain_costs::{Price, Till};
+use brain_llm::{Model, ModelFault, Why};
 
 impl Brain {
     /// The model that reads text, or the one that is named instead of it; `None` when there is no provider, or none is named.

@@ -8,8 +8,8 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::super::{Brain, Caller, OWN};
-use crate::page;
-use crate::store::{Content, unless_damaged};
+use brain_page as page;
+use brain_store::{Content, unless_damaged};
 
 /// How much of all passages together is shown to the model, in characters.
 const ALL: usize = 40_000;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::store::AuditRecord;
+use brain_store::AuditRecord;
 
 /// The most calls that wait to be written down.
 const MOST: usize = 100_000;

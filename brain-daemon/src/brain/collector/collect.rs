@@ -10,11 +10,9 @@ use url::Url;
 
 use super::super::{Brain, Progress, Silent};
 use super::{TOKEN, data_fault};
-use crate::collector::{
-    COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, Settings, Sink, State, Stream,
-};
-use crate::net::Link;
-use crate::schedule::Job;
+use brain_base::schedule::Job;
+use brain_collector::{COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, Settings, Sink, State, Stream};
+use brain_net::Link;
 
 /// What a run begins with.
 pub(super) struct Ready {
@@ -82,7 +80,7 @@ impl Brain {
         }
         let (state, damage) =
             State::look(&Data::new(&self.collector_settings().dir)).map_err(|f| data_fault(&f))?;
-        let last = state.last_started.as_deref().and_then(|at| crate::clock::parse_instant(at, false));
+        let last = state.last_started.as_deref().and_then(|at| brain_base::clock::parse_instant(at, false));
         {
             let mut tried = self.collecting.tried.lock().unwrap_or_else(PoisonError::into_inner);
             if !is_due(&self.config.collector_job()?, last.max(*tried), now) {
@@ -227,7 +225,7 @@ impl Brain {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::clock::parse_instant;
+    use brain_base::clock::parse_instant;
 
     fn at(time: &str) -> i64 {
         parse_instant(&format!("2026-11-21T{time}Z"), false).unwrap()

@@ -15,9 +15,9 @@ use super::named::Names;
 use super::noticed::{Author, Files, NewPost, Noticed};
 use super::topics::{Dated, WEEK_MS, recurring};
 use super::words::cut;
-use crate::clock::{day, rfc3339};
-use crate::collector::{COLLECTED_AT, PostId, Record, Stream, compared};
-use crate::store::Reader;
+use brain_base::clock::{day, rfc3339};
+use brain_collector::{COLLECTED_AT, PostId, Record, Stream, compared};
+use brain_store::Reader;
 
 /// How far back a digest looks that is not told.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;

@@ -20,8 +20,8 @@ use super::super::{Brain, Caller, Progress};
 use super::data_fault;
 use super::noticed::Files;
 use super::topics::WEEK_MS;
-use crate::collector::Noted;
-use crate::page::Document;
+use brain_collector::Noted;
+use brain_page::Document;
 use plan::{Plan, Target};
 use work::Outcome;
 

@@ -24,9 +24,9 @@ use brain_protocol::{Fault, FaultCode, StreamStatus};
 use tokio::sync::Notify;
 
 use super::Brain;
-use crate::clock::rfc3339;
-use crate::collector::{DataFault, Settings, State, UserId};
-use crate::secrets::Found;
+use brain_base::clock::rfc3339;
+use brain_base::secrets::Found;
+use brain_collector::{DataFault, Settings, State, UserId};
 pub(super) use standing::Standing;
 
 /// The name of the token's secret.

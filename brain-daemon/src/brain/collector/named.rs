@@ -8,9 +8,9 @@ use brain_protocol::{Fault, NamedPage, Slug, SourceId};
 use super::super::Brain;
 use super::super::index::index_fault;
 use super::topics::is_handle;
-use crate::page::{Frontmatter, file_name_key, normal_name};
-use crate::search::Question;
-use crate::store::{Content, PageRecord, Reader, unless_damaged};
+use brain_page::{Frontmatter, file_name_key, normal_name};
+use brain_search::Question;
+use brain_store::{Content, PageRecord, Reader, unless_damaged};
 
 /// What a page about a person or a company has for a type.
 pub(super) const SOMEBODY: [&str; 2] = ["person", "company"];

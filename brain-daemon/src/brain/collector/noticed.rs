@@ -11,8 +11,8 @@ use super::data_fault;
 use super::named::Names;
 use super::topics::{is_handle, marked, mentioned};
 use super::words::plain;
-use crate::clock::parse_instant;
-use crate::collector::{AUTHOR, Data, Entry, Journal, Noted, PostId, Record, Settings, State, Stream};
+use brain_base::clock::parse_instant;
+use brain_collector::{AUTHOR, Data, Entry, Journal, Noted, PostId, Record, Settings, State, Stream};
 
 /// The collector's files, and whose they are.
 pub(super) struct Files {

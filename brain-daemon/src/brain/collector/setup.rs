@@ -9,11 +9,11 @@ use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use super::super::{Brain, Caller, Progress};
 use super::collect::Ready;
 use super::{TOKEN, data_fault};
-use crate::clock::rfc3339;
-use crate::collector::{
+use crate::config;
+use brain_base::clock::rfc3339;
+use brain_collector::{
     Account, Data, Endpoint, Platform, PlatformFault, Settings, State, Stream, UserId, Why,
 };
-use crate::config;
 
 /// The longest query that self-serve access to the platform takes, in characters.
 const LONGEST_QUERY: usize = 512;

@@ -11,8 +11,8 @@ use brain_protocol::{
 
 use super::super::Brain;
 use super::data_fault;
-use crate::clock::{parse_instant, rfc3339};
-use crate::collector::{Data, DataFault, Journal, Line, Noted, PostId, RESERVE, State, preview};
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_collector::{Data, DataFault, Journal, Line, Noted, PostId, RESERVE, State, preview};
 
 /// Movers are looked for among posts that were noted in this time, in milliseconds.
 const LATELY_MS: i64 = 48 * 60 * 60 * 1000;

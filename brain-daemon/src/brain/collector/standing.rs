@@ -7,8 +7,8 @@ use brain_protocol::Fault;
 
 use super::super::Brain;
 use super::data_fault;
-use crate::clock::{parse_instant, rfc3339};
-use crate::collector::{Data, State};
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_collector::{Data, State};
 
 /// How late a run may be: it waits for a free minute, and a machine that woke up has other things to do, too.
 const LATE: Duration = Duration::from_secs(15 * 60);

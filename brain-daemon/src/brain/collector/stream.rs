@@ -11,13 +11,13 @@ use url::Url;
 use super::super::{Brain, Caller};
 use super::collect::Ready;
 use super::named::Names;
-use crate::collector::filtered::{self, Backoff, Ended, Lines, Message, Rules};
-use crate::collector::outbound::{self, Watch};
-use crate::collector::{
+use brain_collector::filtered::{self, Backoff, Ended, Lines, Message, Rules};
+use brain_collector::outbound::{self, Watch};
+use brain_collector::{
     Arrived, Data, Endpoint, Journal, Line, Noted, Platform, PlatformFault, PostId, Record, Run, Settings,
     Sink, State, Stream, Why, With, compared,
 };
-use crate::net::{Call, Link, Part};
+use brain_net::{Call, Link, Part};
 
 /// Without a token or an account it is looked again this much later.
 const UNREADY: Duration = Duration::from_secs(2);

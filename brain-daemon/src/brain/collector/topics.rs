@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::Value;
 
 use super::words::{cut, plain};
-use crate::collector::Record;
-use crate::page::normal_name;
+use brain_collector::Record;
+use brain_page::normal_name;
 
 /// A topic has to come so often within [`WEEK_MS`] to be one that somebody comes back to.
 const OFTEN: usize = 3;

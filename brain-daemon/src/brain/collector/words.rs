@@ -1,6 +1,6 @@
 //! What strangers wrote in posts, as it is quoted in a page. What makes it harmless there is `page::plain` and `page::escaped`. Pure.
 
-use crate::page;
+use brain_page as page;
 
 /// `text` on one line, as [`page::plain`]; what the platform writes as entities (`&amp;`, `&lt;`, `&gt;`) is what it stands for.
 pub(super) fn plain(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! Answers that nobody expected, in words, with what people have most often when they get them. Pure.
 
 use super::{Failed, Target};
-use crate::net::{Answer, Tls, Trouble};
+use brain_net::{Answer, Tls, Trouble};
 
 /// Text from the other side as it may stand in a report: at most `most` characters on one line, with nothing that a terminal obeys or that
 /// turns what stands beside it.

@@ -6,7 +6,7 @@ use url::Url;
 
 use super::answer::{challenged, code, foreign, shown, troubled, unexpected};
 use super::{Ended, Failed, Target, failed, is_loopback, passed, warned};
-use crate::net::{Answer, Call};
+use brain_net::{Answer, Call};
 
 /// The authorization server, as far as a client needs it.
 pub(super) struct Server {

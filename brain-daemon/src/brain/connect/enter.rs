@@ -10,8 +10,8 @@ use super::answer::{code, foreign, shown, troubled, unexpected, without};
 use super::discover::Server;
 use super::{Ended, Failed, Target, failed, passed};
 use crate::brain::Brain;
-use crate::net::{Answer, Call};
-use crate::random;
+use brain_base::random;
+use brain_net::{Answer, Call};
 
 /// How long a token of our own lives, in seconds, should nobody be left to take it back.
 const LIFE: u64 = 10 * 60;

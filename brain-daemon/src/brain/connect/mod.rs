@@ -18,7 +18,7 @@ use url::{Host, Url};
 
 use super::Brain;
 use super::steps::{Ended, Failed, Steps, failed, passed, warned};
-use crate::net::{Answer, Call, Outgoing, Trouble};
+use brain_net::{Answer, Call, Outgoing, Trouble};
 
 /// The endpoint, and the way out to it.
 struct Target<'a> {
@@ -125,7 +125,7 @@ fn endpoint(text: &str) -> Result<Url, Fault> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::net::Client;
+    use brain_net::Client;
 
     #[test]
     fn an_endpoint_is_a_plain_address() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Target;
 use super::answer::{challenged, foreign, reason, shown, troubled, without};
 use super::enter::Pass;
-use crate::net::{Answer, Call};
+use brain_net::{Answer, Call};
 
 /// The newest revision with a handshake.
 pub(super) const LEGACY: &str = "2025-11-25";

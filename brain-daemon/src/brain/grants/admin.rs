@@ -1,6 +1,6 @@
 //! The owner's own token, for the admin API and the consent page.
 //!
-//! It is the secret `admin-token` (see [`crate::secrets`]), made at the first start. What is in force is what was read at the
+//! It is the secret `admin-token` (see [`brain_base::secrets`]), made at the first start. What is in force is what was read at the
 //! start, or made since by `brain token admin --rotate`; a file that somebody edits counts from the next start on.
 
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use subtle::ConstantTimeEq;
 
 use super::table::digest;
 use crate::brain::Brain;
-use crate::random::{self, Random};
-use crate::secrets::{Found, Origin, Secrets};
-use crate::store::Hash;
+use brain_base::random::{self, Random};
+use brain_base::secrets::{Found, Origin, Secrets};
+use brain_store::Hash;
 
 /// The secret's name.
 const NAME: &str = "admin-token";

@@ -5,8 +5,9 @@ use subtle::ConstantTimeEq;
 
 use super::table::{bounded, common, digest, is_live};
 use crate::brain::Brain;
-use crate::caller::{Caller, Scopes};
-use crate::store::{TokenKind, Visibility};
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scopes};
+use brain_store::TokenKind;
 
 impl Brain {
     /// Who a bearer token belongs to. Answers from memory.
@@ -25,7 +26,7 @@ impl Brain {
         })
     }
 
-    fn holder(&self, hash: &crate::store::Hash) -> Option<Caller> {
+    fn holder(&self, hash: &brain_store::Hash) -> Option<Caller> {
         let now = self.clock.now();
         let table = self.grants.table();
         let (key, token) = table.token(hash)?;

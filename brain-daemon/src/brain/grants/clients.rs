@@ -9,9 +9,9 @@ use super::redirect::{self, Flaw};
 use super::table::{Client, Table, digest};
 use super::validate::{self, shown, wrong};
 use crate::brain::Brain;
-use crate::clock::rfc3339;
-use crate::random;
-use crate::store::{ClientRecord, GrantChange};
+use brain_base::clock::rfc3339;
+use brain_base::random;
+use brain_store::{ClientRecord, GrantChange};
 
 /// How long access tokens live unless the owner says otherwise, in seconds.
 pub(super) const TOKEN_TTL: u32 = 3600;

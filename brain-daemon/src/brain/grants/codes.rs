@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use brain_protocol::Scopes;
 
-use crate::store::Hash;
+use brain_store::Hash;
 
 /// How long a code is good, in milliseconds.
 const LIFETIME: i64 = 60 * 1000;

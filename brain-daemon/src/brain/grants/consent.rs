@@ -16,8 +16,8 @@ use super::documents::{self, Introduced};
 use super::table::digest;
 use super::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault, known, redirect};
 use crate::brain::Brain;
-use crate::random;
-use crate::store::{ClientRecord, GrantChange};
+use brain_base::random;
+use brain_store::{ClientRecord, GrantChange};
 
 /// How a client with a document of its own became one.
 const METADATA: &str = "metadata";

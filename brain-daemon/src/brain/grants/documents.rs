@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{OAuthError, OAuthFault, redirect, validate};
-use crate::net::{self, Outgoing, Trouble};
+use brain_net::{self as net, Outgoing, Trouble};
 
 /// Documents that are kept; beyond, the one that was not asked for longest is forgotten.
 const KEPT: NonZeroUsize = NonZeroUsize::new(200).unwrap();

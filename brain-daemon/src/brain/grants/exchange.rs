@@ -17,8 +17,8 @@ use super::consent::wanted_scopes;
 use super::table::{Turn, bounded, digest, is_live};
 use super::{Credentials, Issued, OAuthError, OAuthFault, Offer};
 use crate::brain::Brain;
-use crate::random;
-use crate::store::{ClientRecord, GrantChange, Hash, TokenKind, TokenRecord};
+use brain_base::random;
+use brain_store::{ClientRecord, GrantChange, Hash, TokenKind, TokenRecord};
 
 /// How long a refresh token lives, in milliseconds: 30 days.
 const REFRESH_TTL: i64 = 30 * 24 * 60 * 60 * 1000;

@@ -6,7 +6,7 @@ use brain_protocol::Fault;
 use super::register::DYNAMIC;
 use super::table::{Client, is_live};
 use crate::brain::Brain;
-use crate::store::{ClientRecord, GrantChange, TokenKind, TokenRecord};
+use brain_store::{ClientRecord, GrantChange, TokenKind, TokenRecord};
 
 /// A day, in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;

@@ -8,8 +8,8 @@ use super::redirect::{self, Flaw};
 use super::table::Table;
 use super::{DynamicClient, OAuthError, OAuthFault, validate};
 use crate::brain::Brain;
-use crate::random;
-use crate::store::{ClientRecord, GrantChange};
+use brain_base::random;
+use brain_store::{ClientRecord, GrantChange};
 
 /// The most clients that have registered themselves.
 pub(super) const MOST: usize = 1000;

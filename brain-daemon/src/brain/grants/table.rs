@@ -13,10 +13,11 @@ use super::admin::Admin;
 use super::codes::Codes;
 use super::documents::Documents;
 use crate::brain::Brain;
-use crate::net::Outgoing;
-use crate::random::Random;
-use crate::secrets::Secrets;
-use crate::store::{ClientRecord, GrantChange, Hash, Store, TokenKind, TokenRecord, Visibility};
+use brain_base::caller::Visibility;
+use brain_base::random::Random;
+use brain_base::secrets::Secrets;
+use brain_net::Outgoing;
+use brain_store::{ClientRecord, GrantChange, Hash, Store, TokenKind, TokenRecord};
 
 /// When a client was last let in is kept to the minute, in milliseconds.
 const MINUTE: i64 = 60_000;

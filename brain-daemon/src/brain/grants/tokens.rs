@@ -8,9 +8,9 @@ use super::clients::{check_reach, checked_name};
 use super::table::{Table, digest, is_live};
 use super::validate::{shown, wrong};
 use crate::brain::Brain;
-use crate::clock::rfc3339;
-use crate::random;
-use crate::store::{GrantChange, Hash, TokenKind, TokenRecord};
+use brain_base::clock::rfc3339;
+use brain_base::random;
+use brain_store::{GrantChange, Hash, TokenKind, TokenRecord};
 
 /// A day, in seconds.
 const DAY: u64 = 24 * 60 * 60;

@@ -3,7 +3,7 @@
 use brain_protocol::{Fault, FaultCode, SourceId};
 
 use crate::brain::Brain;
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
 
 /// The longest name, in characters.
 const LONGEST: usize = 120;

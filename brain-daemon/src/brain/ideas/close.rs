@@ -9,7 +9,7 @@ use super::far::{self, Candidate};
 use super::profile::Profile;
 use super::state::{ClosePick, FarPick, Pick, Run};
 use crate::brain::{Brain, Caller};
-use crate::store::{Found, PageRecord, Reader};
+use brain_store::{Found, PageRecord, Reader};
 
 /// The distance of two pages of which nothing is known.
 pub(super) const UNKNOWN: f32 = 0.5;

@@ -1,6 +1,6 @@
 //! What ideas will cost, before anything is spent. Pure.
 
-use crate::costs::Price;
+use brain_costs::Price;
 
 /// Tokens that a cross asks with.
 const CROSS_IN: u64 = 3000;

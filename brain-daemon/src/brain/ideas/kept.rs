@@ -12,7 +12,7 @@ use brain_protocol::{Fault, FaultCode};
 use serde::Deserialize;
 
 use super::state::{Cross, FORMAT, Run};
-use crate::home::make_private;
+use brain_base::home::make_private;
 
 /// What a file is called while it is written.
 const UNFINISHED: &str = ".tmp";

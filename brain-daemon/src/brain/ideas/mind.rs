@@ -5,8 +5,8 @@ use std::time::Duration;
 use brain_protocol::IdeaProfile;
 
 use super::prompt::Prompt;
-use crate::costs::Budget;
-use crate::llm::{Model, ModelFault, Question, Why};
+use brain_costs::Budget;
+use brain_llm::{Model, ModelFault, Question, Why};
 
 /// How long a service that has too much to do is waited for, in all, before a question counts as failed.
 const BUSY: Duration = Duration::from_secs(120);

@@ -28,7 +28,7 @@ use self::kept::{Shelf, no_run, run_id};
 use self::profile::Profile;
 use self::state::{Run, State};
 use super::{Brain, Caller, Progress};
-use crate::random;
+use brain_base::random;
 
 pub(super) use kept::AtWork;
 

@@ -15,8 +15,8 @@ use super::reply::{self, Said};
 use super::state::{Pick, Run, Saved, State};
 use super::work::{JUDGE, Means, Work, cross_prompt};
 use crate::brain::{Brain, Caller, Progress};
-use crate::costs::{Budget, Price};
-use crate::random;
+use brain_base::random;
+use brain_costs::{Budget, Price};
 
 /// How often a mark is thrown again that happens to stand in a text.
 const MARKS: usize = 8;

@@ -6,8 +6,8 @@ use brain_protocol::{Expect, Fault, FaultCode, Idea, IdeaProfile, Origin, PageRe
 use super::state::{Pick, Run};
 use crate::brain::provenance::{BRAINSTORM, LSD};
 use crate::brain::{Brain, Caller};
-use crate::clock::day;
-use crate::page::{Document, Frontmatter};
+use brain_base::clock::day;
+use brain_page::{Document, Frontmatter};
 
 /// How many words of the question a slug and a title have.
 const WORDS: usize = 6;
@@ -148,7 +148,7 @@ fn line(text: &str) -> String {
 mod tests {
     use super::super::state::{ClosePick, FarPick};
     use super::*;
-    use crate::page::{body_tags, timeline};
+    use brain_page::{body_tags, timeline};
 
     fn pick(source: &str, slug: &str) -> Pick {
         Pick {
@@ -199,7 +199,7 @@ mod tests {
         let document = Document::parse(&text).unwrap();
         assert_eq!(document.frontmatter.page_type().as_deref(), Some("idea"), "{text}");
         let own = Slug::parse("ideas/x").unwrap();
-        let mut links: Vec<String> = crate::page::links(&own, &document.body, &document.frontmatter)
+        let mut links: Vec<String> = brain_page::links(&own, &document.body, &document.frontmatter)
             .into_iter()
             .map(|link| link.raw)
             .collect();

@@ -4,7 +4,7 @@ use brain_protocol::{IdeaProfile, IdeaRunRow, Judged, Slug, SourceId, Spent};
 use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
-use crate::clock::rfc3339;
+use brain_base::clock::rfc3339;
 
 /// The layout of the file.
 pub(super) const FORMAT: u32 = 1;

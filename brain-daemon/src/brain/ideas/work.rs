@@ -15,8 +15,8 @@ use super::profile::Profile;
 use super::prompt::{self, Judgeable, Page, Prompt};
 use super::state::{Child, CrossState, Pick, Run};
 use crate::brain::{Brain, Progress};
-use crate::costs::{Budget, Price};
-use crate::llm::Model;
+use brain_costs::{Budget, Price};
+use brain_llm::Model;
 
 /// A run that is worked on, and what the work needs.
 pub(super) struct Work<'a> {

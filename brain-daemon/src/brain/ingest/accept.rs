@@ -13,9 +13,10 @@ use super::super::intake::check_type;
 use super::super::sealed::Seal;
 use super::super::{Brain, preferred};
 use super::{Accepted, Item};
-use crate::caller::{Caller, Scope};
-use crate::page::{self, PayloadError};
-use crate::store::{Content, Draft, Hash, JobRecord, JobWishes, StoreError, Visibility};
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scope};
+use brain_page::{self as page, PayloadError};
+use brain_store::{Content, Draft, Hash, JobRecord, JobWishes, StoreError};
 
 /// What the writer made of an item.
 enum Taken {

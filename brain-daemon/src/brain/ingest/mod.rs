@@ -19,7 +19,7 @@ use brain_protocol::{JobId, Slug, SourceId};
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use crate::page::MediaType;
+use brain_page::MediaType;
 
 pub use work::CHUNK;
 

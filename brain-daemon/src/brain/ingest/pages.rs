@@ -4,9 +4,9 @@ use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
 use super::super::intake::{Wanted, headings, inbox_slug, place, stored_document, written_page};
 use super::super::provenance::{COLLECTOR, WEBHOOK};
-use crate::caller;
-use crate::clock::day;
-use crate::store::{Applied, Draft, JobRecord, NewPage, StoreError};
+use brain_base::caller;
+use brain_base::clock::day;
+use brain_store::{Applied, Draft, JobRecord, NewPage, StoreError};
 
 /// An item, worked out as far as it can be without the writer.
 pub(super) struct Ready {

@@ -11,7 +11,7 @@ use super::super::batch::on_all_cores;
 use super::super::sealed::Seal;
 use super::Queue;
 use super::pages::{Ready, ready, write};
-use crate::store::{Content, Draft, JobRecord, PageRecord, StoreError};
+use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
 
 /// The most items that are made pages in one turn. Enough that their commit costs little; few enough that it holds the writer
 /// for milliseconds only.

@@ -11,10 +11,11 @@ use sha2::{Digest, Sha256};
 use super::state::{InUse, Meaning, Provider, Shared, locked};
 use super::{Brain, installed};
 use crate::config::Config;
-use crate::embed::{EmbedFault, EmbedWhy, Embedder, Endpoint, EndpointSettings, Local, Settings};
-use crate::page::WINDOWS;
-use crate::store::{Change, CommitHook, PageRecord, Reader, StoreError, Visibility};
-use crate::vectors::{Key, Vectors};
+use brain_base::caller::Visibility;
+use brain_embed::vectors::{Key, Vectors};
+use brain_embed::{EmbedFault, EmbedWhy, Embedder, Endpoint, EndpointSettings, Local, Settings};
+use brain_page::WINDOWS;
+use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
 
 /// Changes that are compared with one snapshot.
 const BATCH: usize = 1000;

@@ -11,8 +11,8 @@ use url::Url;
 
 use super::known::{MORE, NEEDED, WEIGHTS};
 use super::origin::{Origin, Place};
-use crate::home::make_private;
-use crate::net::{DownloadTrouble, Outgoing, Trouble};
+use brain_base::home::make_private;
+use brain_net::{DownloadTrouble, Outgoing, Trouble};
 
 /// The largest file that is copied, in bytes.
 const LARGEST: u64 = 4 * 1024 * 1024 * 1024;

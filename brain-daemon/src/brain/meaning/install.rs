@@ -15,10 +15,10 @@ use super::models::{OLD, TMP, installed};
 use super::origin::{Origin, Place};
 use super::record::{Record, size};
 use super::{Brain, Progress};
-use crate::clock::rfc3339;
-use crate::embed::{EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while};
-use crate::home::make_private;
-use crate::page::hex;
+use brain_base::clock::rfc3339;
+use brain_base::home::make_private;
+use brain_embed::{EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while};
+use brain_page::hex;
 
 /// What a model is tried with.
 const SENTENCE: &str = "The quick brown fox jumps over the lazy dog.";

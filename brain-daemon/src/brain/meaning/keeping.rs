@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Brain;
 use super::state::{InUse, Work, locked};
-use crate::home::free_bytes;
+use brain_base::home::free_bytes;
 
 /// What was made is written this often, and when it is so much: a round's work. What a crash takes is made again, and may be paid again.
 pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brain_protocol::{Embed, Embedded, Fault, FaultCode};
 
 use super::{Brain, Progress};
-use crate::embed::{EmbedFault, EmbedWhy};
+use brain_embed::{EmbedFault, EmbedWhy};
 
 impl Brain {
     /// Makes the vectors that are missing, now.

@@ -48,14 +48,14 @@ pub(super) struct Own {
 #[derive(Debug, Default)]
 pub(super) struct Meant {
     /// Pages that are near, nearest first.
-    pub(super) near: Vec<crate::vectors::Near>,
+    pub(super) near: Vec<brain_embed::vectors::Near>,
     /// The cosine of windows that have nothing to do with each other, in this space.
     pub(super) floor: f32,
     /// The cosine of this question with windows taken by chance; more than `floor` where the model can hardly tell texts of its script or language apart.
     pub(super) background: f32,
     /// The cosine of what matches best, as a rule, less `floor`.
     pub(super) span: f32,
-    /// How much of the question the model can read, from 0 to 1: [`crate::embed::Embedder::reads`].
+    /// How much of the question the model can read, from 0 to 1: [`brain_embed::Embedder::reads`].
     pub(super) read: f32,
     /// Why there are none, or not all: for `degraded`. `None` when no provider is configured: that is no fault.
     pub(super) lacking: Option<Lacking>,

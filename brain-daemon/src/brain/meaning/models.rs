@@ -9,8 +9,8 @@ use brain_protocol::{Fault, ModelRow, Models};
 use super::known::{NEEDED, WEIGHTS};
 use super::record::{NOTE, Record, size};
 use super::{Brain, Caller};
-use crate::embed::inspect;
-use crate::home::Home;
+use brain_base::home::Home;
+use brain_embed::inspect;
 
 /// What the directory of a model that is not ready ends with.
 pub(super) const TMP: &str = ".tmp";

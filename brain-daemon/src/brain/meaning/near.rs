@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use super::scale::{Scale, Windows};
 use super::state::{InUse, locked};
 use super::{Brain, Lacking, Meant, Own, QUERY_DEADLINE};
-use crate::embed::{EmbedFault, EmbedWhy, Embedder, Purpose};
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
+use brain_embed::{EmbedFault, EmbedWhy, Embedder, Purpose};
 
 /// How many questions may wait. More than that come from no person.
 const WAITING: usize = 64;

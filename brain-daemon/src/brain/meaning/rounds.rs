@@ -11,10 +11,11 @@ use super::keeping::FLUSH_EVERY;
 use super::scale::{Scale, Windows};
 use super::state::{InUse, Work, locked};
 use super::{Brain, QUERY_DEADLINE, Round, Standing};
-use crate::embed::{EmbedFault, EmbedWhy, Purpose};
-use crate::page::windows;
-use crate::store::{StoreError, Visibility, unless_damaged};
-use crate::vectors::{Key, VectorError, Windowed};
+use brain_base::caller::Visibility;
+use brain_embed::vectors::{Key, VectorError, Windowed};
+use brain_embed::{EmbedFault, EmbedWhy, Purpose};
+use brain_page::windows;
+use brain_store::{StoreError, unless_damaged};
 
 /// A round takes so many windows and about so many bytes of text, and looks at so many pages for them.
 const WINDOWS: usize = 128;
@@ -38,7 +39,7 @@ const TRIED: &str = "Is anybody there?";
 struct Due {
     page: u64,
     key: Key,
-    windows: Vec<crate::page::Window>,
+    windows: Vec<brain_page::Window>,
 }
 
 impl Brain {
@@ -106,7 +107,7 @@ impl Brain {
     }
 
     /// For `brain embed`: one round of work now, whatever rest was given before; `all` forgets every vector first. `goes_on` as
-    /// [`crate::embed::Embedder::embed`] has it. Nothing is missing any more when the round has no pages.
+    /// [`brain_embed::Embedder::embed`] has it. Nothing is missing any more when the round has no pages.
     pub(super) fn embed_round(&self, all: bool, goes_on: &dyn Fn() -> bool) -> Result<Round, EmbedFault> {
         let meaning = &self.meaning;
         meaning.in_front.fetch_add(1, Ordering::AcqRel);

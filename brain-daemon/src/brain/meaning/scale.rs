@@ -1,7 +1,7 @@
 //! What a cosine means in a space: how near windows are that have nothing to do with each other, and how near those that match best. Measured on the user's own pages, because it differs
 //! from model to model; the fusion of full text and vectors needs it.
 
-use crate::vectors::Vectors;
+use brain_embed::vectors::Vectors;
 
 /// What is known of a space.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,7 +176,7 @@ impl Dice {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::vectors::{Key, Windowed};
+    use brain_embed::vectors::{Key, Windowed};
 
     #[test]
     fn floor_and_span_are_those_of_the_pages() {

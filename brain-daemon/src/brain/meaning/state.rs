@@ -12,8 +12,8 @@ use super::near::Asker;
 use super::pace::Pace;
 use super::scale::Scale;
 use super::unseen::Unseen;
-use crate::embed::{EmbedFault, Embedder, Space};
-use crate::vectors::Vectors;
+use brain_embed::vectors::Vectors;
+use brain_embed::{EmbedFault, Embedder, Space};
 
 /// Search by meaning, in this process.
 pub(in crate::brain) struct Meaning {

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Delete, Embed, Origin, PageRef, Put, Slug, SourceAdd, SourceId, Sync};
 
 use crate::brain::{Brain, Caller, Silent};
-use crate::clock::Clock;
 use crate::config::Config;
-use crate::embed::{EmbedFault, EmbedWhy, Embedder, Purpose, Space};
-use crate::home::Home;
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_embed::{EmbedFault, EmbedWhy, Embedder, Purpose, Space};
 
 mod trouble;
 

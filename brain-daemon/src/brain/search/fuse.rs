@@ -9,7 +9,7 @@ use brain_protocol::ScorePart;
 
 use super::relations::Relations;
 use crate::brain::meaning::Meant;
-use crate::search::Ranked;
+use brain_search::Ranked;
 
 /// What a tier is worth; the same as the index's.
 const TIER: f32 = 1000.0;
@@ -187,7 +187,7 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
 mod tests {
     use super::super::relations::Related;
     use super::*;
-    use crate::vectors::Near;
+    use brain_embed::vectors::Near;
 
     fn ranked(id: u64, score: f32, tier: u8) -> Ranked {
         let explain = vec![ScorePart { reason: "text: x".into(), score }];

@@ -27,10 +27,11 @@ use self::relations::relations;
 use super::index::index_fault;
 use super::meaning::{Meant, Own};
 use super::{Brain, Caller};
-use crate::clock::{parse_instant, rfc3339};
-use crate::page;
-use crate::search::{Asked, Index, IndexError, Question, Ranked, Snippet, Snippeter};
-use crate::store::{Content, PageRecord, Reader, StoreError, Visibility, unless_damaged};
+use brain_base::caller::Visibility;
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_page as page;
+use brain_search::{Asked, Index, IndexError, Question, Ranked, Snippet, Snippeter};
+use brain_store::{Content, PageRecord, Reader, StoreError, unless_damaged};
 
 /// How many pages each way brings into the fusion.
 const DEPTH: usize = 200;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::search::{Asked, AskedWord};
+use brain_search::{Asked, AskedWord};
 
 /// Words that ask for a person.
 const WHO: [&str; 14] = [
@@ -269,7 +269,7 @@ pub(super) fn is_agent(word: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::search::{Subject, each_word};
+    use brain_search::{Subject, each_word};
 
     /// `text` with its subject in brackets.
     fn asked(text: &str) -> Asked {

@@ -1,6 +1,6 @@
 //! Whether a question asks for what is new. Pure.
 
-use crate::search::Asked;
+use brain_search::Asked;
 
 /// Words that ask for what is new, in English and German.
 const NEW: [&str; 18] = [
@@ -60,7 +60,7 @@ pub(super) fn wants_new(asked: &Asked) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::{AskedWord, each_word};
+    use brain_search::{AskedWord, each_word};
 
     #[test]
     fn time_words_ask_for_what_is_new() {

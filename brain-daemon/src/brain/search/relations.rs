@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::question::{Form, form, is_agent, is_person, names_kind};
 use super::sentence::{carried, shown};
-use crate::page::MENTIONS;
-use crate::search::{Asked, AskedWord, Subject, each_word};
-use crate::store::{Content, Found, LinkRecord, Reader, Resolution, StoreError, unless_damaged};
+use brain_page::MENTIONS;
+use brain_search::{Asked, AskedWord, Subject, each_word};
+use brain_store::{Content, Found, LinkRecord, Reader, Resolution, StoreError, unless_damaged};
 
 /// At most so many pages of one name are started from.
 const MAX_STARTS: usize = 4;

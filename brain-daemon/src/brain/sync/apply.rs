@@ -12,7 +12,8 @@ use super::renames::Move;
 use super::tally::Tally;
 use crate::brain::Brain;
 use crate::brain::batch::BATCH;
-use crate::store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncMark, Visibility};
+use brain_base::caller::Visibility;
+use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncMark};
 
 /// How often a file is looked at whose page changes meanwhile.
 const LOOKS: usize = 3;

@@ -6,8 +6,8 @@ use brain_protocol::Slug;
 
 use super::read::ToRead;
 use crate::brain::batch::meets;
-use crate::files::{Found, Stat};
-use crate::store::{FileRecord, PageRecord, Reader, StoreError};
+use brain_store::files::{Found, Stat};
+use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
 /// What the store knows of files that were looked at: of those that may not be as they were, and of those that are gone.
 #[derive(Default)]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 
 use super::read::{ReadFile, Text};
-use crate::files::{Stat, stat_of};
-use crate::page::file_hash;
-use crate::store::{
+use brain_page::file_hash;
+use brain_store::files::{Stat, stat_of};
+use brain_store::{
     Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError, unless_damaged,
 };
 
@@ -336,7 +336,8 @@ fn blanks(page: &NewPage, stored: &Content) -> bool {
 mod tests {
     use super::*;
     use crate::brain::sync::read::{ToRead, read_file};
-    use crate::store::{FilePlan, Store, StoreOptions, Visibility};
+    use brain_base::caller::Visibility;
+    use brain_store::{FilePlan, Store, StoreOptions};
 
     /// A store with the page `a` in its default source, and that page's file.
     struct Scene {

@@ -22,8 +22,9 @@ use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSo
 
 use super::batch::in_batches;
 use super::{Brain, Caller, Progress, Silent};
-use crate::files::{self, Pulled};
-use crate::store::{FileState, Reader, SourceRecord, StoreError, SyncMark, Visibility};
+use brain_base::caller::Visibility;
+use brain_store::files::{self, Pulled};
+use brain_store::{FileState, Reader, SourceRecord, StoreError, SyncMark};
 
 use compare::{Missing, compare, covers};
 use decide::Ground;

@@ -8,8 +8,8 @@ use brain_protocol::{MAX_CONTENT, Slug};
 
 use crate::brain::intake::{read_document, read_page};
 use crate::brain::provenance::SYNC;
-use crate::files::{Root, Stat, digest, is_not_there};
-use crate::store::{FileRecord, Hash, NewPage, Provenance};
+use brain_store::files::{Root, Stat, digest, is_not_there};
+use brain_store::{FileRecord, Hash, NewPage, Provenance};
 
 /// A file that changed this shortly before it was read may change again without its times telling.
 const RACY_NS: i64 = 2_000_000_000;

@@ -10,9 +10,9 @@ use super::decide::{Ground, View};
 use super::read::{ToRead, look, row, uri};
 use crate::brain::batch::on_all_cores;
 use crate::brain::intake::{called_and_linked, stored_document};
-use crate::files::Stat;
-use crate::page::{file_hash, file_text};
-use crate::store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError, unless_damaged};
+use brain_page::{file_hash, file_text};
+use brain_store::files::Stat;
+use brain_store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError, unless_damaged};
 
 /// A page that is to follow its file.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use std::path::Path;
 use brain_protocol::SourceId;
 
 use super::compare::{Known, covers, is_as_recorded};
-use crate::files::{self, Found, MarkdownFile};
-use crate::store::{FileRecord, PathRow, Reader, StoreError};
+use brain_store::files::{self, Found, MarkdownFile};
+use brain_store::{FileRecord, PathRow, Reader, StoreError};
 
 /// What a walk found, and what is known of that.
 #[derive(Default)]

@@ -9,8 +9,9 @@ use brain_protocol::{
 };
 
 use super::super::Brain;
-use crate::clock::rfc3339;
-use crate::store::{Content, JobRecord, Visibility};
+use brain_base::caller::Visibility;
+use brain_base::clock::rfc3339;
+use brain_store::{Content, JobRecord};
 
 /// So many are kept.
 const MOST: usize = 1000;

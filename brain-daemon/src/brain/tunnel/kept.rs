@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
 use super::Work;
-use crate::home::Home;
+use brain_base::home::Home;
 
 /// The file's contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,10 +9,10 @@ use brain_protocol::{ClientList, Fault, TunnelStatus};
 
 use super::super::Brain;
 use super::Work;
-use crate::clock::rfc3339;
-use crate::random;
-use crate::tunnel::watch::EVERY_MS;
-use crate::tunnel::{Kind, Looked, Proof, Settings, World};
+use brain_base::clock::rfc3339;
+use brain_base::random;
+use brain_tunnel::watch::EVERY_MS;
+use brain_tunnel::{Kind, Looked, Proof, Settings, World};
 
 /// How long `brain tunnel start` waits for the tunnel.
 pub(super) const START: Duration = Duration::from_secs(10);

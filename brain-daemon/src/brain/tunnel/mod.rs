@@ -17,8 +17,8 @@ use brain_protocol::{Fault, FaultCode, TunnelStatus};
 use tokio::sync::Notify;
 
 use super::Brain;
-use crate::secrets::Found;
-use crate::tunnel::{Keeper, Proof, Settings, Starter, SystemStarter};
+use brain_base::secrets::Found;
+use brain_tunnel::{Keeper, Proof, Settings, Starter, SystemStarter};
 
 pub use inspect::PublicRequest;
 

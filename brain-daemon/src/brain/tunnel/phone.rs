@@ -5,7 +5,7 @@ use brain_protocol::Fault;
 
 use super::super::Brain;
 use super::Work;
-use crate::telephony::number::{Led, lead};
+use brain_voice::number::{Led, lead};
 
 /// Where calls are answered.
 const PATH: &str = "/voice";

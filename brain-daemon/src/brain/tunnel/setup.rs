@@ -6,8 +6,8 @@ use serde_json::json;
 use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use super::super::{Brain, Progress};
 use super::{TOKEN, Work, look};
-use crate::collector::Heartbeat;
-use crate::tunnel::{Kind, Looked, Settings, TUNNEL_VERSION};
+use brain_collector::Heartbeat;
+use brain_tunnel::{Kind, Looked, Settings, TUNNEL_VERSION};
 
 /// A step that a fault ended.
 fn fell(fault: Fault) -> Failed {
@@ -68,7 +68,7 @@ impl Brain {
     /// 1: what is configured fits together.
     fn provider(&self) -> Ended<Settings> {
         let settings = self.tunnel_settings().map_err(fell)?;
-        let name = crate::tunnel::agent(&settings).name();
+        let name = brain_tunnel::agent(&settings).name();
         let public = self.places().public.or_else(|| self.config.http_public());
         let Some(address) = public else {
             return failed(

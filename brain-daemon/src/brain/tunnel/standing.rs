@@ -3,7 +3,7 @@
 use brain_protocol::Fault;
 
 use super::super::Brain;
-use crate::clock::parse_instant;
+use brain_base::clock::parse_instant;
 
 /// How late the watchdog's look may be, in milliseconds: it looks every two minutes, and one look may take as long as the network lets it.
 const GRACE_MS: i64 = 3 * 60 * 1000;

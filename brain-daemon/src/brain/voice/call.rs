@@ -7,10 +7,10 @@ use super::super::intake::{stored_document, written_page};
 use super::super::provenance::VOICE;
 use super::super::{Brain, Caller};
 use super::callers::uri;
-use crate::clock::{day, rfc3339};
-use crate::page::{self, Document, Frontmatter, escaped, normal_name, plain};
-use crate::store::{Provenance, Reader, StoreError};
-use crate::telephony::is_of_provider;
+use brain_base::clock::{day, rfc3339};
+use brain_page::{self as page, Document, Frontmatter, escaped, normal_name, plain};
+use brain_store::{Provenance, Reader, StoreError};
+use brain_voice::is_of_provider;
 
 /// Where pages of calls are.
 const FOLDER: &str = "calls/";

@@ -15,8 +15,8 @@ use brain_protocol::{
 
 use super::provenance::VOICE;
 use super::{Brain, Caller, preferred};
-use crate::page::{Document, Frontmatter, paragraph, plain};
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
+use brain_page::{Document, Frontmatter, paragraph, plain};
 
 use call::TYPE;
 use callers::{is_among, uri};

@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode};
 
 use super::pulse::Pulse;
 use super::{Desk, Refusal, Side, log, peer};
-use crate::caller::{Caller, Scope};
+use brain_base::caller::{Caller, Scope};
 
 /// The longest token that is looked at, in bytes.
 const LONGEST: usize = 512;

@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 
 use super::Desk;
 use crate::brain::{Brain, Silent};
-use crate::caller::Caller;
+use brain_base::caller::Caller;
 
 /// How long an answer of the store is good for.
 const FRESH: Duration = Duration::from_secs(1);

@@ -18,9 +18,9 @@ use super::body::not_json;
 use super::fault::ErrorBody;
 use super::{Desk, Refusal, defect, log};
 use crate::brain::ingest::{Accepted, Item};
-use crate::caller::{Caller, Scope};
 use crate::config::LARGEST_BODY;
-use crate::page::MediaType;
+use brain_base::caller::{Caller, Scope};
+use brain_page::MediaType;
 
 /// The longest `X-Brain-Source-Uri` and `X-Brain-Title`, in bytes.
 const LONG: usize = 1024;

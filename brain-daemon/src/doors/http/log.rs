@@ -22,8 +22,8 @@ use super::guard::{Pass, share};
 use super::serve::Here;
 use super::{Desk, Refusal, Side, Site, defect, peer, tries};
 use crate::brain::PublicRequest;
-use crate::store::AuditRecord;
-use crate::tunnel::PROBE;
+use brain_store::AuditRecord;
+use brain_tunnel::PROBE;
 
 /// Where nothing is served.
 const NOWHERE: &str = "(none)";

@@ -21,8 +21,8 @@ use tower::ServiceExt as _;
 use super::auth::{self, Resource};
 use super::body::media_type;
 use super::{Desk, Refusal, defect, log};
-use crate::caller::{Caller, Scope};
 use crate::doors::mcp;
+use brain_base::caller::{Caller, Scope};
 
 /// Where the tools are.
 pub(super) const PATH: &str = Resource::Mcp.path();

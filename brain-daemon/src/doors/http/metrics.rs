@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use super::count::Counts;
 use super::fault::ErrorBody;
 use super::{Desk, Refusal, Side};
-use crate::caller::Caller;
+use brain_base::caller::Caller;
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<Desk> {

@@ -45,8 +45,8 @@ use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::brain::{Brain, Silent};
-use crate::caller::Caller;
 use crate::doors::mcp::HttpService;
+use brain_base::caller::Caller;
 
 pub(crate) use fault::Refusal;
 pub use listeners::Listeners;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::tries::Tries;
-use crate::random::{self, Random, SystemRandom};
+use brain_base::random::{self, Random, SystemRandom};
 
 /// How long a session lasts, in milliseconds.
 pub(crate) const SESSION_MS: i64 = 12 * 60 * 60 * 1000;

@@ -15,8 +15,8 @@ use brain_protocol::{Fault, FaultCode};
 use super::auth::{self, Resource};
 use super::porter::{Purpose, SESSION_MS};
 use super::{Desk, Refusal, Side, log, peer};
-use crate::caller::{Caller, Scope, Scopes};
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scope, Scopes};
 
 /// Carries the seal that [`admin_seal`] gave.
 pub(super) const CSRF: HeaderName = HeaderName::from_static("x-brain-csrf");

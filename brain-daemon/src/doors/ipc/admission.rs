@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
 
-use crate::caller::{Caller, Scope};
 use crate::config::Config;
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Scope};
 
 /// Where groups have their numbers.
 const GROUPS: &str = "/etc/group";

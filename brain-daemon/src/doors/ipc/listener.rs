@@ -23,9 +23,9 @@ use super::admission::Admission;
 use super::session;
 use crate::activation::Passed;
 use crate::brain::Brain;
-use crate::caller::Caller;
 use crate::config::Config;
-use crate::home::make_private;
+use brain_base::caller::Caller;
+use brain_base::home::make_private;
 
 /// How long accepting rests after a failure such as too many open files.
 const REST: Duration = Duration::from_millis(50);

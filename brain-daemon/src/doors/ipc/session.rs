@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::brain::{Brain, Progress};
-use crate::caller::Caller;
 use crate::doors::mcp;
+use brain_base::caller::Caller;
 
 /// For the greeting.
 const GREETING: Duration = Duration::from_secs(2);

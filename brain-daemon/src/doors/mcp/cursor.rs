@@ -7,7 +7,7 @@ use brain_protocol::{Fault, FaultCode};
 use serde::Serialize;
 
 use super::answer::{LONGEST, weight};
-use crate::page::content_hash;
+use brain_page::content_hash;
 
 /// What a cursor begins with.
 const MADE_BY: &str = "brain";

@@ -40,7 +40,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
 use crate::brain::{Brain, Silent};
-use crate::caller::Caller;
+use brain_base::caller::Caller;
 
 /// What a model is told about this server, the weightiest first: some clients cut it after 512 characters.
 const INSTRUCTIONS: &str = "brain is this person's own knowledge: notes, people, companies, meetings, ideas, as pages of markdown with \

@@ -20,7 +20,7 @@ use tower::util::BoxCloneSyncService;
 use super::Server;
 use super::stream::{AT_ONCE, Yielding};
 use crate::brain::Brain;
-use crate::caller::Caller;
+use brain_base::caller::Caller;
 
 /// What stands behind `/mcp`: takes a request whose body was read, with a [`Caller`] among its extensions.
 pub type HttpService = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use brain_protocol::Fault;
 
 use super::{Desk, answer, arguments, errors, schema};
-use crate::caller::Scope;
+use brain_base::caller::Scope;
 
 /// What clients may expect of a tool before they let a model call it (MCP 2026-07-28, ToolAnnotations).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use super::super::data_fault;
 use super::super::gate::Gate;
 use super::super::noticed::{Author, Files};
 use super::plan::Brief;
-use crate::collector::Noted;
-use crate::page::{Document, Frontmatter};
-use crate::store::Reader;
+use brain_collector::Noted;
+use brain_page::{Document, Frontmatter};
+use brain_store::Reader;
 
 /// Where new pages go.
 const PLACE: &str = "people/";

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::super::topics;
-use crate::clock::parse_day;
-use crate::page;
+use brain_base::clock::parse_day;
+use brain_page as page;
 
 /// The section of a page's compiled truth that has these notes.
 const SECTION: &str = "Patterns";

@@ -14,9 +14,9 @@ use super::newcomer::{Newcomers, profile};
 use super::page_name;
 use super::pattern::Pattern;
 use super::work::{Dated, Work};
-use crate::clock::day;
-use crate::collector::{PostId, Record, Stream};
-use crate::page::{TimelineEntry, escaped};
+use brain_base::clock::day;
+use brain_collector::{PostId, Record, Stream};
+use brain_page::{TimelineEntry, escaped};
 
 /// A post whose words are quoted: at most so many, and so many characters.
 const WORDS: usize = 8;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::pattern::{Came, Pattern};
-use crate::page::{self, TimelineEntry};
+use brain_page::{self as page, TimelineEntry};
 
 /// A dated line, and what makes it one.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use url::{Host, Url};
 
-use crate::collector::{MEDIA, Record};
+use brain_collector::{MEDIA, Record};
 
 /// The most addresses that are taken of one post.
 const MOST: usize = 8;

@@ -12,12 +12,12 @@ use super::address::{named, video};
 use super::ledger::{Article, Ledger};
 use super::{BOUND, PAUSE_MS, Round, Tries};
 use crate::brain::ingest::Item;
-use crate::caller::{COLLECTOR, Caller, Scopes};
-use crate::clock::rfc3339;
-use crate::collector::{DataFault, PostId};
-use crate::net::{Trouble, WebPage};
-use crate::page::MediaType;
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
+use brain_base::caller::{COLLECTOR, Caller, Scopes};
+use brain_base::clock::rfc3339;
+use brain_collector::{DataFault, PostId};
+use brain_net::{Trouble, WebPage};
+use brain_page::MediaType;
 
 const KIND: &str = "articles";
 

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::address::{Photo, photos};
 use super::{BOUND, FAULTS, Reads, Round, Tries};
-use crate::clock::rfc3339;
-use crate::collector::{DataFault, PostId, Record};
-use crate::llm::{Finish, Image, Model, ModelFault, Question, Reply};
+use brain_base::clock::rfc3339;
+use brain_collector::{DataFault, PostId, Record};
+use brain_llm::{Finish, Image, Model, ModelFault, Question, Reply};
 
 const KIND: &str = "images";
 /// The most pictures of a post; the platform takes no more.
@@ -159,7 +159,7 @@ impl Round<'_> {
 
     /// A picture as the model gets it: its address; a model on the owner's own machine or network fetches nothing, and gets the picture.
     fn image(&self, picture: &Photo) -> Result<Image, Miss> {
-        let near = self.models.as_ref().is_some_and(crate::llm::Settings::is_near);
+        let near = self.models.as_ref().is_some_and(brain_llm::Settings::is_near);
         if !near || !picture.url.starts_with("https://") {
             return Ok(Image::At(picture.url.clone()));
         }

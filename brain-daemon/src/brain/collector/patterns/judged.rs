@@ -10,8 +10,8 @@ use brain_protocol::Rating;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::collector::{PostId, Record};
-use crate::page;
+use brain_collector::{PostId, Record};
+use brain_page as page;
 
 /// How much of a post's text is shown to the model, in characters.
 const TEXT: usize = 4000;

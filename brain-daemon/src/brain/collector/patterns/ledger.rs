@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::collector::{DataFault, PostId};
+use brain_collector::{DataFault, PostId};
 
 /// A line of `videos.jsonl`: a video that waits for whoever writes down what is said in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use self::ledger::Ledger;
 use super::super::Brain;
 use super::data_fault;
-use crate::clock::{parse_instant, rfc3339};
-use crate::collector::{Data, DataFault, Journal, Noted, PostId, Record, Settings, State, Stream};
-use crate::llm::{Model, ModelFault, Settings as Models, Why};
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_collector::{Data, DataFault, Journal, Noted, PostId, Record, Settings, State, Stream};
+use brain_llm::{Model, ModelFault, Settings as Models, Why};
 
 /// Posts that are older here than this, in milliseconds, are left as they are.
 const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;

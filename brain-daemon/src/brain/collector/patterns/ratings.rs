@@ -11,10 +11,10 @@ use super::super::named::Names;
 use super::super::topics::{WEEK_MS, mentioned};
 use super::rubric::{Seen, Ties, again, is_again_due, novelty, words};
 use super::{BOUND, FAULTS, Reads, Round, Tries, judged};
-use crate::clock::{parse_instant, rfc3339};
-use crate::collector::{DataFault, Noted, PostId, Record, SEARCHES, Stream};
-use crate::llm::{Model, ModelFault, Question};
-use crate::store::Visibility;
+use brain_base::caller::Visibility;
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_collector::{DataFault, Noted, PostId, Record, SEARCHES, Stream};
+use brain_llm::{Model, ModelFault, Question};
 
 const KIND: &str = "ratings";
 /// How many posts one question is about.
@@ -123,7 +123,7 @@ impl Round<'_> {
     }
 
     fn seen<'p>(&self, post: &'p Record) -> Result<Seen<'p>, DataFault> {
-        let at = post.instant(crate::collector::LAST_UPDATED).unwrap_or_else(|| self.brain.now());
+        let at = post.instant(brain_collector::LAST_UPDATED).unwrap_or_else(|| self.brain.now());
         let snapshots = match self.data.snapshots(post.id()) {
             Err(fault) if fault.is_damage() => Vec::new(),
             read => read?,

@@ -7,8 +7,8 @@ use brain_protocol::{Metrics, Rating, RatingBefore};
 use serde_json::Value;
 
 use super::super::named::stands_alone;
-use crate::clock::{parse_instant, rfc3339};
-use crate::collector::{AUTHOR, Record, compared};
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_collector::{AUTHOR, Record, compared};
 
 /// A post is rated again when its first rating is this old, in milliseconds.
 pub(super) const AGAIN_MS: i64 = 60 * 60 * 1000;

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use super::Round;
 use super::address::{named, own_videos, video};
 use super::ledger::{Ledger, Video};
-use crate::clock::rfc3339;
-use crate::collector::{DataFault, Record};
+use brain_base::clock::rfc3339;
+use brain_collector::{DataFault, Record};
 
 const KIND: &str = "videos";
 

@@ -1,7 +1,7 @@
 //! Who is let in with a bearer token, and as whom.
 
 use super::*;
-use crate::caller::{Caller, Scope};
+use brain_base::caller::{Caller, Scope};
 
 fn sees(caller: &Caller, source: &str) -> bool {
     caller.may_use(&SourceId::parse(source).unwrap())

@@ -26,7 +26,7 @@ fn what_the_owner_agreed_to_is_what_the_client_gets() {
     let caller = lab.brain().bearer(issued.access_token.expose()).unwrap();
     assert_eq!(
         (caller.name.as_str(), caller.scopes()),
-        (app.client_id.as_str(), crate::caller::Scope::Read.into())
+        (app.client_id.as_str(), brain_base::caller::Scope::Read.into())
     );
     // More than was asked for the owner cannot be made to give.
     let request = AuthorizeRequest { scope: Some("read".into()), ..request };

@@ -127,7 +127,7 @@ fn a_client_that_asks_again_and_again_fills_no_memory() {
     let kept = lab.credentials(&quiet, None).unwrap().access_token;
     let first = lab.credentials(&who, None).unwrap().access_token;
     // As many as a client may have, written at once rather than one by one.
-    let mut change = crate::store::GrantChange::default();
+    let mut change = brain_store::GrantChange::default();
     {
         let table = lab.brain().grants.table();
         let hash = crate::brain::grants::table::digest(first.expose());
@@ -135,7 +135,7 @@ fn a_client_that_asks_again_and_again_fills_no_memory() {
         for n in 0..998_u64 {
             let hash = crate::brain::grants::table::digest(&n.to_string());
             let created_at = record.created_at + 1 + n as i64;
-            change.tokens.push((hash, Some(crate::store::TokenRecord { created_at, ..record.clone() })));
+            change.tokens.push((hash, Some(brain_store::TokenRecord { created_at, ..record.clone() })));
         }
     }
     lab.brain().change_grants(&mut lab.brain().grants.turn(), change).unwrap();

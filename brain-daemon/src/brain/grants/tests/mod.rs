@@ -26,12 +26,12 @@ use url::Url;
 
 use super::{AuthorizeFault, AuthorizeRequest, Credentials, Issued, OAuthError, OAuthFault, Offer, Places};
 use crate::brain::{Brain, Outside};
-use crate::clock::Clock;
 use crate::config::Config;
-use crate::home::Home;
-use crate::net::{Answer, Call, Document, Outgoing, Trouble};
-use crate::random::Random;
-use crate::store::SourceRecord;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_base::random::Random;
+use brain_net::{Answer, Call, Document, Outgoing, Trouble};
+use brain_store::SourceRecord;
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;

@@ -8,7 +8,7 @@ use brain_protocol::{
 };
 
 use super::*;
-use crate::caller::Caller;
+use brain_base::caller::Caller;
 
 fn refused(lab: &Lab, request: ClientRegister) -> FaultCode {
     let fault = lab.brain().client_register(request).unwrap_err();

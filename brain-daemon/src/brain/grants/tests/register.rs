@@ -82,11 +82,11 @@ fn their_number_is_bounded_and_those_that_nobody_wanted_make_room() {
     let used = Credentials { client_id: first.client_id.clone(), secret: None };
     lab.consented(&used);
     // As many as there may be, written at once rather than one by one.
-    let mut change = crate::store::GrantChange::default();
+    let mut change = brain_store::GrantChange::default();
     let record = lab.brain().grants.table().client(&first.client_id).unwrap().record.clone();
     for n in 1..register::MOST as i64 {
         let created_at = record.created_at + n;
-        let record = crate::store::ClientRecord { created_at, last_used_at: None, ..record.clone() };
+        let record = brain_store::ClientRecord { created_at, last_used_at: None, ..record.clone() };
         change.clients.push((format!("brain_cl_{n}"), Some(record)));
     }
     lab.brain().change_grants(&mut lab.brain().grants.turn(), change).unwrap();

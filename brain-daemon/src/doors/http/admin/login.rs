@@ -12,10 +12,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Refusals;
-use crate::clock::rfc3339;
 use crate::doors::http::body::Object;
 use crate::doors::http::porter::{Purpose, SESSION_MS};
 use crate::doors::http::{Desk, Refusal, log, peer, session};
+use brain_base::clock::rfc3339;
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<Desk> {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Tag, TagEnd};
 
 use crate::doors::http::escape;
-use crate::page::each_event;
+use brain_page::each_event;
 
 /// How many times as long as the text its HTML may be; what is longer is shown as plain text.
 const MAX_GROWTH: usize = 6;

@@ -22,7 +22,7 @@ use brain_protocol::{
 use super::porter::Purpose;
 use super::{Desk, Refusal, body, log, peer, session};
 use crate::brain::{Brain, Silent};
-use crate::caller::Caller;
+use brain_base::caller::Caller;
 
 /// Where it is.
 pub(super) const PATH: &str = "/page/{*name}";

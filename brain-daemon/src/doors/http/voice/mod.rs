@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 
 use super::{Desk, Refusal};
 use crate::brain::Brain;
-use crate::telephony::twiml::{Manner, twiml};
+use brain_voice::twiml::{Manner, twiml};
 
 use signed::{Signed, signed};
 use upstream::Tunnels;

@@ -9,7 +9,7 @@ use brain_protocol::{Fault, Secret};
 
 use super::super::{Desk, Refusal, body, log, peer};
 use crate::brain::TELEPHONE;
-use crate::telephony::signature::{Signature, holds};
+use brain_voice::signature::{Signature, holds};
 
 const SIGNATURE: &str = "x-twilio-signature";
 const SETTINGS: &str = "x-twilio-webhooks-signature-settings";

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::list::twenty;
 use super::read::TITLE;
-use crate::caller::Scope;
 use crate::doors::mcp::answer::short;
 use crate::doors::mcp::cursor::{self, Cursors, Part};
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::trust::Trust;
 use crate::doors::mcp::{Desk, defect, near, place};
+use brain_base::caller::Scope;
 
 /// How many pages of a neighbourhood are looked at.
 const AROUND: u32 = 1_000;

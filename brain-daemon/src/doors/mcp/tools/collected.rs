@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::twenty;
-use crate::caller::Scope;
 use crate::doors::mcp::answer::{LONGEST, short, weight};
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::trust::Trust;
 use crate::doors::mcp::{Desk, defect};
+use brain_base::caller::Scope;
 
 /// How many characters of a post are shown, of a text beside it, and of a name or topic.
 const TEXT: usize = 2_000;

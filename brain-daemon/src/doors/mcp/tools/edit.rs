@@ -9,11 +9,11 @@ use std::sync::{Mutex, PoisonError};
 
 use super::done::{Done, UNCHANGED, expected, unframed, written};
 use crate::brain::STAMPS;
-use crate::caller::Scope;
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::trust::{self, Trust};
 use crate::doors::mcp::{Desk, defect, place};
-use crate::page::{self, Document, EditError, Frontmatter, TimelineEntry};
+use brain_base::caller::Scope;
+use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry};
 
 /// How often an edit is worked out anew because somebody else was faster.
 const TRIES: usize = 16;

@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::read::{Section, TITLE, TYPE, shown};
-use crate::caller::Scope;
 use crate::doors::mcp::answer::{LONGEST, short, weight};
 use crate::doors::mcp::cursor::{self, Cursors};
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::trust::{FRAME, Trust, origin};
 use crate::doors::mcp::{Desk, defect, near, place};
-use crate::page::own_address;
+use brain_base::caller::Scope;
+use brain_page::own_address;
 
 /// How many pages a search answers with.
 const FOUND: usize = 10;

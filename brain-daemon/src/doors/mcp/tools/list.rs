@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::read::{TITLE, TYPE, tags};
-use crate::caller::Scope;
 use crate::doors::mcp::answer::{LONGEST, short, weight};
 use crate::doors::mcp::cursor::Cursors;
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::trust::Trust;
 use crate::doors::mcp::{Desk, defect, place};
+use brain_base::caller::Scope;
 
 /// How much the rows of a listing may have together, in bytes of JSON.
 const ROWS: usize = LONGEST - 4_000;

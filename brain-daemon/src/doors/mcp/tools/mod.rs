@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use rmcp::model::Tool;
 
 use super::tool::Entry;
-use crate::caller::{Caller, Scope};
+use brain_base::caller::{Caller, Scope};
 
 /// All of them, in the order in which models see them.
 static TOOLS: LazyLock<Vec<Entry>> = LazyLock::new(|| {

@@ -4,13 +4,13 @@ use brain_protocol::{Fault, FaultCode, Page, PageRef, Reply, Request, Timeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caller::Scope;
 use crate::doors::mcp::answer::{LONGEST, short, weight};
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::trust::{FRAME, Trust, framed, origin};
 use crate::doors::mcp::window::{Wanted, lines, window};
 use crate::doors::mcp::{Desk, defect, near, place};
-use crate::page::{content_hash, headings, section};
+use brain_base::caller::Scope;
+use brain_page::{content_hash, headings, section};
 
 /// How many characters of a title are shown.
 pub(super) const TITLE: usize = 200;

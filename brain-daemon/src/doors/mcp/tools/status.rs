@@ -4,10 +4,10 @@ use brain_protocol::{Fault, Reply, Request, Search};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caller::Scope;
 use crate::doors::mcp::answer::short;
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::{Desk, defect};
+use brain_base::caller::Scope;
 
 /// How many sources are listed.
 const SOURCES: usize = 200;
@@ -68,7 +68,7 @@ impl Call for BrainStatus {
         };
         Ok(Status {
             caller: short(&desk.caller.name, NAME),
-            scopes: desk.caller.scopes().iter().map(crate::caller::Scope::as_str).collect(),
+            scopes: desk.caller.scopes().iter().map(brain_base::caller::Scope::as_str).collect(),
             version: status.version,
             pages: all.sources.iter().map(|row| row.pages).sum(),
             sources: all.sources.iter().take(SOURCES).map(source).collect(),

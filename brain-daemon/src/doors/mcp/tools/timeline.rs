@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::twenty;
-use crate::caller::Scope;
 use crate::doors::mcp::answer::short;
 use crate::doors::mcp::cursor::{self, Cursors};
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::trust::Trust;
 use crate::doors::mcp::{Desk, defect, near, place};
+use brain_base::caller::Scope;
 
 /// How many dated lines are looked at.
 const DATED: usize = 1_000;

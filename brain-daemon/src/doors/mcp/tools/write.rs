@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::done::{Done, UNCHANGED, expected, unframed, written};
 use super::edit::{read, rewrite};
-use crate::caller::Scope;
 use crate::doors::mcp::tool::{Call, Effect};
 use crate::doors::mcp::{Desk, defect, place};
-use crate::page::Document;
+use brain_base::caller::Scope;
+use brain_page::Document;
 
 /// What taking a page away did.
 #[derive(Serialize, JsonSchema)]

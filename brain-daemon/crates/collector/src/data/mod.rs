@@ -1,0 +1,337 @@
+//! The directory of files. Every write makes `<path>.tmp`, then renames: a crash leaves the former file. Leftovers of that name are
+//! ignored, and swept when a run begins.
+
+mod engagement;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use brain_protocol::{Curve, Deletion};
+use serde_json::{Map, Value, json};
+
+use super::record::{COLLECTED_AT, LAST_UPDATED};
+use super::{PostId, Record, Stream, disk, preview};
+use brain_base::clock::rfc3339;
+
+/// Directories of what is kept beside posts; all of it goes when a post is redacted.
+const BESIDE: [&str; 4] = ["ratings", "images", "outbound", "articles"];
+/// When a deletion was found.
+const DETECTED_AT: &str = "detected_at";
+/// What a redacted post keeps.
+const KEPT: [&str; 5] = ["id", "created_at", COLLECTED_AT, DETECTED_AT, "reason"];
+
+/// A file that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {error}")]
+pub struct DataFault {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub error: io::Error,
+}
+
+/// `data/` of a collector's directory.
+#[derive(Debug, Clone)]
+pub struct Data {
+    root: PathBuf,
+}
+
+impl Data {
+    /// The one in the collector's directory `dir`. Touches nothing.
+    #[must_use]
+    pub fn new(dir: &Path) -> Self {
+        Self { root: dir.join("data") }
+    }
+
+    /// Makes the tree of directories, for nobody but the owner.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn prepare(&self) -> Result<(), DataFault> {
+        for stream in Stream::ALL {
+            disk::make_dir(&self.root.join("tweets").join(stream.as_str()))?;
+        }
+        disk::make_dir(&self.root.join("deletions"))?;
+        disk::make_dir(&self.root.join("engagement"))
+    }
+
+    /// Removes what writes that were cut short left behind.
+    pub fn sweep(&self) {
+        let dirs = Stream::ALL.map(|stream| format!("tweets/{}", stream.as_str()));
+        let dirs = dirs.iter().map(String::as_str).chain(["", "deletions", "engagement"]).chain(BESIDE);
+        let _writing = disk::writing();
+        for dir in dirs {
+            // A directory that is not there has nothing to be swept.
+            for entry in fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten() {
+                if entry.file_name().as_encoded_bytes().ends_with(disk::UNFINISHED.as_bytes()) {
+                    let _ = fs::remove_file(entry.path());
+                }
+            }
+        }
+    }
+
+    /// Puts on the disk itself what was written until now.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn sync(&self) -> Result<(), DataFault> {
+        let root = fs::File::open(&self.root).map_err(disk::fault(&self.root))?;
+        rustix::fs::syncfs(&root).map_err(|error| disk::fault(&self.root)(error.into()))
+    }
+
+    /// The post in a stream; `None` when it is not stored there. A file that is damaged is moved aside (`<name>.damaged`) and named in
+    /// the error.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn post(&self, stream: Stream, id: &PostId) -> Result<Option<Record>, DataFault> {
+        self.record(&self.post_file(stream, id), id)
+    }
+
+    /// The post in whichever stream has it, with those streams; the record is the one seen last. One that is damaged does not hide those
+    /// that are not.
+    ///
+    /// # Errors
+    /// When one cannot be read, or the only ones are damaged.
+    pub fn anywhere(&self, id: &PostId) -> Result<Option<(Record, Vec<Stream>)>, DataFault> {
+        let mut found: Option<Record> = None;
+        let mut streams = Vec::new();
+        let mut damage = None;
+        for stream in Stream::ALL {
+            let record = match self.post(stream, id) {
+                Err(fault) if fault.is_damage() => {
+                    tracing::warn!(%fault, "a post");
+                    damage = Some(fault);
+                    continue;
+                }
+                read => read?,
+            };
+            let Some(record) = record else { continue };
+            streams.push(stream);
+            if found.as_ref().is_none_or(|known| known.instant(LAST_UPDATED) < record.instant(LAST_UPDATED)) {
+                found = Some(record);
+            }
+        }
+        match (found, damage) {
+            (Some(record), _) => Ok(Some((record, streams))),
+            (None, Some(fault)) => Err(fault),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Writes a post.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put_post(&self, stream: Stream, record: &Record) -> Result<(), DataFault> {
+        let bytes = bytes(record.fields());
+        let _writing = disk::writing();
+        disk::replace(&self.post_file(stream, record.id()), &bytes, false)
+    }
+
+    /// Writes the posts of a page.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put_posts<'a>(
+        &self,
+        stream: Stream,
+        posts: impl Iterator<Item = &'a Record>,
+    ) -> Result<(), DataFault> {
+        let files: Vec<_> =
+            posts.map(|post| (self.post_file(stream, post.id()), bytes(post.fields()))).collect();
+        if files.is_empty() {
+            return Ok(());
+        }
+        let _writing = disk::writing();
+        disk::replace_all(&self.root, &files)
+    }
+
+    /// Whether a deletion of this post was recorded.
+    #[must_use]
+    pub fn is_deleted(&self, id: &PostId) -> bool {
+        self.file("deletions", id).exists()
+    }
+
+    /// The recorded deletion of a post.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn deletion(&self, id: &PostId) -> Result<Option<Deletion>, DataFault> {
+        let Some(record) = self.record(&self.file("deletions", id), id)? else { return Ok(None) };
+        let text = |name| record.str(name).map(str::to_owned);
+        Ok(Some(Deletion {
+            id: id.to_string(),
+            author: record.author().to_owned(),
+            text: record.text().to_owned(),
+            created_at: text("created_at"),
+            detected_at: text(DETECTED_AT).unwrap_or_default(),
+            reason: text("reason").unwrap_or_default(),
+        }))
+    }
+
+    /// Records a deletion: the post, `detected_at` and `reason`. On the disk itself when this returns. With `redact` only id and times
+    /// are kept, here and in every other file of the post.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put_deletion(
+        &self,
+        post: &Record,
+        detected_at: i64,
+        reason: &str,
+        redact: bool,
+    ) -> Result<(), DataFault> {
+        let mut fields = post.fields().clone();
+        fields.insert(DETECTED_AT.into(), json!(rfc3339(detected_at)));
+        fields.insert("reason".into(), json!(reason));
+        if redact {
+            keep_the_least(&mut fields);
+        }
+        {
+            let _writing = disk::writing();
+            disk::replace(&self.file("deletions", post.id()), &bytes(&fields), true)?;
+        }
+        if redact { self.redact(post.id()) } else { Ok(()) }
+    }
+
+    /// Makes every file of a post whose deletion is recorded keep no more than id and times. Does nothing where that was done.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn redact(&self, id: &PostId) -> Result<(), DataFault> {
+        let deletion = self.record(&self.file("deletions", id), id)?;
+        let Some(mut least) = deletion.map(|record| record.fields().clone()) else { return Ok(()) };
+        keep_the_least(&mut least);
+        let mut records = Stream::ALL.map(|stream| self.post_file(stream, id)).to_vec();
+        records.push(self.file("deletions", id));
+        let least = bytes(&least);
+        let _writing = disk::writing();
+        for path in &records {
+            if disk::read(path)?.is_some_and(|found| found != least) {
+                disk::replace(path, &least, true)?;
+            }
+        }
+        let beside: Vec<PathBuf> =
+            BESIDE.iter().chain(&["engagement"]).map(|dir| self.file(dir, id)).collect();
+        // What was damaged may still be read by who looks at it.
+        let aside = records.iter().chain(&beside).map(|path| disk::aside(path));
+        for path in aside.collect::<Vec<_>>().iter().chain(&beside) {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(disk::fault(path)(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that is kept beside a post: `data/<kind>/<id>.json`. Kinds: `ratings`, `images`, `outbound`, `articles`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn beside(&self, kind: &str, id: &PostId) -> Result<Option<Value>, DataFault> {
+        let path = self.file(kind, id);
+        let Some(bytes) = disk::read(&path)? else { return Ok(None) };
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| disk::move_aside(&path, &error.to_string()))
+    }
+
+    /// Writes a value beside a post.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put_beside(&self, kind: &str, id: &PostId, value: &Value) -> Result<(), DataFault> {
+        disk::make_dir(&self.root.join(kind))?;
+        let _writing = disk::writing();
+        disk::replace(&self.file(kind, id), value.to_string().as_bytes(), false)
+    }
+
+    /// How many files a directory such as `tweets/own`, `deletions` or `engagement` has that are a post's.
+    #[must_use]
+    pub fn count(&self, dir: &str) -> u64 {
+        self.ids(dir).map_or(0, |ids| ids.len() as u64)
+    }
+
+    /// The ids in such a directory, in no order.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn ids(&self, dir: &str) -> Result<Vec<PostId>, DataFault> {
+        let path = self.root.join(dir);
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(disk::fault(&path)(error)),
+        };
+        let id = |entry: fs::DirEntry| PostId::parse(entry.file_name().to_str()?.strip_suffix(".json")?);
+        let entries: io::Result<Vec<_>> = entries.collect();
+        Ok(entries.map_err(disk::fault(&path))?.into_iter().filter_map(id).collect())
+    }
+
+    /// The engagement curve of a post.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn curve(&self, id: &PostId) -> Result<Option<Curve>, DataFault> {
+        let snapshots = self.snapshots(id)?;
+        let record = self.anywhere(id)?.map(|(record, _)| record);
+        if snapshots.is_empty() && record.is_none() {
+            return Ok(None);
+        }
+        let author = record.as_ref().map(|record| record.author().to_owned()).unwrap_or_default();
+        let preview = record.map(|record| preview(record.text())).unwrap_or_default();
+        Ok(Some(Curve { id: id.to_string(), author, preview, snapshots }))
+    }
+
+    /// `state.json`.
+    #[must_use]
+    pub fn state_file(&self) -> PathBuf {
+        self.root.join("state.json")
+    }
+
+    /// `data/` itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn post_file(&self, stream: Stream, id: &PostId) -> PathBuf {
+        self.root.join(format!("tweets/{}/{id}.json", stream.as_str()))
+    }
+
+    fn file(&self, dir: &str, id: &PostId) -> PathBuf {
+        self.root.join(format!("{dir}/{id}.json"))
+    }
+
+    /// The post in a file, which must be the one that its name says.
+    fn record(&self, path: &Path, id: &PostId) -> Result<Option<Record>, DataFault> {
+        let Some(bytes) = disk::read(path)? else { return Ok(None) };
+        let value =
+            serde_json::from_slice(&bytes).map_err(|error| disk::move_aside(path, &error.to_string()))?;
+        match Record::new(value).filter(|record| record.id() == id) {
+            Some(record) => Ok(Some(record)),
+            None => Err(disk::move_aside(path, "it is not the post of this name")),
+        }
+    }
+}
+
+impl DataFault {
+    /// Whether the file was damaged, and was moved aside.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        self.error.kind() == ErrorKind::InvalidData
+    }
+}
+
+/// Takes everything from a post but its id and times.
+fn keep_the_least(fields: &mut Map<String, Value>) {
+    fields.retain(|name, _| KEPT.contains(&name.as_str()));
+}
+
+/// The JSON of an object; writing JSON to memory does not fail.
+fn bytes(fields: &Map<String, Value>) -> Vec<u8> {
+    serde_json::to_vec(fields).unwrap_or_default()
+}

@@ -1,0 +1,266 @@
+//! Which posts that are missing may have been deleted, and what the platform's answer about one proves. Pure.
+
+use serde_json::{Map, Value};
+
+use super::record::LAST_UPDATED;
+use super::{PostId, Record};
+
+/// A post older than this is not checked, in milliseconds; exactly this old still is.
+pub const WINDOW_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+/// A post that was not seen for longer than this is not checked, in milliseconds; exactly this long still is.
+pub const SEEN_MS: i64 = 48 * 60 * 60 * 1000;
+
+/// Problems that say something of the platform, and nothing of the post.
+const PLATFORM_TROUBLE: [&str; 5] = [
+    "resource-unavailable",
+    "internal-error",
+    "field-hydration-failure",
+    "operational-disconnect",
+    "usage-capped",
+];
+
+/// Whether a post that is missing is worth a lookup at `now`: its record is there, at most 7 days old, was seen in the last 48 hours, and
+/// no deletion of it is recorded. A time in the future counts as now; one that is missing or unreadable as too long ago.
+#[must_use]
+pub fn worth_asking(record: Option<&Record>, is_deleted: bool, now: i64) -> bool {
+    let Some(record) = record.filter(|_| !is_deleted) else { return false };
+    let within = |at: Option<i64>, most: i64| at.is_some_and(|at| now.saturating_sub(at) <= most);
+    within(record.created_at(), WINDOW_MS) && within(record.instant(LAST_UPDATED), SEEN_MS)
+}
+
+/// What an answer to `GET /2/tweets/:id` proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The post is there.
+    Alive,
+    /// It is gone, for this reason: `not_found_404`, `not_found`, `not_authorized`, `no_data`.
+    Deleted(&'static str),
+    /// Nothing.
+    Unknown,
+}
+
+/// What the answer with this status and body proves about `id`. Only 404, and 200 without `data`, prove a deletion; `data` of another
+/// post proves nothing, nor do `errors` that say nothing of this one.
+#[must_use]
+pub fn verdict(id: &PostId, status: u16, body: &[u8]) -> Verdict {
+    match status {
+        404 => Verdict::Deleted("not_found_404"),
+        200 => serde_json::from_slice(body).map_or(Verdict::Unknown, |body| of_answer(id, &body)),
+        _ => Verdict::Unknown,
+    }
+}
+
+/// What an answer with status 200 proves about `id`.
+fn of_answer(id: &PostId, body: &Map<String, Value>) -> Verdict {
+    match body.get("data") {
+        None | Some(Value::Null) => of_errors(id, body),
+        Some(Value::Array(posts)) if posts.is_empty() => of_errors(id, body),
+        Some(Value::Array(posts)) if posts.iter().any(|post| is_version(id, post)) => Verdict::Alive,
+        Some(post) if is_version(id, post) => Verdict::Alive,
+        Some(_) => Verdict::Unknown,
+    }
+}
+
+/// Whether a post is `id`, or what became of it when it was edited.
+fn is_version(id: &PostId, post: &Value) -> bool {
+    let is = |value: &Value| value.as_str() == Some(id.as_str());
+    let history = ["edit_history_tweet_ids", "edit_history_post_ids"]
+        .iter()
+        .filter_map(|name| post.get(*name)?.as_array());
+    post.get("id").is_some_and(is) || history.flatten().any(is)
+}
+
+/// What an answer without `data` proves. Without `errors` the post is gone. With `errors`, one of
+/// them must say so of this post: others are about the platform, about what belongs to a post, or
+/// about something unheard of.
+fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
+    let failed =
+        body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400 && status != 404);
+    let errors: Vec<&Value> = body.get("errors").and_then(Value::as_array).into_iter().flatten().collect();
+    let text = |error: &Value, name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+    let kind = |error: &Value| {
+        text(error, "type").map(|kind| problem(&kind).to_owned()).filter(|kind| !kind.is_empty())
+    };
+    let troubled = |error: &&Value| kind(error).is_some_and(|kind| PLATFORM_TROUBLE.contains(&kind.as_str()));
+    if failed || errors.iter().any(troubled) {
+        return Verdict::Unknown;
+    }
+    if errors.is_empty() {
+        return Verdict::Deleted("no_data");
+    }
+    let about = |error: &&&Value| {
+        let whom = ["resource_id", "value"].iter().find_map(|name| text(error, name));
+        let section = text(error, "section");
+        whom.is_none_or(|whom| whom == id.as_str()) && section.is_none_or(|section| section == "data")
+    };
+    let proof = |error: &&Value| match (kind(error).as_deref(), text(error, "title").as_deref()) {
+        (Some("resource-not-found"), _) | (None, Some("Not Found Error")) => Some("not_found"),
+        (Some("not-authorized-for-resource"), _) | (None, Some("Authorization Error")) => {
+            Some("not_authorized")
+        }
+        _ => None,
+    };
+    errors.iter().filter(about).find_map(proof).map_or(Verdict::Unknown, Verdict::Deleted)
+}
+
+/// The ending of a problem's `type`, by which alone it is told from others: the host before it varies. Nothing for `about:blank`.
+pub(super) fn problem(kind: &str) -> &str {
+    kind.rsplit_once('/').map_or("", |(_, ending)| ending)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use brain_base::clock::rfc3339;
+
+    const NOW: i64 = 1_795_257_045_123;
+    const HOUR: i64 = 60 * 60 * 1000;
+
+    fn stored(created: i64, seen: i64) -> Record {
+        Record::new(json!({"id": "17", "created_at": rfc3339(created), "last_updated": rfc3339(seen)}))
+            .unwrap()
+    }
+
+    #[test]
+    fn the_windows_are_checked_to_the_millisecond() {
+        for (age, seen, asked) in [
+            (0, 0, true),
+            (WINDOW_MS, 0, true),
+            (WINDOW_MS + 1, 0, false),
+            (HOUR, SEEN_MS, true),
+            (HOUR, SEEN_MS + 1, false),
+            (WINDOW_MS, SEEN_MS, true),
+            // The platform's clock is ahead of ours.
+            (-HOUR, -HOUR, true),
+        ] {
+            let record = stored(NOW - age, NOW - seen);
+            assert_eq!(worth_asking(Some(&record), false, NOW), asked, "{age} old, seen {seen} ago");
+            assert!(!worth_asking(Some(&record), true, NOW));
+        }
+        assert!(!worth_asking(None, false, NOW));
+        for bad in [
+            json!({"id": "17", "created_at": rfc3339(NOW)}),
+            json!({"id": "17", "last_updated": rfc3339(NOW)}),
+            json!({"id": "17", "last_updated": rfc3339(NOW), "created_at": "yesterday"}),
+            json!({"id": "17", "last_updated": 1, "created_at": rfc3339(NOW)}),
+        ] {
+            assert!(!worth_asking(Record::new(bad.clone()).as_ref(), false, NOW), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_an_answer_proves() {
+        let error = |kind: &str, more: Value| {
+            let mut error = json!({"type": format!("https://api.x.com/2/problems/{kind}"), "resource_id": "17", "value": "17"});
+            error.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"errors": [error]})
+        };
+        let (gone, alive) = (Verdict::Deleted, Verdict::Alive);
+        for (body, expected) in [
+            (json!({}), gone("no_data")),
+            (json!({"data": null}), gone("no_data")),
+            (json!({"data": []}), gone("no_data")),
+            (error("resource-not-found", json!({})), gone("not_found")),
+            (error("not-authorized-for-resource", json!({"section": "data"})), gone("not_authorized")),
+            (error("not-authorized-for-resource", json!({"section": "includes"})), Verdict::Unknown),
+            (error("resource-not-found", json!({"resource_id": "18"})), Verdict::Unknown),
+            (error("something-new", json!({})), Verdict::Unknown),
+            (json!({"errors": []}), gone("no_data")),
+            (json!({"errors": [{"title": "Not Found Error"}]}), gone("not_found")),
+            (json!({"errors": [{"title": "Authorization Error", "value": "17"}]}), gone("not_authorized")),
+            (json!({"errors": [{"title": "Forbidden", "value": "17"}]}), Verdict::Unknown),
+            (json!({"errors": [{"message": "Over capacity", "code": 130}]}), Verdict::Unknown),
+            (json!({"errors": ["no"]}), Verdict::Unknown),
+            (error("resource-unavailable", json!({})), Verdict::Unknown),
+            (json!({"title": "Service Unavailable", "status": 503, "type": "about:blank"}), Verdict::Unknown),
+            (json!({"data": {"id": "17", "withheld": {"country_codes": ["DE"]}}}), alive),
+            (json!({"data": [{"id": "17"}]}), alive),
+            (json!({"data": {"id": "17"}, "errors": [{"resource_id": "5", "section": "includes"}]}), alive),
+            (json!({"data": {"id": "18", "edit_history_tweet_ids": ["17", "18"]}}), alive),
+            (json!({"data": {"id": "18", "edit_history_post_ids": ["17", "18"]}}), alive),
+            (json!({"data": {"id": "18"}}), Verdict::Unknown),
+            (json!({"data": {"id": 17}}), Verdict::Unknown),
+            (json!({"data": "17"}), Verdict::Unknown),
+            (json!([]), Verdict::Unknown),
+            (json!(null), Verdict::Unknown),
+        ] {
+            let id = PostId::parse("17").unwrap();
+            assert_eq!(verdict(&id, 200, body.to_string().as_bytes()), expected, "{body}");
+            assert_eq!(verdict(&id, 404, body.to_string().as_bytes()), gone("not_found_404"));
+            for status in [204, 301, 400, 401, 402, 403, 408, 429, 500, 503] {
+                assert_eq!(
+                    verdict(&id, status, body.to_string().as_bytes()),
+                    Verdict::Unknown,
+                    "{status} {body}"
+                );
+            }
+        }
+        for garbage in ["", "<html>ok</html>", "{\"data\":{\"id\":\"17", "\u{0}"] {
+            assert_eq!(verdict(&PostId::parse("17").unwrap(), 200, garbage.as_bytes()), Verdict::Unknown);
+        }
+    }
+
+    /// None (4), the post itself (3), and what is neither.
+    const DATA: &[&str] = &[
+        "",
+        r#""data":null,"#,
+        r#""data":[],"#,
+        r#""later":{"id":"17"},"#,
+        r#""data":{"id":"17"},"#,
+        r#""data":[{"id":"18"},{"id":"17"}],"#,
+        r#""data":{"id":"18","edit_history_tweet_ids":["17","18"]},"#,
+        r#""data":{"id":"18"},"#,
+        r#""data":{"id":17},"#,
+        r#""data":{},"#,
+        r#""data":"17","#,
+        r#""data":17,"#,
+    ];
+    const ERRORS: &[&str] = &[
+        r#"{"type":"https://api.x.com/2/problems/resource-not-found","resource_id":"17"}"#,
+        r#"{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource","resource_id":"5","section":"includes"}"#,
+        r#"{"type":"about:blank","value":"17"}"#,
+        r#"{"type":"https://api.x.com/2/problems/resource-unavailable"}"#,
+        "null",
+    ];
+
+    proptest! {
+        #[test]
+        fn only_404_and_success_without_data_prove_a_deletion(
+            status in prop::sample::select(vec![200u16, 200, 200, 404, 201, 204, 301, 400, 401, 402, 403, 408, 429, 500, 503]),
+            data in prop::sample::select(DATA),
+            errors in prop::sample::subsequence(ERRORS, 0..=ERRORS.len()),
+            cut in prop::option::of(1usize..10),
+        ) {
+            let errors = if errors.is_empty() { String::new() } else { format!(r#""errors":[{}],"#, errors.join(",")) };
+            let body = format!(r#"{{{errors}{data}"meta":{{}}}}"#);
+            let body = &body[..body.len() - cut.unwrap_or(0)];
+            let no_data = DATA[..4].contains(&data);
+            let found = match status {
+                404 => "gone",
+                200 if cut.is_some() => "unknown",
+                200 if no_data && errors.contains("resource-unavailable") => "unknown",
+                // Only one of them says something of the post; without any, there is none.
+                200 if no_data && !errors.is_empty() && !errors.contains("resource-not-found") => "unknown",
+                200 if no_data => "gone",
+                200 if DATA[4..7].contains(&data) => "alive",
+                _ => "unknown",
+            };
+            let said = match verdict(&PostId::parse("17").unwrap(), status, body.as_bytes()) {
+                Verdict::Alive => "alive",
+                Verdict::Deleted(_) => "gone",
+                Verdict::Unknown => "unknown",
+            };
+            prop_assert_eq!(said, found, "{} {}", status, body);
+        }
+
+        #[test]
+        fn only_young_posts_seen_lately_are_asked_for(age in -2 * WINDOW_MS..2 * WINDOW_MS, seen in -2 * SEEN_MS..2 * SEEN_MS) {
+            let asked = worth_asking(Some(&stored(NOW - age, NOW - seen)), false, NOW);
+            prop_assert_eq!(asked, age <= 7 * 24 * HOUR && seen <= 48 * HOUR);
+        }
+    }
+}

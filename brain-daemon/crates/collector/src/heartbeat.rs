@@ -1,0 +1,70 @@
+//! Heartbeat lines: one JSON object a line in `integrations/<id>/heartbeat.jsonl` of the home, so that a healthy integration looks healthy.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{DataFault, disk};
+use brain_base::clock::rfc3339;
+
+/// The version of the collector's recipe.
+pub const COLLECTOR_VERSION: &str = "0.8.1";
+
+/// The heartbeat file of one integration.
+#[derive(Debug, Clone)]
+pub struct Heartbeat {
+    path: PathBuf,
+    version: &'static str,
+}
+
+impl Heartbeat {
+    /// Of the integration `id`, in the home at `home`.
+    #[must_use]
+    pub fn new(home: &Path, id: &str, version: &'static str) -> Self {
+        Self { path: home.join("integrations").join(id).join("heartbeat.jsonl"), version }
+    }
+
+    /// Appends a line: `ts` (seconds), `event`, `source_version`, `status`, `details`.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn beat(&self, now: i64, event: &str, status: &str, details: &Value) -> Result<(), DataFault> {
+        if let Some(dir) = self.path.parent() {
+            disk::make_dir(dir)?;
+        }
+        let seconds = rfc3339(now.div_euclid(1000) * 1000).replace(".000Z", "Z");
+        let line = json!({
+            "ts": seconds,
+            "event": event,
+            "source_version": self.version,
+            "status": status,
+            "details": details,
+        });
+        disk::append(&self.path, &format!("{line}\n"), false)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_beat_is_a_line_of_json_with_its_second() {
+        let home = tempfile::tempdir().unwrap();
+        let heartbeat = Heartbeat::new(home.path(), "collector", COLLECTOR_VERSION);
+        heartbeat
+            .beat(1_795_257_045_999, "setup_complete", "ok", &json!({"user_id": "9007199254740993"}))
+            .unwrap();
+        heartbeat.beat(1_795_257_046_000, "collect", "ok", &json!({"note": "two\nlines"})).unwrap();
+        let text =
+            std::fs::read_to_string(home.path().join("integrations/collector/heartbeat.jsonl")).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(
+            lines[0],
+            json!({"ts": "2026-11-21T10:30:45Z", "event": "setup_complete", "source_version": "0.8.1", "status": "ok",
+                "details": {"user_id": "9007199254740993"}})
+        );
+        assert_eq!((lines.len(), &lines[1]["ts"]), (2, &json!("2026-11-21T10:30:46Z")));
+    }
+}

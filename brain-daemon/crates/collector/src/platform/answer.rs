@@ -1,0 +1,76 @@
+//! Posts out of an answer, in either vocabulary of the platform. Pure.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::Page;
+use crate::record::{AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, SEARCHES};
+use crate::{Account, Record};
+
+/// An object that came; `None` when it is none.
+pub(super) fn object(body: &[u8]) -> Option<Map<String, Value>> {
+    serde_json::from_slice(body).ok()
+}
+
+/// The page in an answer; `None` when what should be posts is something else. What is no post is left out.
+pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
+    let data = match body.remove("data") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(posts)) => posts,
+        Some(post @ Value::Object(_)) => vec![post],
+        Some(_) => return None,
+    };
+    let included = Included::of(&mut body);
+    let posts = data.into_iter().filter_map(Record::new).map(|post| included.put_into(post)).collect();
+    let next =
+        body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).filter(|token| !token.is_empty());
+    Some(Page { posts, next: next.map(str::to_owned), incomplete: None })
+}
+
+/// The account in an answer.
+pub(super) fn account(body: &Map<String, Value>) -> Option<Account> {
+    let data = body.get("data")?;
+    let text = |name: &str| Some(data.get(name)?.as_str()?.to_owned());
+    let id = text("id").filter(|id| crate::UserId::parse(id).is_some())?;
+    Some(Account { id, username: text("username")? })
+}
+
+/// What came with the posts: their authors and pictures.
+struct Included {
+    users: HashMap<String, Value>,
+    media: HashMap<String, Value>,
+}
+
+impl Included {
+    fn of(body: &mut Map<String, Value>) -> Self {
+        let mut includes = body.remove("includes").unwrap_or_default();
+        let mut by = |kind: &str, key: &str| {
+            let all = includes.get_mut(kind).map(Value::take);
+            let Some(Value::Array(all)) = all else { return HashMap::new() };
+            let named = |value: Value| Some((value.get(key)?.as_str()?.to_owned(), value));
+            all.into_iter().filter_map(named).collect()
+        };
+        Self { users: by("users", "id"), media: by("media", "media_key") }
+    }
+
+    /// Puts author and media into the post. Our own fields are ours: were they in what came, they go.
+    fn put_into(&self, mut post: Record) -> Record {
+        let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
+        let keys =
+            post.fields().get("attachments").and_then(|attached| attached.get("media_keys")?.as_array());
+        let key = |key: &Value| self.media.get(key.as_str()?).cloned();
+        let media: Vec<Value> = keys.into_iter().flatten().filter_map(key).collect();
+        let fields = post.fields_mut();
+        for name in [AUTHOR, MEDIA, SEARCHES, COLLECTED_AT, LAST_UPDATED] {
+            fields.remove(name);
+        }
+        if let Some(author) = author {
+            fields.insert(AUTHOR.into(), author);
+        }
+        if !media.is_empty() {
+            fields.insert(MEDIA.into(), Value::Array(media));
+        }
+        post
+    }
+}

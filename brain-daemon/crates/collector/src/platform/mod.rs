@@ -1,0 +1,363 @@
+//! The platform's API, version 2: which requests there are, and what their answers mean. Sends the bearer token to the configured
+//! address only. Every answer is read with mistrust: either vocabulary of fields, HTML, nothing at all.
+
+mod answer;
+mod fault;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use brain_protocol::Secret;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::deletion::{Verdict, verdict};
+use super::{Account, Endpoint, PostId, Rates, Record, UserId};
+use brain_net::{Answer, Call, Link};
+
+pub use fault::{PlatformFault, Why};
+
+/// Posts on a page of a timeline or search.
+const PAGE: &str = "100";
+/// What is asked for of a post. The platform has newer names for some of it, and answers in the vocabulary it is asked in.
+const POST_FIELDS: &str = "created_at,author_id,public_metrics,conversation_id,in_reply_to_user_id,referenced_tweets,entities,\
+    attachments,lang,note_tweet,withheld,edit_controls";
+/// What is asked for of authors.
+const USER_FIELDS: &str = "username,name,verified,public_metrics";
+/// What is asked for of pictures and videos.
+const MEDIA_FIELDS: &str = "url,preview_image_url,type,alt_text";
+/// Lookups in a row that get no answer at all, each of which takes its time; then no more are made.
+const MOST_SILENT: u32 = 3;
+
+/// What is asked for besides the posts themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct With {
+    /// Their authors.
+    pub authors: bool,
+    /// Their pictures and videos.
+    pub media: bool,
+}
+
+/// One page of posts.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The posts, with `_author` and `_media` where they came with them; what is no post is left out.
+    pub posts: Vec<Record>,
+    /// The token of the next page.
+    pub next: Option<String>,
+    /// Why the answer is not a whole page, although posts came with it.
+    pub incomplete: Option<PlatformFault>,
+}
+
+impl Page {
+    /// The page in a body whose status is good; also one post with what came with it, as on the persistent connection.
+    ///
+    /// # Errors
+    /// [`Why::Unreadable`].
+    pub fn read(body: &[u8]) -> Result<Self, PlatformFault> {
+        page(readable(body)?)
+    }
+}
+
+impl With {
+    /// The parameters that ask for it.
+    #[must_use]
+    pub fn parameters(self) -> Vec<(&'static str, &'static str)> {
+        let expansions = match (self.authors, self.media) {
+            (true, true) => Some("author_id,attachments.media_keys"),
+            (true, false) => Some("author_id"),
+            (false, true) => Some("attachments.media_keys"),
+            (false, false) => None,
+        };
+        let mut all = vec![("tweet.fields", POST_FIELDS)];
+        all.extend(expansions.map(|expansions| ("expansions", expansions)));
+        all.extend(self.authors.then_some(("user.fields", USER_FIELDS)));
+        all.extend(self.media.then_some(("media.fields", MEDIA_FIELDS)));
+        all
+    }
+}
+
+/// The platform, for the time of a run.
+pub struct Platform<'a> {
+    link: &'a dyn Link,
+    base: &'a Url,
+    token: &'a Secret,
+    /// What it said of its endpoints, from `state.json` and since.
+    pub rates: Rates,
+    /// Requests that were sent.
+    pub requests: u64,
+    /// The time, Unix milliseconds.
+    now: &'a dyn Fn() -> i64,
+    /// Lookups in a row that got no answer at all.
+    silent: u32,
+}
+
+impl<'a> Platform<'a> {
+    /// The platform at `base`, asked through `link` with `token`.
+    #[must_use]
+    pub fn new(
+        link: &'a dyn Link,
+        base: &'a Url,
+        token: &'a Secret,
+        rates: Rates,
+        now: &'a dyn Fn() -> i64,
+    ) -> Self {
+        Self { link, base, token, rates, requests: 0, now, silent: 0 }
+    }
+
+    /// `GET /2/users/me`: whose token it is.
+    ///
+    /// # Errors
+    /// Why not. An app's own token gets 403 with the problem `unsupported-authentication`.
+    pub fn me(&mut self) -> Result<Account, PlatformFault> {
+        let body = self.ask(Endpoint::Me, &["users", "me"], &[], None)?;
+        answer::account(&body).ok_or_else(|| self.no_account(&body))
+    }
+
+    /// `GET /2/users/by/username/:username`.
+    ///
+    /// # Errors
+    /// Why not; `NotFound` when there is no such account.
+    pub fn by_username(&mut self, handle: &str) -> Result<Account, PlatformFault> {
+        let body = self.ask(Endpoint::ByUsername, &["users", "by", "username", handle], &[], None)?;
+        if let Some(account) = answer::account(&body) {
+            return Ok(account);
+        }
+        match fault::account_trouble(&body, handle, self.token.expose()) {
+            Some(fault) => Err(PlatformFault { hint: "check `collector.handle`".into(), ..fault }),
+            None => Err(self.no_account(&body)),
+        }
+    }
+
+    fn no_account(&self, body: &Map<String, Value>) -> PlatformFault {
+        PlatformFault::unreadable_saying("it names no account", body, self.token.expose())
+    }
+
+    /// A page of `GET /2/users/:id/tweets`; with the token of the page before for the next one.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn timeline(&mut self, user: &UserId, with: With, next: Option<&str>) -> Result<Page, PlatformFault> {
+        self.of_user(Endpoint::Timeline, user, "tweets", with, next)
+    }
+
+    /// A page of `GET /2/users/:id/mentions`.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn mentions(&mut self, user: &UserId, with: With, next: Option<&str>) -> Result<Page, PlatformFault> {
+        self.of_user(Endpoint::Mentions, user, "mentions", with, next)
+    }
+
+    /// A page of `GET /2/tweets/search/recent`; only what is newer than `since`, where that is given.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn search(
+        &mut self,
+        query: &str,
+        with: With,
+        since: Option<&PostId>,
+        next: Option<&str>,
+    ) -> Result<Page, PlatformFault> {
+        let mut parameters = vec![("query", query), ("max_results", PAGE)];
+        parameters.extend(with.parameters());
+        parameters.extend(since.map(|id| ("since_id", id.as_str())));
+        parameters.extend(next.map(|token| ("next_token", token)));
+        let body = self.ask(Endpoint::Search, &["tweets", "search", "recent"], &parameters, None)?;
+        self.listed(body)
+    }
+
+    /// `GET /2/tweets/:id`: whether a post is still there.
+    ///
+    /// # Errors
+    /// When nothing more can be asked of this endpoint, or the run is to end. Whatever else keeps it from being known is
+    /// [`Verdict::Unknown`].
+    pub fn lookup(&mut self, id: &PostId) -> Result<Verdict, PlatformFault> {
+        let url = self.url(&["tweets", id.as_str()], &[]);
+        let answer = match self.send(Endpoint::Lookup, &url, None) {
+            Ok(answer) => answer,
+            Err(fault) if fault.why == Why::Unreachable && self.silent < MOST_SILENT - 1 => {
+                self.silent += 1;
+                return Ok(Verdict::Unknown);
+            }
+            Err(fault) if fault.why == Why::Unreadable => return Ok(Verdict::Unknown),
+            Err(fault) => return Err(fault),
+        };
+        self.silent = 0;
+        match answer.status {
+            200 | 404 => Ok(verdict(id, answer.status, &answer.body)),
+            _ => {
+                let fault = self.refused(Endpoint::Lookup, &answer);
+                let for_all =
+                    matches!(fault.why, Why::RateLimited(_) | Why::UsageCapped | Why::TooManyConnections)
+                        || fault.why.ends_the_run()
+                        || fault::is_for_all(&fault);
+                if for_all { Err(fault) } else { Ok(Verdict::Unknown) }
+            }
+        }
+    }
+
+    /// The post itself by `GET /2/tweets/:id`, with its present numbers; `None` when it is gone.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn post(&mut self, id: &PostId) -> Result<Option<Record>, PlatformFault> {
+        let url = self.url(&["tweets", id.as_str()], &With::default().parameters());
+        let answer = self.send(Endpoint::Lookup, &url, None)?;
+        match (answer.status, verdict(id, answer.status, &answer.body)) {
+            (200 | 404, Verdict::Deleted(_)) => Ok(None),
+            (200, Verdict::Alive) => Ok(Page::read(&answer.body)?.posts.pop()),
+            (200, _) => Err(PlatformFault::unreadable("it has neither the post nor a proof that it is gone")),
+            _ => Err(self.refused(Endpoint::Lookup, &answer)),
+        }
+    }
+
+    fn of_user(
+        &mut self,
+        endpoint: Endpoint,
+        user: &UserId,
+        what: &str,
+        with: With,
+        next: Option<&str>,
+    ) -> Result<Page, PlatformFault> {
+        let mut parameters = vec![("max_results", PAGE)];
+        parameters.extend(with.parameters());
+        parameters.extend(next.map(|token| ("pagination_token", token)));
+        let body = self.ask(endpoint, &["users", user.as_str(), what], &parameters, None)?;
+        // Nothing of a page came, but why.
+        if !body.contains_key("data")
+            && let Some(fault) = fault::account_trouble(&body, user.as_str(), self.token.expose())
+        {
+            return Err(fault);
+        }
+        self.listed(body)
+    }
+
+    /// Reads a page of a timeline or search. Only `meta` makes it whole: the platform also answers
+    /// 200 with nothing but `errors` or `{}`, and neither says that there are no posts.
+    ///
+    /// # Errors
+    /// [`Why::Unreadable`], in the platform's words, when no post came with it.
+    fn listed(&self, body: Map<String, Value>) -> Result<Page, PlatformFault> {
+        let incomplete = self.incomplete(&body);
+        let page = page(body)?;
+        match incomplete {
+            Some(fault) if page.posts.is_empty() => Err(fault),
+            incomplete => Ok(Page { incomplete, ..page }),
+        }
+    }
+
+    /// Returns why an answer with status 200 is not the whole of a list that was asked for.
+    #[must_use]
+    pub fn incomplete(&self, body: &Map<String, Value>) -> Option<PlatformFault> {
+        fault::incomplete(body, self.token.expose())
+    }
+
+    /// The address of a path below `/2`, with parameters.
+    #[must_use]
+    pub fn url(&self, path: &[&str], parameters: &[(&str, &str)]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("2").extend(path);
+        }
+        let encoded = |text: &str| -> String {
+            // A space is `%20`, which means the same everywhere; commas between names are left as they are.
+            form_urlencoded::byte_serialize(text.as_bytes())
+                .collect::<String>()
+                .replace('+', "%20")
+                .replace("%2C", ",")
+        };
+        let query: Vec<String> =
+            parameters.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        url.set_query(Some(&query.join("&")).filter(|query| !query.is_empty()).map(String::as_str));
+        url
+    }
+
+    /// Asks for an object; with a body by `POST`.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn ask(
+        &mut self,
+        endpoint: Endpoint,
+        path: &[&str],
+        parameters: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Map<String, Value>, PlatformFault> {
+        let url = self.url(path, parameters);
+        let answer = self.send(endpoint, &url, body)?;
+        match answer.status {
+            200 => readable(&answer.body),
+            201 if body.is_some() => readable(&answer.body),
+            _ => Err(self.refused(endpoint, &answer)),
+        }
+    }
+
+    /// Asks, if the reserve allows it, and notes what the answer's head says is left.
+    fn send(&mut self, endpoint: Endpoint, url: &Url, body: Option<&Value>) -> Result<Answer, PlatformFault> {
+        self.may(endpoint)?;
+        self.requests += 1;
+        let body = body.map(Value::to_string);
+        let fields = if body.is_some() { 2 } else { 1 };
+        let bearer = Secret::new(format!("Bearer {}", self.token.expose()));
+        let call = Call {
+            url,
+            body: body.as_ref().map(String::as_bytes),
+            headers: &[("accept", "application/json"), ("content-type", "application/json")][..fields],
+            authorization: Some(&bearer),
+            public: false,
+            enough: |_| false,
+        };
+        let host = self.base.host_str().unwrap_or_default();
+        let answer = self.link.call(&call).map_err(|trouble| PlatformFault::of_trouble(host, &trouble))?;
+        self.note(endpoint, &answer);
+        Ok(answer)
+    }
+
+    /// Whether the reserve lets an endpoint be asked.
+    ///
+    /// # Errors
+    /// [`Why::RateLimited`].
+    pub fn may(&self, endpoint: Endpoint) -> Result<(), PlatformFault> {
+        let free = self.rates.may(endpoint, (self.now)().div_euclid(1000));
+        free.map_err(|reset| PlatformFault::of_reserve(endpoint.as_str(), reset))
+    }
+
+    /// Notes what the head of an answer says is left.
+    pub fn note(&mut self, endpoint: Endpoint, answer: &Answer) {
+        self.rates.note(
+            endpoint,
+            answer.header("x-rate-limit-remaining"),
+            answer.header("x-rate-limit-reset"),
+        );
+        self.rates.settle((self.now)().div_euclid(1000));
+    }
+
+    /// What a refusal means. One for its rate holds the endpoint, whatever its head says.
+    pub fn refused(&mut self, endpoint: Endpoint, answer: &Answer) -> PlatformFault {
+        let now = (self.now)().div_euclid(1000);
+        let fault = PlatformFault::of_answer(answer, now, self.token.expose());
+        match fault.why {
+            Why::RateLimited(_) => {
+                PlatformFault { why: Why::RateLimited(self.rates.exhausted(endpoint, now)), ..fault }
+            }
+            _ => fault,
+        }
+    }
+}
+
+/// The object in a body whose status is good.
+fn readable(body: &[u8]) -> Result<Map<String, Value>, PlatformFault> {
+    answer::object(body).ok_or_else(|| PlatformFault::unreadable("it is no JSON object"))
+}
+
+/// The page in an object. A problem that comes with a good status is none.
+fn page(body: Map<String, Value>) -> Result<Page, PlatformFault> {
+    if !body.contains_key("data")
+        && body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400)
+    {
+        return Err(PlatformFault::unreadable("it says that it failed, with status 200"));
+    }
+    answer::page(body).ok_or_else(|| PlatformFault::unreadable("what should be posts is something else"))
+}

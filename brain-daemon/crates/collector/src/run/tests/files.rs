@@ -1,0 +1,191 @@
+//! What a run does with files that are damaged, left over, or cannot be written, and in which order it writes them.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::sync::{Arc, Mutex};
+
+use super::world::{Heard, OWNER, T0, World, post_id, three_posts};
+use crate::{COLLECTED_AT, Endpoint, Journal, Line, Noted, State, Stream};
+use brain_base::clock::{Clock, rfc3339};
+
+#[test]
+fn a_damaged_state_is_a_first_run_with_a_warning() {
+    let world = three_posts();
+    world.delete(1);
+    world.like(2, 500);
+    fs::write(world.data.state_file(), "{\"streams\":").unwrap();
+    let (report, _) = world.run();
+    assert_eq!((report.requests, report.deletions, report.streams[1].new), (3, 0, 0));
+    assert!(report.warnings[0].contains("state.json.damaged"), "{:?}", report.warnings);
+    assert_eq!(report.velocity_alerts, 1, "curves are not in it");
+    assert_eq!(world.former(Stream::Mentions), [2]);
+}
+
+#[test]
+fn damaged_files_of_posts_are_kept_aside_with_a_warning() {
+    let world = three_posts();
+    for file in ["tweets/mentions/2.json", "engagement/3.json", "tweets/own/1.json"] {
+        fs::write(world.root().join(file), "{").unwrap();
+    }
+    world.delete(1);
+    let (report, _) = world.run();
+    assert_eq!(report.warnings.len(), 4, "{:?}", report.warnings);
+    for file in ["tweets/mentions/2.json", "engagement/3.json", "tweets/own/1.json"] {
+        assert!(report.warnings.iter().any(|warning| warning.contains(file)), "{file}");
+        assert!(world.root().join(format!("{file}.damaged")).exists());
+    }
+    assert_eq!((report.deletions, report.streams[1].new), (0, 1), "its record is gone");
+    assert_eq!(world.stored(Stream::Mentions, 2).instant(COLLECTED_AT), Some(world.time.now()));
+    assert_eq!(world.data.snapshots(&post_id(3)).unwrap().len(), 1);
+}
+
+#[test]
+fn a_curve_that_is_damaged_at_its_beginning_only_fails_no_run() {
+    let world = three_posts();
+    let file = world.root().join("engagement/1.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen('[', "[x,", 1)).unwrap();
+    world.like(1, 500);
+    let (report, lines) = world.run();
+    assert_eq!((report.velocity_alerts, report.warnings.len()), (1, 1), "{lines:?}");
+    assert_eq!(world.data.snapshots(&post_id(1)).unwrap().len(), 1);
+}
+
+#[test]
+fn a_damaged_record_in_one_stream_hides_no_deletion() {
+    let world = World::new(&["said"]);
+    world.post(1, OWNER, "what I said @owner");
+    world.run();
+    fs::write(world.root().join("tweets/own/1.json"), "{").unwrap();
+    world.delete(1);
+    assert_eq!(world.run().0.deletions, 1);
+}
+
+#[test]
+fn a_damaged_deletion_fails_no_run_that_redacts() {
+    let mut world = three_posts();
+    world.delete(1);
+    world.run();
+    let mut state = world.state();
+    // As after a crash between the record and the state.
+    state.streams.get_mut("own").unwrap().ids.push("1".into());
+    state.redacted = true;
+    state.save(&world.data).unwrap();
+    fs::write(world.root().join("deletions/1.json"), "{").unwrap();
+    world.settings.redact = true;
+    let (report, _) = world.run();
+    assert!(
+        report.warnings.iter().any(|it| it.contains("deletions/1.json.damaged")),
+        "{:?}",
+        report.warnings
+    );
+    assert_eq!((report.status.as_str(), world.data.is_deleted(&post_id(1))), ("complete", false));
+}
+
+#[test]
+fn a_new_post_is_noted_before_its_file_is_written() {
+    let world = three_posts();
+    world.post(9, "7", "text");
+    let in_the_way = world.root().join("tweets/searches/9.json.tmp");
+    fs::create_dir(&in_the_way).unwrap();
+    world.run_with(&Heard::default()).unwrap_err();
+    assert!(world.data.post(Stream::Searches, &post_id(9)).unwrap().is_none());
+    let noted = Journal::new(&world.settings.dir).since(0).unwrap();
+    assert!(noted.iter().any(|entry| matches!(&entry.noted, Noted::Post { id, .. } if id == "9")));
+    fs::remove_dir(&in_the_way).unwrap();
+    assert_eq!(world.run().0.streams[2].new, 1, "its file is what makes it known");
+}
+
+#[test]
+fn alerts_are_told_before_what_keeps_them_from_being_told_again() {
+    let world = three_posts();
+    world.delete(1);
+    world.like(2, 500);
+    let (data, journal) = (world.data.clone(), Journal::new(&world.settings.dir));
+    let told = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&told);
+    let on_line = move |line: &Line| {
+        let noted =
+            |kind: fn(&Noted) -> bool| journal.since(0).unwrap().iter().any(|entry| kind(&entry.noted));
+        let text = line.to_string();
+        if text.starts_with("DELETION") {
+            assert!(!data.is_deleted(&post_id(1)) && noted(|noted| matches!(noted, Noted::Deletion { .. })));
+            *count.lock().unwrap() += 1;
+        } else if text.starts_with("VELOCITY") {
+            assert_eq!(data.snapshots(&post_id(2)).unwrap().len(), 1);
+            assert!(noted(|noted| matches!(noted, Noted::Alert { .. })));
+            *count.lock().unwrap() += 1;
+        }
+    };
+    world.run_with(&Heard { on_line: Some(Box::new(on_line)), ..Heard::default() }).unwrap();
+    assert_eq!(*told.lock().unwrap(), 2);
+    assert!(world.data.is_deleted(&post_id(1)) && world.data.snapshots(&post_id(2)).unwrap().len() == 2);
+}
+
+#[test]
+fn leftovers_of_a_run_that_was_killed_are_swept_and_it_begins_anew() {
+    let world = three_posts();
+    let leftover = world.root().join("tweets/own/9.json.tmp");
+    fs::write(&leftover, "{").unwrap();
+    world.run();
+    assert!(leftover.exists(), "after a run that ended nothing is looked for");
+    let mut state = world.state();
+    state.last_started = Some(rfc3339(T0 + 1));
+    state.save(&world.data).unwrap();
+    world.run();
+    assert!(!leftover.exists());
+}
+
+#[test]
+fn two_runs_do_not_share_a_directory() {
+    let world = three_posts();
+    let lock = fs::File::open(world.settings.dir.join("run.lock")).unwrap();
+    lock.lock().unwrap();
+    let heard = Heard::default();
+    let fault = world.run_with(&heard).unwrap_err();
+    assert_eq!((fault.error.kind(), heard.lines.into_inner().len()), (ErrorKind::WouldBlock, 0));
+    drop(lock);
+    world.run();
+}
+
+#[test]
+fn a_disk_that_fails_is_told_and_loses_nothing_that_was_known() {
+    let world = three_posts();
+    world.delete(1);
+    // A directory where a file is to be: nobody can write there, whoever they are.
+    let place = world.root().join("tweets/searches/3.json");
+    fs::remove_file(&place).unwrap();
+    fs::create_dir(&place).unwrap();
+    let heard = Heard::default();
+    let fault = world.run_with(&heard).unwrap_err();
+    assert!(fault.to_string().contains("3.json"), "{fault}");
+    assert!(heard.lines.into_inner().last().unwrap().ends_with(":storage"));
+    assert_eq!(Stream::ALL.map(|stream| world.former(stream)), [[1], [2], [3]]);
+    let last = world.state().last_report.unwrap();
+    assert_eq!((last.status.as_str(), last.reason.as_deref()), ("failed", Some("storage")));
+    assert!(last.message.unwrap().contains("3.json"));
+    fs::remove_dir(&place).unwrap();
+    let leftover = world.root().join("tweets/own/9.json.tmp");
+    fs::write(&leftover, "{").unwrap();
+    assert_eq!(world.run().0.deletions, 1);
+    assert!(!leftover.exists(), "a disk that failed may have left something");
+}
+
+#[test]
+fn what_the_persistent_connection_left_in_the_state_stays() {
+    let world = three_posts();
+    let data = world.data.clone();
+    let on_line = move |line: &Line| {
+        if matches!(line, Line::Own(..)) {
+            let of_stream = |state: &mut State| {
+                state.stream_newest_id = Some("99".into());
+                state.rate_limits.note(Endpoint::Connect, Some("7"), Some("1795258900"));
+            };
+            State::change(&data, of_stream).unwrap();
+        }
+    };
+    world.run_with(&Heard { on_line: Some(Box::new(on_line)), ..Heard::default() }).unwrap();
+    let state = world.state();
+    assert_eq!(state.stream_newest_id.as_deref(), Some("99"));
+    assert_eq!(state.rate_limits.all().count(), 1);
+}

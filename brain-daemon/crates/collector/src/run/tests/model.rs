@@ -1,0 +1,373 @@
+//! Random histories of a platform, run after run, against a plain model of what the collector must make of them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use proptest::prelude::*;
+
+use super::world::{Failure, Heard, OWNER, World, post_id, status};
+use crate::fake::answer;
+use crate::{COLLECTED_AT, LAST_UPDATED, SEARCHES, Stream};
+use brain_base::clock::Clock;
+use brain_net::Trouble;
+
+const QUERIES: [&str; 3] = ["rust", "brain", "tide"];
+const PAGES: usize = 2;
+const PAGE: usize = 4;
+const HOUR: i64 = 60 * 60 * 1000;
+const FIRST: u64 = 9_007_199_254_740_990;
+
+/// What happens. Posts are meant by their number, counted around.
+#[derive(Debug, Clone)]
+enum Event {
+    Post {
+        own: bool,
+        mentions: bool,
+        queries: Vec<bool>,
+    },
+    Delete(usize),
+    /// A new version takes the place of the old one, which can still be looked up.
+    Edit(usize),
+    Like(usize, u64),
+    Pass(i64),
+    /// The next run fails there, in this way.
+    Fail(&'static str, usize),
+    Run,
+}
+
+/// Ways to fail, what becomes of the run, and whether other searches are asked for.
+fn failures() -> [(Failure, Broken); 8] {
+    [
+        (status(401), Broken::Run),
+        (status(402), Broken::Run),
+        (status(500), Broken::Source),
+        (status(400), Broken::Source),
+        (Ok(answer(200, &[], "<html>")), Broken::Source),
+        (status(403), Broken::Stream),
+        (Ok(answer(429, &[], r#"{"title":"UsageCapExceeded"}"#)), Broken::Stream),
+        (Err(Trouble::Slow(30)), Broken::Stream),
+    ]
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Broken {
+    Run,
+    Stream,
+    Source,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let endpoints = ["own", "mentions", "search", "search rust", "search brain", "lookup", "lookup"];
+    prop_oneof![
+        4 => (any::<bool>(), any::<bool>(), prop::collection::vec(any::<bool>(), QUERIES.len()))
+            .prop_map(|(own, mentions, queries)| Event::Post { own, mentions, queries }),
+        3 => any::<usize>().prop_map(Event::Delete),
+        1 => any::<usize>().prop_map(Event::Edit),
+        3 => (any::<usize>(), prop_oneof![0..3u64, 45..55u64, 90..110u64, 140..160u64, 190..310u64])
+            .prop_map(|(post, likes)| Event::Like(post, likes)),
+        2 => prop_oneof![Just(HOUR / 2), 0..HOUR, Just(24 * HOUR), Just(48 * HOUR), Just(48 * HOUR + 1), Just(100 * HOUR)]
+            .prop_map(Event::Pass),
+        2 => (prop::sample::select(endpoints.to_vec()), 0..failures().len()).prop_map(|(at, how)| Event::Fail(at, how)),
+        6 => Just(Event::Run),
+    ]
+}
+
+/// What is known of a stored post.
+#[derive(Debug, Clone, PartialEq)]
+struct Stored {
+    collected: i64,
+    seen: i64,
+    created: i64,
+    found_by: Vec<String>,
+}
+
+/// What must be on the disk.
+#[derive(Debug, Default, PartialEq)]
+struct Model {
+    stored: BTreeMap<(Stream, u64), Stored>,
+    former: BTreeMap<Stream, BTreeSet<u64>>,
+    deleted: BTreeMap<u64, i64>,
+    likes: BTreeMap<u64, Vec<u64>>,
+}
+
+/// What must be told.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    failed: bool,
+    skipped: BTreeSet<String>,
+    deleted: BTreeSet<u64>,
+    alerts: BTreeSet<(u64, u64, u64)>,
+    unverified: u64,
+    seen: u64,
+}
+
+impl Model {
+    /// A run at `now`, with these failures.
+    fn run(&mut self, world: &World, fails: &HashMap<&'static str, usize>) -> Told {
+        let now = world.time.now();
+        let posts = world.inside().posts.clone();
+        let how = |endpoint: &str| fails.get(endpoint).map(|how| failures()[*how].1);
+        let mut told = Told::default();
+        let mut present: BTreeSet<u64> = BTreeSet::new();
+        let mut came: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
+        let sources =
+            [(Stream::Own, vec![""]), (Stream::Mentions, vec![""]), (Stream::Searches, QUERIES.to_vec())];
+        'streams: for (stream, queries) in sources {
+            let mut pulled = BTreeSet::new();
+            for query in queries {
+                let broken = match stream {
+                    Stream::Own => how("own"),
+                    Stream::Mentions => how("mentions"),
+                    Stream::Searches => how("search").or(how(&format!("search {query}"))),
+                };
+                if broken.is_some() {
+                    told.skipped.insert(stream.as_str().to_owned());
+                }
+                match broken {
+                    Some(Broken::Run) => {
+                        told.failed = true;
+                        break 'streams;
+                    }
+                    Some(Broken::Stream) => break,
+                    Some(Broken::Source) => continue,
+                    None => {}
+                }
+                let shown = posts.iter().rev().filter(|(_, post)| {
+                    post.listed
+                        && match stream {
+                            Stream::Own => post.author == OWNER,
+                            Stream::Mentions => post.mentions_owner,
+                            Stream::Searches => post.found_by.iter().any(|found| found == query),
+                        }
+                });
+                for (id, post) in shown.take(PAGES * PAGE) {
+                    present.insert(*id);
+                    pulled.insert(*id);
+                    let fresh =
+                        Stored { collected: now, seen: now, created: post.created, found_by: Vec::new() };
+                    let stored = self.stored.entry((stream, *id)).or_insert(fresh);
+                    stored.seen = now;
+                    if !query.is_empty() && !stored.found_by.iter().any(|known| known == query) {
+                        stored.found_by.push(query.to_owned());
+                    }
+                }
+            }
+            came.insert(stream, pulled);
+        }
+        told.seen = present.len() as u64;
+        if !told.failed {
+            self.look_for_missing(world, how("lookup"), &present, &came, &mut told);
+        }
+        if told.failed {
+            told.skipped.clear();
+        }
+        for id in present {
+            let new = posts[&id].likes;
+            let curve = self.likes.entry(id).or_default();
+            match curve.last() {
+                Some(old) if *old == new => continue,
+                Some(old)
+                    if if *old >= 50 && new >= old * 2 { true } else { new > *old && new - old > 100 } =>
+                {
+                    told.alerts.insert((id, *old, new));
+                }
+                _ => {}
+            }
+            curve.push(new);
+        }
+        told
+    }
+
+    fn look_for_missing(
+        &mut self,
+        world: &World,
+        lookups: Option<Broken>,
+        present: &BTreeSet<u64>,
+        came: &BTreeMap<Stream, BTreeSet<u64>>,
+        told: &mut Told,
+    ) {
+        let now = world.time.now();
+        let mut next = self.former.clone();
+        let mut asked = BTreeSet::new();
+        let mut doubt: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
+        for (stream, pulled) in came.iter().filter(|(stream, _)| !told.skipped.contains(stream.as_str())) {
+            for id in self.former.get(stream).into_iter().flatten().filter(|id| !present.contains(id)) {
+                let stored = Stream::ALL.iter().filter_map(|stream| self.stored.get(&(*stream, *id)));
+                let (seen, created) = stored.map(|stored| (stored.seen, stored.created)).max().unwrap();
+                if now - created <= 7 * 24 * HOUR && now - seen <= 48 * HOUR && !self.deleted.contains_key(id)
+                {
+                    asked.insert(*id);
+                    doubt.entry(*stream).or_default().insert(*id);
+                }
+            }
+            next.insert(*stream, pulled.clone());
+        }
+        match lookups {
+            Some(Broken::Run) if !asked.is_empty() => {
+                told.failed = true;
+                return;
+            }
+            Some(_) if !asked.is_empty() => {
+                told.unverified = asked.len() as u64;
+                for (stream, ids) in doubt {
+                    next.get_mut(&stream).unwrap().extend(ids);
+                }
+            }
+            _ => {
+                for id in asked {
+                    if !world.inside().posts[&id].there {
+                        self.deleted.insert(id, now);
+                        told.deleted.insert(id);
+                    }
+                }
+            }
+        }
+        self.former = next;
+    }
+
+    /// What is on the disk.
+    fn of_disk(world: &World) -> Self {
+        let number = |id: &crate::PostId| id.as_str().parse::<u64>().unwrap();
+        let mut found = Self::default();
+        for stream in Stream::ALL {
+            for id in world.data.ids(&format!("tweets/{}", stream.as_str())).unwrap() {
+                let record = world.data.post(stream, &id).unwrap().unwrap();
+                let at = |name| record.instant(name).unwrap();
+                let found_by =
+                    record.fields().get(SEARCHES).cloned().unwrap_or_else(|| serde_json::json!([]));
+                let stored = Stored {
+                    collected: at(COLLECTED_AT),
+                    seen: at(LAST_UPDATED),
+                    created: at("created_at"),
+                    found_by: serde_json::from_value(found_by).unwrap(),
+                };
+                found.stored.insert((stream, number(&id)), stored);
+            }
+            if world.state().streams.contains_key(stream.as_str()) {
+                found.former.insert(stream, world.former(stream).into_iter().collect());
+            }
+        }
+        for id in world.data.ids("deletions").unwrap() {
+            let at = world.data.deletion(&id).unwrap().unwrap().detected_at;
+            found.deleted.insert(number(&id), brain_base::clock::parse_instant(&at, false).unwrap());
+        }
+        for id in world.data.ids("engagement").unwrap() {
+            let likes = world
+                .data
+                .snapshots(&id)
+                .unwrap()
+                .iter()
+                .map(|snapshot| snapshot.metrics.like_count)
+                .collect();
+            found.likes.insert(number(&id), likes);
+        }
+        found
+    }
+}
+
+/// What a run told, by its lines and its report.
+fn told(world: &World) -> Told {
+    let heard = Heard::default();
+    let report = world.run_with(&heard).unwrap();
+    let mut told = Told { unverified: report.unverified, seen: report.tweets_stored, ..Told::default() };
+    for line in heard.lines.into_inner() {
+        let parts: Vec<&str> = line.split(':').collect();
+        match parts[0] {
+            "RUN_FAILED" => told.failed = true,
+            "STREAM_SKIPPED" => assert!(told.skipped.insert(parts[1].to_owned())),
+            "DELETION_DETECTED" => assert!(told.deleted.insert(parts[1].parse().unwrap())),
+            "VELOCITY_ALERT" => {
+                let (old, new) = parts[3].split_once("->").unwrap();
+                let alert = (parts[1].parse().unwrap(), old.parse().unwrap(), new.parse().unwrap());
+                assert!(told.alerts.insert(alert));
+            }
+            _ => {}
+        }
+    }
+    if told.failed {
+        told.skipped.clear();
+    }
+    assert_eq!(
+        (report.deletions, report.velocity_alerts),
+        (told.deleted.len() as u64, told.alerts.len() as u64)
+    );
+    assert_eq!(report.reason.is_some(), told.failed);
+    told
+}
+
+/// Lets it happen; gives the failures of the next run.
+fn happen(world: &World, event: &Event, fails: &mut HashMap<&'static str, usize>) {
+    let posts = world.inside().posts.len();
+    let of = |n: usize| FIRST + (n % posts.max(1)) as u64;
+    let new = FIRST + posts as u64;
+    match event {
+        Event::Post { own, mentions, queries } => {
+            let found: Vec<&str> =
+                QUERIES.iter().zip(queries).filter(|(_, found)| **found).map(|(query, _)| *query).collect();
+            let text = format!("{} {}", if *mentions { "@owner" } else { "" }, found.join(" "));
+            world.post(new, if *own { OWNER } else { "6" }, &text);
+        }
+        Event::Fail(endpoint, how) => {
+            fails.insert(endpoint, *how);
+            world.fail(endpoint, failures()[*how].0.clone());
+        }
+        Event::Pass(ms) => world.pass(*ms),
+        Event::Delete(n) if posts > 0 => world.delete(of(*n)),
+        Event::Like(n, likes) if posts > 0 => world.like(of(*n), *likes),
+        Event::Edit(n) if posts > 0 => {
+            let mut inside = world.inside();
+            let old = inside.posts.get_mut(&of(*n)).unwrap();
+            if old.listed {
+                old.listed = false;
+                let edited = old.clone();
+                inside
+                    .posts
+                    .insert(new, super::world::Post { listed: true, text: "edited".into(), ..edited });
+            }
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_collector_does_what_the_model_does(events in prop::collection::vec(event(), 1..80)) {
+        let mut world = World::new(&QUERIES);
+        world.settings.max_pages = PAGES as u32;
+        world.inside().page_size = PAGE;
+        let (mut model, mut fails) = (Model::default(), HashMap::new());
+        for (n, event) in events.iter().chain([&Event::Run, &Event::Run]).enumerate() {
+            if !matches!(event, Event::Run) {
+                happen(&world, event, &mut fails);
+                continue;
+            }
+            let expected = model.run(&world, &fails);
+            prop_assert_eq!(told(&world), expected, "run at event {}", n);
+            prop_assert_eq!(Model::of_disk(&world), std::mem::take(&mut model), "after the run at event {}", n);
+            model = Model::of_disk(&world);
+            world.mend();
+            fails.clear();
+        }
+    }
+}
+
+#[test]
+fn the_model_finds_what_it_is_to_find() {
+    // A history with everything in it: were the model blind to a deletion or an alert, this would say so.
+    let world = World::new(&QUERIES);
+    let mut model = Model::default();
+    let mut fails = HashMap::new();
+    happen(&world, &Event::Post { own: true, mentions: true, queries: vec![true, true, false] }, &mut fails);
+    happen(
+        &world,
+        &Event::Post { own: false, mentions: true, queries: vec![false, false, false] },
+        &mut fails,
+    );
+    assert_eq!(model.run(&world, &fails).seen, 2);
+    happen(&world, &Event::Delete(0), &mut fails);
+    happen(&world, &Event::Like(1, 101), &mut fails);
+    let told = model.run(&world, &fails);
+    assert_eq!((told.deleted.len(), told.alerts.len()), (1, 1));
+    assert!(!world.data.is_deleted(&post_id(FIRST)), "the model touches no file");
+}

@@ -1,0 +1,386 @@
+//! What a run does when nothing goes wrong.
+
+use serde_json::{Value, json};
+
+use super::world::{HALF_HOUR, Heard, OWNER, T0, World, post_id};
+use crate::deletion::{SEEN_MS, WINDOW_MS};
+use crate::{COLLECTED_AT, Journal, LAST_UPDATED, Noted, SEARCHES, Stream};
+use brain_base::clock::rfc3339;
+
+/// Larger than 2^53, where numbers in JSON are no longer safe.
+const BIG: u64 = 9_007_199_254_740_993;
+
+#[test]
+fn a_first_run_stores_everything_and_asks_for_nothing_else() {
+    let world = World::new(&["rust", "brain"]);
+    world.post(BIG, OWNER, "about rust and @owner");
+    world.post(BIG + 1, "6", "hello @owner, a brain of rust");
+    let heard = Heard::default();
+    let report = world.run_with(&heard).unwrap();
+    let at = rfc3339(T0);
+    assert_eq!(
+        heard.lines.into_inner(),
+        [
+            format!("RUN_START:{at}"),
+            "OWN_TWEETS:1 (1 new)".into(),
+            "MENTIONS:2 (2 new)".into(),
+            format!("RUN_COMPLETE:{at}:tweets_stored=2:deletions=0:velocity_alerts=0"),
+        ]
+    );
+    let path = |what: &str| format!("/2/users/5/{what}");
+    let search = || "/2/tweets/search/recent".to_owned();
+    assert_eq!(world.asked(0), [path("tweets"), path("mentions"), search(), search()]);
+    assert_eq!((report.status.as_str(), report.tweets_stored, report.requests), ("complete", 2, 4));
+    assert_eq!(
+        report.streams.iter().map(|stream| (stream.total, stream.new)).collect::<Vec<_>>(),
+        [(1, 1), (2, 2), (2, 2)]
+    );
+    assert!(report.streams.iter().all(|stream| stream.skipped.is_none()) && report.warnings.is_empty());
+    assert_eq!(heard.new.into_inner().len(), 5);
+
+    let post = world.stored(Stream::Searches, BIG + 1);
+    assert_eq!(post.fields()[SEARCHES], json!(["rust", "brain"]));
+    assert_eq!((post.str(COLLECTED_AT), post.str(LAST_UPDATED)), (Some(at.as_str()), Some(at.as_str())));
+    assert_eq!(world.stored(Stream::Own, BIG).author(), "owner");
+    assert_eq!(world.stored(Stream::Mentions, BIG).author(), "owner");
+    assert_eq!(world.stored(Stream::Mentions, BIG + 1).author(), "6");
+    assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 1);
+    assert_eq!(world.former(Stream::Mentions), [BIG + 1, BIG]);
+    let state = world.state();
+    assert_eq!((&state.last_run, &state.last_started), (&Some(at.clone()), &Some(at)));
+    assert_eq!(state.last_report.as_ref(), Some(&report));
+}
+
+#[test]
+fn posts_that_are_there_again_are_refreshed_and_nothing_else() {
+    let world = World::new(&["rust"]);
+    world.post(BIG, OWNER, "about rust");
+    world.run();
+    let engagement = world.root().join("engagement").join(format!("{BIG}.json"));
+    let written = std::fs::metadata(&engagement).unwrap();
+    world.pass(HALF_HOUR);
+    world.inside().posts.get_mut(&BIG).unwrap().text = "about rust, edited".into();
+    let (report, lines) = world.run();
+    assert_eq!(lines, ["OWN_TWEETS:1 (0 new)", "MENTIONS:0 (0 new)"]);
+    assert_eq!((report.requests, report.tweets_stored), (3, 1));
+    for stream in [Stream::Own, Stream::Searches] {
+        let post = world.stored(stream, BIG);
+        assert_eq!((post.text(), post.instant(COLLECTED_AT)), ("about rust, edited", Some(T0)));
+        assert_eq!(post.instant(LAST_UPDATED), Some(T0 + HALF_HOUR));
+    }
+    let again = std::fs::metadata(&engagement).unwrap();
+    // Were it written anew, it would be another file.
+    assert_eq!(std::os::unix::fs::MetadataExt::ino(&written), std::os::unix::fs::MetadataExt::ino(&again));
+    let journal = Journal::new(&world.settings.dir).since(0).unwrap();
+    assert_eq!(journal.len(), 2, "each stream notes a post once");
+}
+
+#[test]
+fn what_an_earlier_answer_said_of_an_author_is_kept() {
+    let world = World::new(&[]);
+    world.post(BIG, "6", "@owner");
+    world.run();
+    let mut post = world.stored(Stream::Mentions, BIG);
+    post.fields_mut().insert("_author".into(), json!({"username": "alice"}));
+    post.fields_mut().insert("gone".into(), json!(1));
+    world.data.put_post(Stream::Mentions, &post).unwrap();
+    world.run();
+    let post = world.stored(Stream::Mentions, BIG);
+    assert_eq!((post.author(), post.fields().get("gone")), ("alice", None));
+    // What a newer one says is newer.
+    let body = json!({"data": [{"id": BIG.to_string(), "author_id": "6"}],
+        "includes": {"users": [{"id": "6", "username": "alice_2"}]}});
+    world.fail("mentions", Ok(crate::fake::answer(200, &[], body.to_string())));
+    world.run();
+    assert_eq!(world.stored(Stream::Mentions, BIG).author(), "alice_2");
+}
+
+#[test]
+fn searches_that_found_a_post_add_up() {
+    let mut world = World::new(&["rust"]);
+    world.post(BIG, "6", "rust and brain");
+    world.run();
+    world.settings.searches = vec!["brain".into(), "rust".into()];
+    world.inside().posts.get_mut(&BIG).unwrap().found_by = vec!["brain".into(), "rust".into()];
+    let (report, _) = world.run();
+    assert_eq!(world.stored(Stream::Searches, BIG).fields()[SEARCHES], json!(["rust", "brain"]));
+    assert_eq!((report.streams[2].total, report.streams[2].new, report.tweets_stored), (1, 0, 1));
+}
+
+#[test]
+fn a_deletion_is_told_noted_and_recorded_once() {
+    let world = World::new(&[]);
+    world.post(BIG, OWNER, "I should: not\nhave said this @owner");
+    world.run();
+    world.delete(BIG);
+    world.pass(HALF_HOUR);
+    let from = world.link.asked().len();
+    let (report, lines) = world.run();
+    let line = format!("DELETION_DETECTED:{BIG}:owner:I should: not have said this @owner");
+    assert_eq!(lines, ["OWN_TWEETS:0 (0 new)".to_owned(), "MENTIONS:0 (0 new)".to_owned(), line]);
+    assert_eq!(
+        world.asked(from)[2..],
+        [format!("/2/tweets/{BIG}")],
+        "missing in two streams, asked for once"
+    );
+    assert_eq!((report.deletions, report.unverified), (1, 0));
+    let record = world.file(&format!("deletions/{BIG}.json"));
+    assert_eq!(
+        (&record["reason"], &record["detected_at"]),
+        (&json!("not_found"), &json!(rfc3339(T0 + HALF_HOUR)))
+    );
+    assert_eq!(record["text"], json!("I should: not\nhave said this @owner"));
+    let journal = Journal::new(&world.settings.dir).since(T0 + HALF_HOUR).unwrap();
+    assert_eq!(journal[0].noted, Noted::Deletion { id: BIG.to_string() });
+    let (report, lines) = world.run();
+    assert_eq!((report.deletions, lines.len()), (0, 2));
+    assert!(world.former(Stream::Own).is_empty());
+}
+
+#[test]
+fn each_row_of_the_deletion_table_on_both_sides() {
+    // How old the post is, how long ago it was seen, whether it can still be looked up; lookups, deletions.
+    for (age, seen, there, lookups, deletions) in [
+        (WINDOW_MS, 0, false, 1, 1),
+        (WINDOW_MS + 1, 0, false, 0, 0),
+        (SEEN_MS, SEEN_MS, false, 1, 1),
+        (SEEN_MS + 1, SEEN_MS + 1, false, 0, 0),
+        (HALF_HOUR, 0, true, 1, 0),
+        (-HALF_HOUR, 0, false, 1, 1),
+    ] {
+        let world = World::new(&[]);
+        world.post(BIG, OWNER, "text");
+        world.inside().posts.get_mut(&BIG).unwrap().created = T0 + seen - age;
+        world.run();
+        world.pass(seen);
+        world.delete(BIG);
+        world.inside().posts.get_mut(&BIG).unwrap().there = there;
+        let (report, _) = world.run();
+        let asked = report.requests - 2;
+        assert_eq!(
+            (asked, report.deletions),
+            (lookups, deletions),
+            "{age} old, seen {seen} ago, there: {there}"
+        );
+        assert_eq!(world.data.is_deleted(&post_id(BIG)), deletions == 1);
+        // What was decided is not asked for again.
+        assert_eq!(world.run().0.requests, 2);
+    }
+}
+
+#[test]
+fn a_post_without_a_record_or_with_a_recorded_deletion_is_not_asked_for() {
+    let world = World::new(&[]);
+    world.post(BIG, OWNER, "one");
+    world.post(BIG + 1, OWNER, "two");
+    world.run();
+    std::fs::remove_file(world.root().join(format!("tweets/own/{BIG}.json"))).unwrap();
+    world.data.put_deletion(&world.stored(Stream::Own, BIG + 1), T0, "not_found", false).unwrap();
+    world.delete(BIG);
+    world.delete(BIG + 1);
+    let (report, lines) = world.run();
+    assert_eq!((report.requests, report.deletions, lines.len()), (2, 0, 2));
+}
+
+#[test]
+fn a_post_seen_in_another_stream_is_not_missing() {
+    let world = World::new(&[]);
+    world.post(BIG, OWNER, "@owner");
+    world.run();
+    world.inside().posts.get_mut(&BIG).unwrap().mentions_owner = false;
+    let (report, _) = world.run();
+    assert_eq!((report.requests, world.former(Stream::Mentions).len()), (2, 0));
+}
+
+#[test]
+fn an_edited_post_is_not_deleted() {
+    let world = World::new(&[]);
+    world.post(BIG, OWNER, "teh");
+    world.run();
+    world.inside().posts.get_mut(&BIG).unwrap().listed = false;
+    world.post(BIG + 5, OWNER, "the");
+    let (report, lines) = world.run();
+    assert_eq!((report.deletions, lines[0].as_str()), (0, "OWN_TWEETS:1 (1 new)"));
+}
+
+#[test]
+fn those_that_may_only_be_pushed_out_are_asked_for_last() {
+    let mut world = World::new(&[]);
+    world.settings.max_pages = 1;
+    world.inside().page_size = 3;
+    // Ids of different length: as text, 9 would be younger than 10.
+    for id in [7, 8, 9] {
+        world.post(id, OWNER, "old");
+    }
+    world.run();
+    for id in [10, 11] {
+        world.post(id, OWNER, "new");
+    }
+    world.delete(9);
+    let from = world.link.asked().len();
+    let (report, _) = world.run();
+    // 8 stands in the page again; 9 is within its span, 7 is older than all of it.
+    assert_eq!(world.asked(from)[2..], ["/2/tweets/9", "/2/tweets/7"]);
+    assert_eq!((report.deletions, world.former(Stream::Own)), (1, vec![11, 10, 8]));
+}
+
+#[test]
+fn pushed_out_is_what_is_older_than_all_of_each_stream() {
+    let mut world = World::new(&[]);
+    world.settings.max_pages = 1;
+    world.inside().page_size = 3;
+    world.post(18, OWNER, "@owner");
+    world.post(50, OWNER, "old");
+    world.post(10, "6", "@owner");
+    world.post(20, "6", "@owner");
+    world.run();
+    for id in [60, 61, 62] {
+        world.post(id, OWNER, "new");
+    }
+    world.delete(18);
+    let from = world.link.asked().len();
+    world.run();
+    // 18 is older than all of the own timeline, but not than all of the mentions.
+    assert_eq!(world.asked(from)[2..], ["/2/tweets/18", "/2/tweets/50"]);
+}
+
+#[test]
+fn each_boundary_of_velocity_over_two_runs() {
+    for (old, new, minutes, alert) in [
+        (45, 90, 30, None),
+        (50, 99, 30, None),
+        (50, 100, 30, Some("30min")),
+        (30, 150, 29, Some("29min")),
+        (49, 149, 1, None),
+        (49, 150, 0, Some("0min")),
+        (200, 300, 5, None),
+        (200, 301, 5, Some("5min")),
+        (100, 50, 5, None),
+    ] {
+        let world = World::new(&["text"]);
+        world.post(BIG, OWNER, "text @owner");
+        world.like(BIG, old);
+        assert_eq!(world.run().0.velocity_alerts, 0, "there is nothing before the first");
+        world.like(BIG, new);
+        // All but a millisecond of the next minute, which does not count.
+        world.pass(minutes * 60_000 + 59_999);
+        let (report, lines) = world.run();
+        let told: Vec<&String> = lines.iter().filter(|line| line.starts_with("VELOCITY")).collect();
+        let line = alert.map(|minutes| format!("VELOCITY_ALERT:{BIG}:likes:{old}->{new}:{minutes}"));
+        assert_eq!(told, line.iter().collect::<Vec<_>>(), "once, although it came by three streams");
+        assert_eq!(report.velocity_alerts, u64::from(alert.is_some()));
+        assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 2);
+        let journal = Journal::new(&world.settings.dir).since(T0 + 1).unwrap();
+        let noted = journal.iter().find_map(|entry| match &entry.noted {
+            Noted::Alert { alert, author, message, .. } => {
+                Some((alert.as_str(), author.as_str(), message.clone()))
+            }
+            _ => None,
+        });
+        assert_eq!(noted, line.map(|line| ("velocity", "owner", line)));
+        assert_eq!(world.run().0.velocity_alerts, 0, "the same numbers are no news");
+    }
+}
+
+#[test]
+fn minutes_are_never_negative_and_posts_without_numbers_have_no_curve() {
+    let world = World::new(&[]);
+    world.post(BIG, OWNER, "text");
+    world.like(BIG, 50);
+    world.run();
+    world.pass(-HALF_HOUR);
+    world.like(BIG, 500);
+    let (_, lines) = world.run();
+    assert!(lines[2].ends_with("likes:50->500:0min"), "{lines:?}");
+    let body = json!({"data": [{"id": "17", "text": "t"}, {"id": "18", "public_metrics": {"later": 1}}]})
+        .to_string();
+    world.fail("own", Ok(crate::fake::answer(200, &[], body)));
+    world.run();
+    assert_eq!(world.data.count("engagement"), 1);
+    assert_eq!(world.stored(Stream::Own, 17).author(), "owner", "whose timeline it is");
+}
+
+#[test]
+fn redacted_posts_are_told_without_their_text() {
+    let mut world = World::new(&["said"]);
+    world.settings.redact = true;
+    world.post(BIG, OWNER, "what I said @owner");
+    world.run();
+    world.delete(BIG);
+    let (_, lines) = world.run();
+    assert_eq!(lines[2], format!("DELETION_DETECTED:{BIG}:owner:"));
+    for dir in ["tweets/own", "tweets/mentions", "tweets/searches", "deletions"] {
+        let record = world.file(&format!("{dir}/{BIG}.json"));
+        let mut keys: Vec<&String> = record.as_object().unwrap().keys().collect();
+        keys.sort();
+        assert_eq!(keys, ["_collected_at", "created_at", "detected_at", "id", "reason"], "{dir}");
+    }
+    assert_eq!(world.data.count("engagement"), 0);
+}
+
+#[test]
+fn redaction_that_is_switched_on_late_is_of_all_that_was_recorded() {
+    let mut world = World::new(&[]);
+    world.post(BIG, OWNER, "what I said @owner");
+    world.run();
+    world.delete(BIG);
+    world.run();
+    assert_eq!(world.file(&format!("deletions/{BIG}.json"))["text"], "what I said @owner");
+    let state = world.state();
+    world.settings.redact = true;
+    world.run();
+    for dir in ["tweets/own", "tweets/mentions", "deletions"] {
+        assert_eq!(world.file(&format!("{dir}/{BIG}.json"))["text"], Value::Null, "{dir}");
+    }
+    assert_eq!(world.data.count("engagement"), 0);
+    assert_eq!((state.redacted, world.state().redacted), (false, true));
+    // What was not redacted meanwhile is, when it is switched on again.
+    world.settings.redact = false;
+    world.run();
+    assert!(!world.state().redacted);
+}
+
+#[test]
+fn likes_that_are_missing_or_no_number_are_not_taken_for_none() {
+    let world = World::new(&[]);
+    world.post(BIG, OWNER, "text");
+    world.like(BIG, 500);
+    world.run();
+    for metrics in [
+        json!({"retweet_count": 1}),
+        json!({"like_count": -1, "retweet_count": 2}),
+        json!({"like_count": "7"}),
+    ] {
+        let body =
+            json!({"data": [{"id": BIG.to_string(), "text": "t", "public_metrics": metrics}]}).to_string();
+        world.fail("own", Ok(crate::fake::answer(200, &[], body)));
+        assert_eq!(world.run().0.velocity_alerts, 0);
+    }
+    world.mend();
+    assert_eq!(world.run().0.velocity_alerts, 0, "nobody liked it meanwhile");
+    assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 1);
+}
+
+#[test]
+fn streams_are_pulled_page_by_page_up_to_the_cap() {
+    let world = World::new(&["text"]);
+    world.inside().page_size = 2;
+    for id in 1..=5 {
+        world.post(id, OWNER, "text");
+    }
+    let (report, _) = world.run();
+    assert_eq!((report.requests, report.tweets_stored), (3 + 1 + 3, 5));
+    let targets = world.link.asked();
+    assert!(
+        targets[1].target.ends_with("&pagination_token=2") && targets[5].target.ends_with("&next_token=2")
+    );
+    assert_eq!(world.state().streams["own"].next_token, None);
+    for id in 6..=9 {
+        world.post(id, OWNER, "text");
+    }
+    let (report, _) = world.run();
+    assert_eq!((report.streams[0].total, report.streams[0].new), (6, 4));
+    assert_eq!(world.former(Stream::Own), [9, 8, 7, 6, 5, 4]);
+    assert_eq!(world.state().streams["own"].next_token.as_deref(), Some("6"));
+    assert_eq!(report.deletions, 0, "1 to 3 were asked for, and are there");
+}

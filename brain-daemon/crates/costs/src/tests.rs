@@ -1,0 +1,277 @@
+//! The ledger on a real disk: what is in the file when, what a crash leaves, and what is added up.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use brain_protocol::Spent;
+
+use super::*;
+use brain_base::clock::Clock;
+
+const PRICE: Price = Price { input: 3_000_000, output: 15_000_000 };
+const DAY: i64 = 86_400_000;
+
+struct Hand(AtomicI64);
+
+impl Clock for Hand {
+    fn now(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+struct Lab {
+    dir: tempfile::TempDir,
+    clock: Arc<Hand>,
+    ledger: Ledger,
+}
+
+fn lab() -> Lab {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(Hand(AtomicI64::new(20_000 * DAY)));
+    let ledger = Ledger::new(&dir.path().join("costs.jsonl"), Arc::clone(&clock) as Arc<dyn Clock>);
+    Lab { dir, clock, ledger }
+}
+
+impl Lab {
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("costs.jsonl")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.file()).unwrap()
+    }
+
+    fn enter<'a>(&'a self, budget: Option<&'a Budget>) -> Result<Entry<'a>, CostFault> {
+        self.ledger.enter("ask", "m", PRICE, budget, 1000, 100)
+    }
+
+    fn read(&self) -> brain_protocol::CostsReply {
+        self.ledger.read(None, None, 10).unwrap()
+    }
+}
+
+/// 1,000 tokens in and 100 out by `PRICE`.
+const WORST: u64 = 4_500;
+
+#[test]
+fn prices_are_rounded_up_and_never_overflow() {
+    assert_eq!(PRICE.of(1000, 100), WORST);
+    assert_eq!(Price { input: 1, output: 0 }.of(1, 0), 1);
+    assert_eq!(Price::default().of(u64::MAX, u64::MAX), 0);
+    assert_eq!(Price { input: u64::MAX, output: u64::MAX }.of(u64::MAX, u64::MAX), u64::MAX);
+}
+
+#[test]
+fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
+    let lab = lab();
+    assert!(!lab.file().exists());
+    assert_eq!(lab.read().total, Spent::default());
+    let entry = lab.enter(None).unwrap();
+    assert_eq!(fs::metadata(lab.file()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        lab.text(),
+        "{\"step\":\"enter\",\"call\":0,\"at\":\"2024-10-04T00:00:00.000Z\",\"purpose\":\"ask\",\"model\":\"m\",\
+         \"tokens_in\":1000,\"tokens_out\":100,\"micro_usd\":4500}\n"
+    );
+    let open = lab.read();
+    assert_eq!((open.total.actual, open.calls[0].state.as_str()), (WORST, "open"));
+    entry.settle(10, 1);
+    let done = lab.read();
+    assert_eq!(
+        done.total,
+        Spent { estimated: WORST, actual: PRICE.of(10, 1), tokens_in: 10, tokens_out: 1, calls: 1 }
+    );
+    assert_eq!((done.calls[0].state.as_str(), done.calls[0].spent), ("done", done.total));
+}
+
+#[test]
+fn what_is_not_known_counts_at_its_worst() {
+    let lab = lab();
+    drop(lab.enter(None).unwrap());
+    lab.enter(None).unwrap().settle(0, 0);
+    lab.enter(None).unwrap().free();
+    // Some count the one and not the other.
+    lab.enter(None).unwrap().settle(10, 0);
+    lab.enter(None).unwrap().settle(0, 1);
+    // As a kill does it.
+    std::mem::forget(lab.enter(None).unwrap());
+    let read = lab.read();
+    let (no_out, no_in) = (PRICE.of(10, 100), PRICE.of(1000, 1));
+    assert_eq!(read.total.actual, 3 * WORST + no_out + no_in);
+    let states: Vec<_> = read.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
+    assert_eq!(
+        states,
+        [
+            ("open", WORST),
+            ("done", no_in),
+            ("done", no_out),
+            ("failed", 0),
+            ("done", WORST),
+            ("failed", WORST)
+        ]
+    );
+}
+
+#[test]
+fn counts_that_cannot_be_count_at_their_worst_and_are_told() {
+    let lab = lab();
+    let budget = Budget::new(1_000_000);
+    for (counted, believed, given) in [
+        ((1 << 62, 1 << 62), (1000, 100), (1000, 100)),
+        ((u64::MAX, 0), (1000, 100), (1000, 0)),
+        ((10, u64::MAX), (10, 100), (10, 100)),
+        // Text of rare symbols, and words that the service put before it.
+        ((8000, 400), (8000, 400), (8000, 400)),
+    ] {
+        let before = lab.read();
+        let entry = lab.enter(Some(&budget)).unwrap();
+        assert_eq!(entry.settle(counted.0, counted.1), given);
+        let after = lab.read();
+        let spent = after.calls[0].spent;
+        assert_eq!((spent.tokens_in, spent.tokens_out), believed, "{counted:?}");
+        assert_eq!(spent.actual, PRICE.of(believed.0, believed.1));
+        assert_eq!(after.implausible - before.implausible, u64::from(counted != believed));
+    }
+    assert_eq!(budget.spent().actual, lab.read().total.actual, "the budget has the same");
+    // A former version believed everything.
+    let lines = [
+        r#"{"step":"enter","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":9,"tokens_out":7,"micro_usd":132}"#,
+        r#"{"step":"done","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":4611686018427387904,"tokens_out":4611686018427387904,"micro_usd":18446744073709551615}"#,
+    ];
+    fs::write(lab.file(), lines.join("\n") + "\n").unwrap();
+    let read = lab.read();
+    let spent = Spent { estimated: 132, actual: 132, tokens_in: 9, tokens_out: 7, calls: 1 };
+    assert_eq!((read.total, read.calls[0].state.as_str(), read.implausible), (spent, "done", 1));
+}
+
+#[test]
+fn a_budget_refuses_before_anything_is_written() {
+    let lab = lab();
+    let budget = Budget::new(2 * WORST - 1);
+    let first = lab.enter(Some(&budget)).unwrap();
+    assert_eq!(budget.spent().actual, WORST);
+    let fault = lab.enter(Some(&budget)).err().unwrap();
+    assert_eq!(
+        fault.to_string(),
+        "the next call may cost 0.0045 USD, and 0.004499 USD are left of 0.008999 USD"
+    );
+    assert_eq!(lab.text().lines().count(), 1);
+    first.settle(10, 1);
+    assert_eq!(
+        budget.spent(),
+        Spent { estimated: WORST, actual: PRICE.of(10, 1), tokens_in: 10, tokens_out: 1, calls: 1 }
+    );
+    lab.enter(Some(&budget)).unwrap().free();
+    assert_eq!(budget.spent().actual, PRICE.of(10, 1));
+    // What is free is let through whatever is left.
+    let nothing = Budget::new(0);
+    lab.ledger.enter("ask", "own", Price::default(), Some(&nothing), 9, 9).unwrap().settle(5, 5);
+    assert_eq!((nothing.spent().actual, nothing.spent().tokens_in), (0, 5));
+    assert!(lab.enter(Some(&nothing)).is_err());
+    assert!(lab.enter(Some(&Budget::resumed(WORST, Spent { actual: 1, ..Spent::default() }))).is_err());
+}
+
+#[test]
+fn threads_share_a_budget_and_a_file() {
+    let lab = lab();
+    let budget = Budget::new(20 * WORST);
+    let entered: usize = std::thread::scope(|threads| {
+        let running: Vec<_> = (0..8)
+            .map(|_| {
+                let (lab, budget) = (&lab, &budget);
+                threads.spawn(move || {
+                    let kept: Vec<_> = (0..5).filter_map(|_| lab.enter(Some(budget)).ok()).collect();
+                    kept.len()
+                })
+            })
+            .collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    let read = lab.read();
+    assert_eq!((read.total.calls, read.damaged), (20, 0));
+    assert_eq!((entered, read.total.actual, budget.spent().actual), (20, 20 * WORST, 20 * WORST));
+}
+
+#[test]
+fn a_torn_end_is_mended_and_costs_no_other_line() {
+    let lab = lab();
+    lab.enter(None).unwrap().settle(10, 1);
+    let mut file = File::options().append(true).open(lab.file()).unwrap();
+    file.write_all(b"{\"step\":\"enter\",\"call\":3").unwrap();
+    assert_eq!((lab.read().total.calls, lab.read().damaged), (1, 1));
+    // What no crash leaves, but an editor may.
+    lab.enter(None).unwrap().settle(20, 2);
+    let mut file = File::options().append(true).open(lab.file()).unwrap();
+    file.write_all(&[b'x'; 50_000]).unwrap();
+    file.write_all(b"\n\xff\xfe\n{}\n").unwrap();
+    lab.enter(None).unwrap().settle(30, 3);
+    let read = lab.read();
+    assert_eq!((read.total.calls, read.total.tokens_in, read.damaged), (3, 60, 4));
+}
+
+#[test]
+fn a_file_that_was_put_away_begins_anew() {
+    let lab = lab();
+    std::mem::forget(lab.enter(None).unwrap());
+    let late = lab.enter(None).unwrap();
+    let old = lab.text();
+    fs::remove_file(lab.file()).unwrap();
+    std::mem::forget(lab.enter(None).unwrap());
+    late.settle(10, 1);
+    // The settled one says itself what it was.
+    let read = lab.read();
+    assert_eq!((read.total.calls, read.total.actual), (2, WORST + PRICE.of(10, 1)));
+    // Both files as one: two calls have the number 0, and neither hides the other.
+    fs::write(lab.file(), old + &lab.text()).unwrap();
+    assert_eq!(lab.read().total.calls, 3);
+}
+
+#[test]
+fn sums_are_by_purpose_and_model_and_days_are_whole() {
+    let lab = lab();
+    lab.enter(None).unwrap().settle(10, 1);
+    lab.clock.0.fetch_add(DAY, Ordering::SeqCst);
+    lab.ledger.enter("ratings", "m", PRICE, None, 5, 5).unwrap().settle(500, 1);
+    lab.ledger.enter("ask", "own", Price::default(), None, 5, 5).unwrap().settle(7, 7);
+    lab.enter(None).unwrap().settle(20, 1);
+    let read = lab.read();
+    let sums: Vec<_> = read
+        .sums
+        .iter()
+        .map(|sum| (sum.purpose.as_str(), sum.model.as_str(), sum.spent.tokens_in, sum.spent.calls))
+        .collect();
+    assert_eq!(sums, [("ratings", "m", 500, 1), ("ask", "m", 30, 2), ("ask", "own", 7, 1)]);
+    let newest = lab.ledger.read(None, None, 2).unwrap();
+    let tokens: Vec<_> = newest.calls.iter().map(|call| call.spent.tokens_in).collect();
+    assert_eq!((tokens, newest.total.calls), (vec![20, 7], 4));
+    assert_eq!(lab.ledger.read(Some(20_001 * DAY), None, 0).unwrap().total.tokens_in, 527);
+    let first = lab.ledger.read(None, Some(20_001 * DAY - 1), 5).unwrap();
+    assert_eq!((first.total.tokens_in, first.calls.len()), (10, 1));
+}
+
+#[test]
+fn what_cannot_be_entered_is_not_paid() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("costs.jsonl");
+    fs::create_dir(&place).unwrap();
+    let ledger = Ledger::new(&place, Arc::new(Hand(AtomicI64::new(0))));
+    let budget = Budget::new(WORST);
+    let fault = ledger.enter("ask", "m", PRICE, Some(&budget), 1000, 100).err().unwrap();
+    assert!(fault.to_string().contains("costs.jsonl"), "{fault}");
+    assert_eq!(budget.spent(), Spent::default());
+    assert!(ledger.enter("ask", "own", Price::default(), Some(&budget), 1, 1).is_ok());
+    assert!(ledger.read(None, None, 1).is_err());
+}
+
+#[test]
+fn a_thousand_interrupted_calls_need_no_more_room_than_that() {
+    let lab = lab();
+    for _ in 0..1100 {
+        std::mem::forget(lab.ledger.enter("ask", "own", Price::default(), None, 1, 0).unwrap());
+    }
+    let read = lab.read();
+    assert_eq!((read.total.calls, read.total.tokens_in, read.calls.len()), (1100, 1100, 10));
+}

@@ -1,0 +1,137 @@
+//! How fast the model in the daemon is, and what it holds in memory; beside the reference library, in one run, where that is installed.
+//!
+//! `BRAIN_TEST_MODEL=DIRECTORY cargo bench -p brain-daemon --bench embedding -- [--threads 2] [--reference PYTHON]`, where PYTHON is one that
+//! has the reference library.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use brain_embed::{Embedder, Local, Purpose};
+
+/// The daemon's own: memory that is let go of returns to the system as it does there.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Windows that are embedded in one run.
+const WINDOWS: usize = 256;
+/// Words of a window, as the daemon cuts pages.
+const WORDS: usize = 75;
+/// How long the allocator takes to return memory.
+const SETTLED: Duration = Duration::from_secs(12);
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    // `cargo test` runs benchmarks too, and asks for nothing.
+    if args.iter().any(|a| a == "--test" || a == "--list") {
+        return;
+    }
+    let after = |name: &str| args.iter().position(|a| a == name).and_then(|at| args.get(at + 1));
+    let Some(model) = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from) else {
+        eprintln!("SKIPPED: the speed of embedding, because BRAIN_TEST_MODEL names no model");
+        return;
+    };
+    let threads = after("--threads").map_or(2, |n| n.parse().expect("--threads is a number"));
+    let windows = windows();
+    println!("| what | texts/s | CPU ms a text | question ms | memory MB |");
+    println!("|---|---|---|---|---|");
+
+    let before = rss();
+    let local = Local::new(model.clone(), threads);
+    let query = ["who did we meet at the harbour last summer".to_owned()];
+    let began = Instant::now();
+    local.embed(&query, Purpose::Query, &|| true).unwrap();
+    let first = began.elapsed();
+    let mut best = (f64::MAX, 0.0);
+    for _ in 0..3 {
+        let (began, spent) = (Instant::now(), cpu());
+        local.embed(&windows, Purpose::Document, &|| true).unwrap();
+        let run = (began.elapsed().as_secs_f64(), cpu() - spent);
+        best = if run.0 < best.0 { run } else { best };
+    }
+    let busy = rss();
+    let mut questions: Vec<f64> = (0..50)
+        .map(|_| {
+            let began = Instant::now();
+            local.embed(&query, Purpose::Query, &|| true).unwrap();
+            began.elapsed().as_secs_f64()
+        })
+        .collect();
+    questions.sort_by(f64::total_cmp);
+    std::thread::sleep(SETTLED);
+    let idle = rss();
+    local.rest(Duration::ZERO);
+    std::thread::sleep(SETTLED);
+    let row = |who: &str, wall: f64, cpu: f64, question: f64, memory: &str| {
+        let many = WINDOWS as f64;
+        let (rate, each, question) = (many / wall, cpu / many * 1e3, question * 1e3);
+        println!("| {who}, {threads} threads | {rate:.1} | {each:.1} | {question:.1} | {memory} |");
+    };
+    let memory = format!("{idle} loaded and idle ({busy} after work, {before} before, {} let go of)", rss());
+    row("brain", best.0, best.1, questions[questions.len() / 2], &memory);
+
+    if let Some(python) = after("--reference") {
+        let (wall, cpu, question, memory) = reference(python, &model, threads, &windows);
+        row("the reference library", wall, cpu, question, &memory);
+        println!("\nbrain takes {:.2} of the reference's time.", best.0 / wall);
+    }
+    println!("\nThe first question took {} ms: it loads the model.", first.as_millis());
+}
+
+/// Windows of words, the same at every run.
+fn windows() -> Vec<String> {
+    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding/texts.json");
+    let texts: Vec<String> = serde_json::from_slice(&fs::read(texts).unwrap()).unwrap();
+    // Prose, in the model's language.
+    let words: Vec<&str> = texts
+        .iter()
+        .filter(|text| text.is_ascii() && text.len() > 200)
+        .flat_map(|text| text.split(' '))
+        .collect();
+    (0..WINDOWS)
+        .map(|at| {
+            let words: Vec<&str> =
+                words.iter().cycle().skip(at * 61).take(WORDS - at % 20).copied().collect();
+            format!("A page > Notes. {}", words.join(" "))
+        })
+        .collect()
+}
+
+/// What the reference library does with the same texts: seconds, seconds of the processor, seconds a question, memory.
+fn reference(python: &str, model: &Path, threads: usize, windows: &[String]) -> (f64, f64, f64, String) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding/speed.py");
+    let mut child = Command::new(python)
+        .arg(script)
+        .arg(model)
+        .arg(threads.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the reference starts");
+    child.stdin.take().unwrap().write_all(serde_json::to_string(windows).unwrap().as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said: serde_json::Value =
+        serde_json::from_slice(&out.stdout).expect("the reference says its figures");
+    let figure = |name: &str| said[name].as_f64().unwrap();
+    (figure("wall"), figure("cpu"), figure("query"), format!("{} loaded", figure("rss")))
+}
+
+/// Seconds of the processor that this process has had, to a hundredth.
+fn cpu() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Behind the name, which may have spaces in it: the 12th and 13th number, in hundredths.
+    let behind = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    behind.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// Memory of this process, in MB.
+fn rss() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() / 1024
+}

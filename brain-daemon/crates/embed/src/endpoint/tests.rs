@@ -1,0 +1,294 @@
+//! An endpoint over a link that is none: what is sent, what is asked again, what is said of what went wrong, and where the key is not.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::TempDir;
+
+use super::*;
+use brain_base::clock::SystemClock;
+use brain_net::Answer;
+use brain_net::fake::{KEY, Net};
+
+fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<Answer, Trouble> {
+    let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+    Ok(Answer { status, headers, body: body.to_string().into_bytes(), from: None })
+}
+
+/// A vector a text, by its length, last text first.
+fn vectors(body: &Value) -> Result<Answer, Trouble> {
+    let texts = body["input"].as_array().unwrap();
+    let rows = texts
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(index, text)| json!({ "index": index, "embedding": [text.as_str().unwrap().len(), 1] }));
+    let data: Vec<Value> = rows.collect();
+    answer(200, &json!({ "object": "list", "data": data, "usage": { "prompt_tokens": 9 } }), &[])
+}
+
+struct Lab {
+    net: Net,
+    dir: TempDir,
+    settings: EndpointSettings,
+    key: Option<&'static str>,
+    price: u64,
+}
+
+impl Lab {
+    fn new(answers: impl Fn(usize, &Value) -> Result<Answer, Trouble> + Send + Sync + 'static) -> Self {
+        let settings = EndpointSettings {
+            base: Some(Url::parse("http://127.0.0.1:11434/v1/").unwrap()),
+            model: "m".into(),
+            query_prefix: "q: ".into(),
+            document_prefix: "d: ".into(),
+            dimensions: None,
+        };
+        let net = Net::new(move |sent| answers(sent.before, &sent.body));
+        let dir = tempfile::tempdir().unwrap();
+        Self { net, dir, settings, key: Some(KEY), price: 0 }
+    }
+
+    fn ledger(&self) -> Arc<Ledger> {
+        Arc::new(Ledger::new(&self.dir.path().join("costs.jsonl"), Arc::new(SystemClock)))
+    }
+
+    fn open(&self) -> Endpoint {
+        let key = self.key;
+        let find: FindKey = Box::new(move || Ok(key.map(Secret::new)));
+        let price = Price { input: self.price, output: 0 };
+        let mut endpoint =
+            Endpoint::open(self.settings.clone(), &self.net, find, price, self.ledger()).unwrap();
+        // Nobody waits in a test.
+        for patience in &mut endpoint.patience {
+            patience.pause = Duration::from_millis(1);
+        }
+        endpoint
+    }
+
+    fn sent(&self) -> Vec<Value> {
+        self.net.sent().into_iter().map(|sent| sent.body).collect()
+    }
+
+    /// What the last request had to show.
+    fn authorization(&self) -> Option<String> {
+        self.net.sent().pop().unwrap().authorization
+    }
+
+    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedFault> {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        self.open().embed(&texts, purpose, &|| true)
+    }
+
+    fn fails(&self, texts: &[&str]) -> EmbedFault {
+        let fault = self.embed(texts, Purpose::Document).unwrap_err();
+        let told = format!("{fault:?} {fault}");
+        assert!(!told.contains(KEY) && !texts.iter().any(|text| told.contains(text)), "{told}");
+        fault
+    }
+}
+
+#[test]
+fn texts_go_out_with_what_is_configured_and_come_back_in_their_order() {
+    let lab = Lab::new(|_, body| vectors(body));
+    let made = lab.embed(&["a", "bb", ""], Purpose::Document).unwrap();
+    assert_eq!(made.len(), 3);
+    for (vector, length) in made.iter().zip([4.0_f32, 5.0, 3.0]) {
+        assert!((vector[0] / vector[1] - length).abs() < 1e-3, "{vector:?} {length}");
+        assert!((vector[0].hypot(vector[1]) - 1.0).abs() < 1e-6);
+    }
+    assert_eq!(
+        lab.sent(),
+        [json!({ "model": "m", "input": ["d: a", "d: bb", "d: "], "encoding_format": "float" })]
+    );
+    assert_eq!(lab.authorization().as_deref(), Some("Bearer sk-very-secret-key"));
+    lab.embed(&["why"], Purpose::Query).unwrap();
+    assert_eq!(lab.sent()[1]["input"], json!(["q: why"]));
+
+    let mut own = Lab::new(|_, body| vectors(body));
+    (own.key, own.settings.dimensions, own.settings.document_prefix) = (None, Some(2), String::new());
+    own.embed(&[" "], Purpose::Document).unwrap();
+    assert_eq!(own.sent()[0]["dimensions"], 2);
+    assert_eq!(own.sent()[0]["input"], json!(["-"]), "an empty text has a mark in its place");
+    assert_eq!(own.authorization(), None);
+    own.settings.base = Some(Url::parse("https://api.voyageai.com/v1").unwrap());
+    own.embed(&["x"], Purpose::Query).unwrap();
+    assert_eq!(
+        own.sent()[1],
+        json!({ "model": "m", "input": ["q: x"], "input_type": "query", "output_dimension": 2 })
+    );
+}
+
+#[test]
+fn many_texts_go_in_batches() {
+    let lab = Lab::new(|_, body| vectors(body));
+    let short: Vec<&str> = vec!["x"; COUNT + 1];
+    assert_eq!(lab.embed(&short, Purpose::Document).unwrap().len(), COUNT + 1);
+    let long = "x".repeat(BYTES / 3);
+    assert_eq!(lab.embed(&[&long, &long, &long, &long], Purpose::Document).unwrap().len(), 4);
+    let counts: Vec<usize> = lab.sent().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
+    assert_eq!(counts, [64, 1, 3, 1]);
+    let huge = "é".repeat(LONGEST);
+    lab.embed(&[&huge], Purpose::Document).unwrap();
+    assert!(lab.sent()[4]["input"][0].as_str().unwrap().len() <= LONGEST);
+}
+
+#[test]
+fn a_space_is_asked_for_once_and_its_length_is_held() {
+    let lab = Lab::new(|before, _| {
+        let length = if before < 2 { 3 } else { 4 };
+        answer(200, &json!({ "data": [{ "index": 0, "embedding": vec![1; length] }] }), &[])
+    });
+    let endpoint = lab.open();
+    let space = endpoint.space().unwrap();
+    assert_eq!((space.model.as_str(), space.dimensions), ("m", 3));
+    assert_eq!(endpoint.space().unwrap(), space);
+    assert_eq!(lab.sent().len(), 1);
+    endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap();
+    let fault = endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap_err();
+    assert!(fault.message.contains("4 numbers where 3 were expected"), "{fault}");
+    // What is asked in another way is another space.
+    let mut other = Lab::new(|_, body| vectors(body));
+    other.settings.query_prefix = "other: ".into();
+    other.settings.dimensions = Some(3);
+    let other = other.open().space().unwrap();
+    assert_ne!(other.identity, space.identity);
+    for told in [&space.identity, &other.identity] {
+        assert!(!told.contains(KEY));
+    }
+}
+
+#[test]
+fn what_may_help_is_tried_again_and_nothing_else() {
+    let later = |before: usize, body: &Value| match before {
+        0 => answer(429, &json!({}), &[("retry-after", "0")]),
+        1 => answer(503, &json!({ "error": { "type": "overloaded" } }), &[]),
+        2 => Err(Trouble::Broken("x".into())),
+        _ => vectors(body),
+    };
+    let lab = Lab::new(later);
+    assert!(lab.embed(&["text"], Purpose::Document).is_ok());
+    assert_eq!(lab.sent().len(), 4);
+
+    let limited = Lab::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
+    assert_eq!(limited.fails(&["a text"]).why, EmbedWhy::Later(Some(3600)));
+    assert_eq!(limited.sent().len(), 1, "an hour is not waited for");
+
+    let down = Lab::new(|_, _| Err(Trouble::Refused));
+    assert_eq!(down.fails(&["a text"]).why, EmbedWhy::Later(None));
+    assert_eq!(down.sent().len(), 6);
+
+    for (status, body, why, what) in [
+        (
+            401,
+            json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } }),
+            EmbedWhy::Refused,
+            "401",
+        ),
+        (404, json!({ "error": "model not found" }), EmbedWhy::Refused, "404"),
+        (
+            400,
+            json!({ "error": { "code": "unsupported_value", "param": "dimensions" } }),
+            EmbedWhy::Refused,
+            "dimensions",
+        ),
+        (
+            400,
+            json!({ "error": { "message": "about a text that is secret", "code": KEY } }),
+            EmbedWhy::Refused,
+            "400",
+        ),
+        (402, json!({}), EmbedWhy::Later(Some(3600)), "402"),
+        (
+            429,
+            json!({ "error": { "code": "insufficient_quota" } }),
+            EmbedWhy::Later(Some(3600)),
+            "insufficient_quota",
+        ),
+    ] {
+        let lab = Lab::new(move |_, _| answer(status, &body, &[]));
+        let fault = lab.fails(&["a text that is secret"]);
+        assert_eq!(fault.why, why, "{fault}");
+        assert!(fault.message.contains(what) && fault.hint.is_some(), "{fault:?}");
+        assert_eq!(lab.sent().len(), 1, "{status}");
+    }
+    let mut unkeyed = Lab::new(|_, _| answer(401, &json!({}), &[]));
+    unkeyed.key = None;
+    assert!(unkeyed.fails(&["x y"]).hint.unwrap().contains("secrets/embedding-api-key"));
+}
+
+#[test]
+fn what_is_too_much_is_halved_and_a_text_that_is_too_long_is_cut() {
+    let lab = Lab::new(|_, body| {
+        let texts = body["input"].as_array().unwrap();
+        let bytes: usize = texts.iter().map(|text| text.as_str().unwrap().len()).sum();
+        match bytes {
+            0..=400 => vectors(body),
+            401..=900 => {
+                answer(500, &json!({ "error": { "message": "input is too large to process" } }), &[])
+            }
+            _ => answer(400, &json!({ "error": { "message": "maximum context length is 400" } }), &[]),
+        }
+    });
+    let texts = ["a".repeat(390), "b".repeat(300), "c".repeat(2000), "d".repeat(10)];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = lab.embed(&texts, Purpose::Document).unwrap();
+    let lengths: Vec<i32> = vectors.iter().map(|v| (v[0] / v[1]).round() as i32).collect();
+    assert_eq!(lengths, [393, 303, 250, 13]);
+
+    let never = Lab::new(|_, _| answer(413, &json!({}), &[]));
+    assert_eq!(never.fails(&[&"x ".repeat(500)]).why, EmbedWhy::Text);
+    assert!(never.sent().len() < 8);
+}
+
+#[test]
+fn nonsense_is_a_fault_and_no_vector() {
+    for body in ["<html></html>", "", "{\"data\":[{\"embedding\":[1,2", "{}", "{\"data\":[]}"] {
+        let lab = Lab::new(move |_, _| {
+            Ok(Answer { status: 200, headers: Vec::new(), body: body.into(), from: None })
+        });
+        let fault = lab.fails(&["a text"]);
+        assert_eq!(fault.why, EmbedWhy::Later(None), "{body}");
+        assert!(fault.message.contains("does not answer with vectors"), "{fault}");
+    }
+    let mut endless = Lab::new(|_, _| {
+        Ok(Answer { status: 200, headers: Vec::new(), body: vec![b' '; 4 * MOST], from: None })
+    });
+    endless.key = None;
+    assert!(endless.fails(&["a text"]).message.contains("too long"));
+}
+
+#[test]
+fn it_stops_when_it_is_told_to() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let lab = Lab::new(|_, body| vectors(body));
+    let looked = Arc::clone(&asked);
+    let goes_on = move || looked.fetch_add(1, Ordering::SeqCst) < 2;
+    let fault = lab.open().embed(&["a".into()], Purpose::Document, &goes_on).unwrap_err();
+    assert_eq!(fault.why, EmbedWhy::Stopped);
+    let nobody = lab.open().embed(&["a".into()], Purpose::Document, &|| false).unwrap_err();
+    assert_eq!((nobody.why, lab.sent().len()), (EmbedWhy::Stopped, 1));
+}
+
+#[test]
+fn a_paid_call_is_in_the_ledger_before_it_is_made() {
+    let mut lab = Lab::new(|_, body| vectors(body));
+    lab.price = 20_000;
+    lab.embed(&["text"], Purpose::Document).unwrap();
+    let costs = lab.ledger().read(None, None, 10).unwrap();
+    let call = costs.calls.first().unwrap();
+    assert_eq!((call.purpose.as_str(), call.model.as_str(), call.state.as_str()), ("embedding", "m", "done"));
+    assert_eq!(call.spent.tokens_in, 9);
+
+    let mut refused = Lab::new(|_, _| answer(401, &json!({}), &[]));
+    refused.price = 20_000;
+    refused.fails(&["a text"]);
+    let costs = refused.ledger().read(None, None, 10).unwrap();
+    assert_eq!(costs.total.actual, 0, "what was refused costs nothing");
+
+    // What cannot be entered is not sent.
+    let mut full = Lab::new(|_, body| vectors(body));
+    full.price = 20_000;
+    std::fs::create_dir(full.dir.path().join("costs.jsonl")).unwrap();
+    assert_eq!(full.fails(&["a text"]).why, EmbedWhy::Budget);
+    assert_eq!(full.sent().len(), 0);
+}

@@ -1,0 +1,359 @@
+//! What is written about a model in the small files beside its weights. Pure but for reading them.
+//!
+//! A model is laid out as the reference library for sentence models has it: `config.json`, `tokenizer.json`, and where they differ from the
+//! usual `1_Pooling/config.json`, `sentence_bert_config.json`, `tokenizer_config.json`, `config_sentence_transformers.json` and
+//! `modules.json`.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::fault::{damaged, missing, unread};
+use crate::EmbedFault;
+
+/// The largest file of settings, in bytes.
+const SETTINGS_MOST: u64 = 1024 * 1024;
+/// The most tokens of one text, whatever the model allows: attention costs their square.
+const TOKENS_MOST: usize = 2048;
+/// As many where the model does not say.
+const TOKENS: usize = 512;
+
+/// A model as it is described.
+#[derive(Debug)]
+pub(super) struct Card {
+    /// Its directory's name.
+    pub(super) name: String,
+    /// The file with the weights.
+    pub(super) file: PathBuf,
+    /// What is in it.
+    pub(super) weights: Weights,
+    /// The file of the tokenizer, which is there.
+    pub(super) tokenizer: PathBuf,
+    /// How the vectors of the tokens become one.
+    pub(super) pooling: Pooling,
+    /// As many tokens of a text count, with those at its ends; at least 8.
+    pub(super) max_tokens: usize,
+    /// Whether text is made lower-case before it is taken apart.
+    pub(super) lower_case: bool,
+    /// What goes before a question.
+    pub(super) query: String,
+    /// What goes before a window of a page.
+    pub(super) document: String,
+    /// Length of its vectors, where it is written.
+    pub(super) dimensions: Option<usize>,
+}
+
+/// What kind of weights.
+#[derive(Debug)]
+pub(super) enum Weights {
+    /// Tensors alone; what is computed with them is known by the shape.
+    Safetensors(Shape),
+    /// A graph with its tensors.
+    Onnx,
+}
+
+/// How the vectors of the tokens become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pooling {
+    /// Their mean.
+    Mean,
+    /// The first one.
+    First,
+}
+
+/// The shape of an encoder of BERT's kind. Every number is within bounds, and they fit one another.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shape {
+    /// Length of a token's vector.
+    pub(super) hidden: usize,
+    /// Layers.
+    pub(super) layers: usize,
+    /// Attention heads; `hidden` is a multiple of it.
+    pub(super) heads: usize,
+    /// Length between the two halves of a feed-forward block.
+    pub(super) inner: usize,
+    /// Tokens in the vocabulary.
+    pub(super) vocabulary: usize,
+    /// Rows of the table of places.
+    pub(super) positions: usize,
+    /// The row of the first place.
+    pub(super) first_position: usize,
+    /// Rows of the table of token types, at least 1.
+    pub(super) types: usize,
+    /// What keeps a norm from being divided by nothing.
+    pub(super) epsilon: f32,
+    /// Between the halves of a feed-forward block.
+    pub(super) activation: Activation,
+}
+
+/// A function between the halves of a feed-forward block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activation {
+    /// GELU by the error function.
+    Gelu,
+    /// GELU by the hyperbolic tangent.
+    GeluTanh,
+    /// The positive part.
+    Relu,
+}
+
+/// `config.json`.
+#[derive(Deserialize)]
+struct Config {
+    model_type: Option<String>,
+    hidden_size: Option<usize>,
+    num_hidden_layers: Option<usize>,
+    num_attention_heads: Option<usize>,
+    intermediate_size: Option<usize>,
+    hidden_act: Option<String>,
+    layer_norm_eps: Option<f64>,
+    max_position_embeddings: Option<usize>,
+    vocab_size: Option<usize>,
+    type_vocab_size: Option<usize>,
+    pad_token_id: Option<usize>,
+    position_embedding_type: Option<String>,
+}
+
+/// `1_Pooling/config.json`, as it was and as it is.
+#[derive(Deserialize)]
+struct PoolingConfig {
+    #[serde(alias = "embedding_dimension")]
+    word_embedding_dimension: Option<usize>,
+    pooling_mode: Option<String>,
+    #[serde(default = "yes")]
+    include_prompt: bool,
+    /// `pooling_mode_cls_token` and its like.
+    #[serde(flatten)]
+    modes: HashMap<String, serde_json::Value>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `sentence_bert_config.json`.
+#[derive(Deserialize, Default)]
+struct SentenceConfig {
+    max_seq_length: Option<usize>,
+    #[serde(default)]
+    do_lower_case: bool,
+}
+
+/// `tokenizer_config.json`; the number may be absurdly large.
+#[derive(Deserialize, Default)]
+struct TokenizerConfig {
+    model_max_length: Option<f64>,
+}
+
+/// `config_sentence_transformers.json`.
+#[derive(Deserialize, Default)]
+struct PromptConfig {
+    prompts: Option<HashMap<String, String>>,
+    default_prompt_name: Option<String>,
+}
+
+/// One line of `modules.json`.
+#[derive(Deserialize)]
+struct Module {
+    r#type: String,
+}
+
+impl Card {
+    /// Reads what is written about the model in a directory, and finds its weights.
+    pub(super) fn read(directory: &Path) -> Result<Self, EmbedFault> {
+        let tokenizer = directory.join("tokenizer.json");
+        let config_file = directory.join("config.json");
+        let config: Option<Config> = settings(&config_file)?;
+        let (file, weights) = match find(directory)? {
+            (file, true) => (file, Weights::Onnx),
+            (file, false) => {
+                let config = config.as_ref().ok_or_else(|| missing(&config_file))?;
+                (file, Weights::Safetensors(shape(&config_file, config)?))
+            }
+        };
+        if !tokenizer.is_file() {
+            return Err(missing(&tokenizer));
+        }
+        modules(&directory.join("modules.json"))?;
+
+        let sentence: SentenceConfig =
+            settings(&directory.join("sentence_bert_config.json"))?.unwrap_or_default();
+        let places = match &weights {
+            Weights::Safetensors(shape) => Some(shape.positions - shape.first_position),
+            Weights::Onnx => config.as_ref().and_then(|config| config.max_position_embeddings),
+        };
+        let words: TokenizerConfig = settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
+        let written = sentence.max_seq_length.or(words.model_max_length.map(|most| most as usize));
+        let max_tokens = written.unwrap_or(TOKENS).min(places.unwrap_or(TOKENS));
+
+        let prompts_file = directory.join("config_sentence_transformers.json");
+        let prompts: PromptConfig = settings(&prompts_file)?.unwrap_or_default();
+        let (query, document) = (prompts.find(&["query"]), prompts.find(&["document", "passage"]));
+        let pooling_file = directory.join("1_Pooling/config.json");
+        let pooling: Option<PoolingConfig> = settings(&pooling_file)?;
+        if pooling.as_ref().is_some_and(|pooling| !pooling.include_prompt)
+            && !(query.is_empty() && document.is_empty())
+        {
+            return Err(damaged(&pooling_file, "leaves prompts out of the vector, which brain cannot do"));
+        }
+        let written = pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
+        let dimensions = written.or(config.as_ref().and_then(|config| config.hidden_size));
+        Ok(Self {
+            name: directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned(),
+            file,
+            weights,
+            tokenizer,
+            pooling: pooling.map_or(Ok(Pooling::Mean), |pooling| pooling.mode(&pooling_file))?,
+            max_tokens: max_tokens.clamp(8, TOKENS_MOST),
+            lower_case: sentence.do_lower_case,
+            query,
+            document,
+            dimensions,
+        })
+    }
+}
+
+/// The file with the weights, and whether it is a graph.
+fn find(directory: &Path) -> Result<(PathBuf, bool), EmbedFault> {
+    let plain = directory.join("model.safetensors");
+    let known = [(plain.clone(), false)]
+        .into_iter()
+        .chain(["model.onnx", "onnx/model.onnx"].map(|name| (directory.join(name), true)));
+    known.into_iter().find(|(path, _)| path.is_file()).ok_or_else(|| missing(&plain))
+}
+
+/// The settings in a JSON file; `None` when it is not there.
+fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedFault> {
+    let Some(bytes) = small(path, SETTINGS_MOST)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        damaged(
+            path,
+            format_args!("is not what it should be, at line {}: {}", error.line(), category(&error)),
+        )
+    })
+}
+
+/// What kind of thing is wrong, without a piece of the file.
+fn category(error: &serde_json::Error) -> &'static str {
+    match error.classify() {
+        serde_json::error::Category::Eof => "it ends too early",
+        serde_json::error::Category::Data => "a value is of another type",
+        _ => "it is no JSON",
+    }
+}
+
+/// A whole file of at most so many bytes; `None` when it is not there.
+pub(super) fn small(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedFault> {
+    match fs::metadata(path) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(unread(path, &error)),
+        Ok(found) if !found.is_file() => return Err(damaged(path, "is no file")),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| unread(path, &error))?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| unread(path, &error))?;
+    if bytes.len() as u64 > most {
+        return Err(damaged(path, format_args!("is larger than {} MiB", most >> 20)));
+    }
+    Ok(Some(bytes))
+}
+
+/// Checks that a text goes through nothing but an encoder, pooling and the making of length one.
+fn modules(path: &Path) -> Result<(), EmbedFault> {
+    let modules: Vec<Module> = settings(path)?.unwrap_or_default();
+    for module in modules {
+        let part = module.r#type.rsplit('.').next().unwrap_or_default();
+        if !["Transformer", "Pooling", "Normalize"].contains(&part) {
+            return Err(damaged(path, format_args!("names a part that brain cannot run: {part}")));
+        }
+    }
+    Ok(())
+}
+
+/// What `config.json` says about the encoder, checked.
+fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedFault> {
+    let kind = config.model_type.as_deref().unwrap_or_default();
+    // The second kind counts places from behind the padding token's number.
+    let first_position = match kind {
+        "bert" => 0,
+        "roberta" | "xlm-roberta" | "camembert" => config.pad_token_id.unwrap_or(1).saturating_add(1),
+        _ => {
+            let what = format!(
+                "is of a model that brain cannot run: {kind:?} (it runs bert, roberta, xlm-roberta and camembert)"
+            );
+            return Err(damaged(path, what));
+        }
+    };
+    if !matches!(config.position_embedding_type.as_deref(), None | Some("absolute")) {
+        return Err(damaged(path, "asks for places relative to one another, which brain cannot do"));
+    }
+    let within = |name: &str, value: Option<usize>, most: usize| match value {
+        Some(value) if (1..=most).contains(&value) => Ok(value),
+        Some(value) => Err(damaged(path, format_args!("has {name} = {value}, not 1 to {most}"))),
+        None => Err(damaged(path, format_args!("has no {name}"))),
+    };
+    let shape = Shape {
+        hidden: within("hidden_size", config.hidden_size, 4096)?,
+        layers: within("num_hidden_layers", config.num_hidden_layers, 64)?,
+        heads: within("num_attention_heads", config.num_attention_heads, 64)?,
+        inner: within("intermediate_size", config.intermediate_size, 16384)?,
+        vocabulary: within("vocab_size", config.vocab_size, 2_000_000)?,
+        positions: within("max_position_embeddings", config.max_position_embeddings, 65_536)?,
+        first_position,
+        types: within("type_vocab_size", config.type_vocab_size.or(Some(2)), 16)?,
+        epsilon: config.layer_norm_eps.unwrap_or(1e-12) as f32,
+        activation: match config.hidden_act.as_deref() {
+            None | Some("gelu") => Activation::Gelu,
+            Some("gelu_new" | "gelu_pytorch_tanh" | "gelu_fast") => Activation::GeluTanh,
+            Some("relu") => Activation::Relu,
+            Some(other) => {
+                return Err(damaged(path, format_args!("has a hidden_act that brain cannot do: {other:?}")));
+            }
+        },
+    };
+    if !shape.hidden.is_multiple_of(shape.heads) {
+        return Err(damaged(path, "has a hidden_size that is no multiple of num_attention_heads"));
+    }
+    if shape.positions < shape.first_position.saturating_add(8) {
+        return Err(damaged(path, "has a max_position_embeddings that leaves no place for a text"));
+    }
+    if !(shape.epsilon.is_finite() && shape.epsilon >= 0.0) {
+        return Err(damaged(path, "has a layer_norm_eps that is no positive number"));
+    }
+    Ok(shape)
+}
+
+impl PoolingConfig {
+    fn mode(&self, path: &Path) -> Result<Pooling, EmbedFault> {
+        let asked: Vec<&str> = match &self.pooling_mode {
+            Some(mode) => vec![mode],
+            None => self
+                .modes
+                .iter()
+                .filter(|(_, on)| **on == serde_json::Value::Bool(true))
+                .filter_map(|(name, _)| name.strip_prefix("pooling_mode_"))
+                .collect(),
+        };
+        match *asked {
+            ["mean" | "mean_tokens"] => Ok(Pooling::Mean),
+            ["cls" | "cls_token"] => Ok(Pooling::First),
+            _ => Err(damaged(path, format_args!("asks for a pooling that brain cannot do: {asked:?}"))),
+        }
+    }
+}
+
+impl PromptConfig {
+    /// The first of these prompts that there is, or the one for all texts.
+    fn find(&self, names: &[&str]) -> String {
+        let prompts = self.prompts.as_ref();
+        let names = names.iter().copied().chain(self.default_prompt_name.as_deref());
+        names.filter_map(|name| prompts?.get(name)).next().cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,348 @@
+//! A model in memory, and how texts go through it.
+//!
+//! Several batches run side by side, each on one thread: that is faster than one batch on several, because much of an encoder's work is
+//! too small to share. A single batch, such as a question, has all threads.
+//!
+//! The runtime may panic over a graph of somebody else's making; such a panic ends here, as a fault of the file.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use rten::{Dimension, Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView};
+use rten_tensor::Layout;
+use tokenizers::Tokenizer;
+
+use super::card::{Card, Pooling, Weights, small};
+use super::fault::{damaged, missing};
+use super::graph;
+use super::text::{self, Tokens};
+use crate::{EmbedFault, EmbedWhy, Purpose};
+
+/// How often a caller is asked whether to go on.
+const ASK: Duration = Duration::from_secs(1);
+/// As many texts are taken apart before a caller is asked.
+const AT_ONCE: usize = 256;
+/// The largest file with a graph, in bytes.
+const GRAPH_MOST: u64 = 2 << 30;
+/// What others' graphs call the vectors of tokens, then what they call those of texts.
+const OUTPUTS: [&str; 3] = [graph::OUTPUT, "token_embeddings", "sentence_embedding"];
+
+/// A model in memory.
+pub(super) struct Engine {
+    card: Arc<Card>,
+    tokenizer: Tokenizer,
+    runner: Runner,
+    /// Length of its vectors.
+    dimensions: usize,
+    /// For one batch at a time.
+    wide: Arc<ThreadPool>,
+    /// For batches side by side, one thread each.
+    narrow: Vec<Arc<ThreadPool>>,
+}
+
+/// A graph in memory, and how it is spoken to.
+struct Runner {
+    model: Model,
+    inputs: Vec<(NodeId, Input)>,
+    output: NodeId,
+    /// How many tokens it knows, if that is known.
+    known: Option<usize>,
+}
+
+/// What a graph asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// The numbers of tokens.
+    Tokens,
+    /// 1 where there is a token, 0 where there is padding.
+    Mask,
+    /// The type of each token: the first.
+    Types,
+    /// The place of each token, the same for all texts.
+    Places,
+    /// The place of each token, for each text.
+    PlacesOfEach,
+}
+
+/// One batch's vectors, with the numbers of their texts.
+type Made = Vec<(usize, Vec<f32>)>;
+
+/// The length of the vectors of a model that is a graph.
+pub(super) fn dimensions(card: &Card) -> Result<usize, EmbedFault> {
+    let runner = Runner::load(card)?;
+    let written = runner.model.node_info(runner.output).and_then(|output| output.shape());
+    match written.as_deref().and_then(<[Dimension]>::last) {
+        Some(Dimension::Fixed(dimensions)) => Ok(*dimensions),
+        _ => card.dimensions.ok_or_else(|| {
+            damaged(
+                &card.file,
+                "does not say how long its vectors are, and there is no config.json that does",
+            )
+        }),
+    }
+}
+
+impl Engine {
+    /// Loads a model whose vectors are of this length.
+    pub(super) fn load(card: &Arc<Card>, dimensions: usize, threads: usize) -> Result<Self, EmbedFault> {
+        let narrow: Vec<_> = (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
+        Ok(Self {
+            tokenizer: text::tokenizer(card)?,
+            runner: Runner::load(card)?,
+            card: card.clone(),
+            dimensions,
+            wide: Arc::new(ThreadPool::with_num_threads(threads)),
+            narrow,
+        })
+    }
+
+    /// The vectors of texts, as [`Embedder::embed`](crate::Embedder::embed).
+    pub(super) fn embed(
+        &self,
+        texts: &[String],
+        purpose: Purpose,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedFault> {
+        let prefix = match purpose {
+            Purpose::Query => &self.card.query,
+            Purpose::Document => &self.card.document,
+        };
+        let mut tokens = Vec::with_capacity(texts.len());
+        for (text, words) in texts.iter().enumerate() {
+            if text % AT_ONCE == 0 && !goes_on() {
+                return Err(stopped());
+            }
+            let ids = text::tokens(&self.tokenizer, &self.card, prefix, words, self.runner.known)?;
+            tokens.push(Tokens { text, ids });
+        }
+        let batches = text::batches(&mut tokens);
+        let mut vectors = vec![Vec::new(); texts.len()];
+        self.run(&tokens, &batches, goes_on, |made| {
+            for (text, vector) in made {
+                if let Some(place) = vectors.get_mut(text) {
+                    *place = vector;
+                }
+            }
+        })?;
+        Ok(vectors)
+    }
+
+    /// As [`Embedder::reads`](crate::Embedder::reads).
+    pub(super) fn reads(&self, text: &str) -> f32 {
+        text::read(&self.tokenizer, &text::prepared(&self.card, "", text))
+    }
+
+    /// Runs batches side by side, and gives their vectors to `take` as they come.
+    fn run(
+        &self,
+        tokens: &[Tokens],
+        batches: &[Range<usize>],
+        goes_on: &dyn Fn() -> bool,
+        mut take: impl FnMut(Made),
+    ) -> Result<(), EmbedFault> {
+        let pools = if batches.len() == 1 { std::slice::from_ref(&self.wide) } else { &self.narrow };
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (send, receive) = mpsc::channel();
+        let (next, stop) = (&next, &stop);
+        thread::scope(|scope| {
+            for pool in pools.iter().take(batches.len()) {
+                let send = send.clone();
+                let work = move || self.work(tokens, batches, pool, next, stop, &send);
+                if let Err(error) = thread::Builder::new().name("embed".into()).spawn_scoped(scope, work) {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(busy(&error));
+                }
+            }
+            drop(send);
+            let end = loop {
+                match receive.recv_timeout(ASK) {
+                    Ok(Ok(made)) => take(made),
+                    Ok(Err(fault)) => break Err(fault),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break Ok(()),
+                }
+                if !goes_on() {
+                    break Err(stopped());
+                }
+            };
+            stop.store(true, Ordering::Relaxed);
+            end
+        })
+    }
+
+    /// Runs the batches that nobody has begun, until there are none.
+    fn work(
+        &self,
+        tokens: &[Tokens],
+        batches: &[Range<usize>],
+        pool: &Arc<ThreadPool>,
+        next: &AtomicUsize,
+        stop: &AtomicBool,
+        send: &Sender<Result<Made, EmbedFault>>,
+    ) {
+        while !stop.load(Ordering::Relaxed) {
+            let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let made = self.batch(tokens.get(batch.clone()).unwrap_or_default(), pool);
+            let failed = made.is_err();
+            // Nobody listens any more: it was stopped.
+            if send.send(made).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    /// The vectors of one batch.
+    fn batch(&self, texts: &[Tokens], pool: &Arc<ThreadPool>) -> Result<Made, EmbedFault> {
+        let width = texts.iter().map(|text| text.ids.len()).max().unwrap_or_default();
+        let (shape, numbers) = self.runner.run(&self.card, texts, width, pool)?;
+        let odd = || {
+            damaged(&self.card.file, format_args!("gives vectors of another shape than it should: {shape:?}"))
+        };
+        // One vector a text, or one a token.
+        let tokens = match *shape.as_slice() {
+            [many, long] if many == texts.len() && long == self.dimensions => 1,
+            [many, tokens, long] if many == texts.len() && tokens == width && long == self.dimensions => {
+                tokens
+            }
+            _ => return Err(odd()),
+        };
+        let rows = numbers.chunks_exact((tokens * self.dimensions).max(1));
+        let mut made = Made::with_capacity(texts.len());
+        for (text, rows) in texts.iter().zip(rows) {
+            let many = match self.card.pooling {
+                Pooling::Mean => text.ids.len().min(tokens),
+                Pooling::First => 1,
+            };
+            let vector = pooled(rows, many, self.dimensions)
+                .ok_or_else(|| damaged(&self.card.file, "is damaged: it makes no vector of a text"))?;
+            made.push((text.text, vector));
+        }
+        Ok(made)
+    }
+}
+
+/// The mean of the first rows, made of length one; `None` when it has no direction.
+fn pooled(rows: &[f32], many: usize, dimensions: usize) -> Option<Vec<f32>> {
+    let mut vector = vec![0.0_f32; dimensions];
+    for row in rows.chunks_exact(dimensions).take(many) {
+        vector.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+    }
+    let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
+    if !length.is_finite() || length == 0.0 {
+        return None;
+    }
+    vector.iter_mut().for_each(|number| *number = (f64::from(*number) / length) as f32);
+    Some(vector)
+}
+
+impl Runner {
+    /// Gives a model to the runtime.
+    fn load(card: &Card) -> Result<Self, EmbedFault> {
+        let refused = |error| damaged(&card.file, format_args!("cannot be loaded: {error}"));
+        let (model, known) = match &card.weights {
+            Weights::Safetensors(shape) => {
+                let graph::Built { graph, memory } = graph::build(&card.file, shape)?;
+                let load = || ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph);
+                (guarded(card, load)?.map_err(refused)?, Some(shape.vocabulary))
+            }
+            Weights::Onnx => {
+                // From memory, so that it can name no other files.
+                let bytes = small(&card.file, GRAPH_MOST)?.ok_or_else(|| missing(&card.file))?;
+                let load = || ModelOptions::with_all_ops().load(bytes);
+                (guarded(card, load)?.map_err(refused)?, None)
+            }
+        };
+        let named = |id: &NodeId| model.node_info(*id).and_then(|node| node.name()).unwrap_or_default();
+        let mut inputs = Vec::new();
+        for id in model.input_ids() {
+            let input = match named(id) {
+                graph::TOKENS => Input::Tokens,
+                graph::MASK => Input::Mask,
+                graph::PLACES => Input::Places,
+                "token_type_ids" => Input::Types,
+                "position_ids" => Input::PlacesOfEach,
+                other => {
+                    return Err(damaged(
+                        &card.file,
+                        format_args!("asks for an input that brain has not: {other}"),
+                    ));
+                }
+            };
+            inputs.push((*id, input));
+        }
+        let outputs = model.output_ids();
+        let preferred = OUTPUTS.iter().find_map(|name| outputs.iter().find(|id| named(id) == *name));
+        let output = *preferred
+            .or(outputs.first())
+            .ok_or_else(|| damaged(&card.file, "has no output: it is no encoder of text"))?;
+        Ok(Self { model, inputs, output, known })
+    }
+
+    /// Runs the graph over one batch, and answers with its output: the shape, and the numbers row by row.
+    fn run(
+        &self,
+        card: &Card,
+        texts: &[Tokens],
+        width: usize,
+        pool: &Arc<ThreadPool>,
+    ) -> Result<(Vec<usize>, Vec<f32>), EmbedFault> {
+        let padded = |value: fn(usize, &[i32]) -> i32| -> Vec<i32> {
+            texts.iter().flat_map(|text| (0..width).map(move |at| value(at, &text.ids))).collect()
+        };
+        let data: Vec<(NodeId, Vec<usize>, Vec<i32>)> = self
+            .inputs
+            .iter()
+            .map(|(id, input)| {
+                let all = vec![texts.len(), width];
+                match input {
+                    Input::Tokens => (*id, all, padded(|at, ids| ids.get(at).copied().unwrap_or_default())),
+                    Input::Mask => (*id, all, padded(|at, ids| i32::from(at < ids.len()))),
+                    Input::Types => (*id, all, padded(|_, _| 0)),
+                    Input::PlacesOfEach => (*id, all, padded(|at, _| i32::try_from(at).unwrap_or_default())),
+                    Input::Places => {
+                        (*id, vec![width], (0..width).filter_map(|at| at.try_into().ok()).collect())
+                    }
+                }
+            })
+            .collect();
+        let refused =
+            |error: &dyn std::fmt::Display| damaged(&card.file, format_args!("cannot be run: {error}"));
+        let mut inputs: Vec<(NodeId, ValueOrView<'_>)> = Vec::with_capacity(data.len());
+        for (id, shape, numbers) in &data {
+            let view = ValueView::from_shape(shape, numbers).map_err(|error| refused(&error))?;
+            inputs.push((*id, view.into()));
+        }
+        let options = RunOptions::default().with_thread_pool(Some(pool.clone()));
+        let [output] = guarded(card, || self.model.run_n(inputs, [self.output], Some(options)))?
+            .map_err(|error| refused(&error))?;
+        let shape = output.shape().to_vec();
+        let numbers = match output {
+            Value::FloatTensor(tensor) => tensor.into_data(),
+            _ => return Err(damaged(&card.file, "gives something else than numbers")),
+        };
+        Ok((shape, numbers))
+    }
+}
+
+/// What the runtime does, with a panic of it made a fault of the file.
+fn guarded<T>(card: &Card, work: impl FnOnce() -> T) -> Result<T, EmbedFault> {
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|_| damaged(&card.file, "brings the runtime to its knees: it is damaged"))
+}
+
+fn stopped() -> EmbedFault {
+    EmbedFault { why: EmbedWhy::Stopped, message: "it was told to stop".into(), hint: None }
+}
+
+fn busy(error: &std::io::Error) -> EmbedFault {
+    EmbedFault {
+        why: EmbedWhy::Later(None),
+        message: format!("the machine has no thread for the model: {error}"),
+        hint: None,
+    }
+}

@@ -1,0 +1,257 @@
+//! What an encoder of BERT's kind computes, as a graph of ONNX over the tensors of its file.
+//!
+//! Tensors go into one piece of memory that the runtime takes over, each where it is used as it lies there: matrices turned so that rows
+//! are inputs, the three of an attention block as one. Of the file nothing is held beside it but one tensor at a time.
+
+use std::path::Path;
+
+use super::card::{Activation, Shape};
+use super::onnx::{Attribute, Graph, Kind};
+use super::weights::Tensors;
+use crate::EmbedFault;
+
+/// The inputs of a graph, and its output.
+pub(super) const TOKENS: &str = "input_ids";
+pub(super) const MASK: &str = "attention_mask";
+/// Places of a text's tokens, counted from 0; one row for all texts.
+pub(super) const PLACES: &str = "places";
+pub(super) const OUTPUT: &str = "last_hidden_state";
+/// What the runtime knows the tensors' memory as.
+pub(super) const MEMORY: &str = "weights.data";
+/// Each tensor begins at a multiple of this: the length of a line of the processor's cache.
+const ALIGN: usize = 64;
+
+/// A graph, and the memory with its tensors.
+pub(super) struct Built {
+    /// An ONNX file.
+    pub(super) graph: Vec<u8>,
+    /// What it calls [`MEMORY`].
+    pub(super) memory: Vec<u8>,
+}
+
+/// The tensors of one layer: what they are called in a file, and of which shape they are.
+fn layer(shape: &Shape, at: usize) -> Vec<(String, Vec<usize>)> {
+    let (hidden, inner) = (shape.hidden, shape.inner);
+    let parts = [
+        ("attention.self.query.weight", vec![hidden, hidden]),
+        ("attention.self.query.bias", vec![hidden]),
+        ("attention.self.key.weight", vec![hidden, hidden]),
+        ("attention.self.key.bias", vec![hidden]),
+        ("attention.self.value.weight", vec![hidden, hidden]),
+        ("attention.self.value.bias", vec![hidden]),
+        ("attention.output.dense.weight", vec![hidden, hidden]),
+        ("attention.output.dense.bias", vec![hidden]),
+        ("attention.output.LayerNorm.weight", vec![hidden]),
+        ("attention.output.LayerNorm.bias", vec![hidden]),
+        ("intermediate.dense.weight", vec![inner, hidden]),
+        ("intermediate.dense.bias", vec![inner]),
+        ("output.dense.weight", vec![hidden, inner]),
+        ("output.dense.bias", vec![hidden]),
+        ("output.LayerNorm.weight", vec![hidden]),
+        ("output.LayerNorm.bias", vec![hidden]),
+    ];
+    parts.into_iter().map(|(name, shape)| (format!("encoder.layer.{at}.{name}"), shape)).collect()
+}
+
+/// The tensors before the first layer.
+fn embeddings(shape: &Shape) -> [(&'static str, Vec<usize>); 5] {
+    [
+        ("embeddings.word_embeddings.weight", vec![shape.vocabulary, shape.hidden]),
+        ("embeddings.position_embeddings.weight", vec![shape.positions, shape.hidden]),
+        ("embeddings.token_type_embeddings.weight", vec![shape.types, shape.hidden]),
+        ("embeddings.LayerNorm.weight", vec![shape.hidden]),
+        ("embeddings.LayerNorm.bias", vec![shape.hidden]),
+    ]
+}
+
+/// Checks that a file has every tensor of the shape that `config.json` says.
+pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedFault> {
+    let tensors = Tensors::open(path)?;
+    for (name, shape) in &embeddings(shape) {
+        tensors.check(name, shape)?;
+    }
+    for (name, shape) in (0..shape.layers).flat_map(|at| layer(shape, at)) {
+        tensors.check(&name, &shape)?;
+    }
+    Ok(())
+}
+
+/// Makes the graph of a model, and reads its tensors.
+pub(super) fn build(path: &Path, shape: &Shape) -> Result<Built, EmbedFault> {
+    // A file that lies about a shape must not ask for memory.
+    check(path, shape)?;
+    let mut builder =
+        Builder { tensors: Tensors::open(path)?, graph: Graph::default(), memory: room(shape), shape };
+    builder.inputs()?;
+    let mut last = "embedded".to_owned();
+    for at in 0..shape.layers {
+        last = builder.layer(at, &last)?;
+    }
+    let Builder { mut graph, memory, .. } = builder;
+    graph.run("Identity", &[&last], OUTPUT, &[]);
+    graph.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(shape.hidden)]);
+    Ok(Built { graph: graph.finish(), memory })
+}
+
+/// Memory for all tensors, taken at once: growing would hold it twice.
+fn room(shape: &Shape) -> Vec<u8> {
+    let of = |tensor: &[usize]| tensor.iter().product::<usize>() * 4 + ALIGN;
+    let before: usize = embeddings(shape).iter().map(|(_, tensor)| of(tensor)).sum();
+    let each: usize = layer(shape, 0).iter().map(|(_, tensor)| of(tensor)).sum();
+    Vec::with_capacity(before + each * shape.layers)
+}
+
+/// A graph and its memory, on the way.
+struct Builder<'a> {
+    tensors: Tensors,
+    graph: Graph,
+    memory: Vec<u8>,
+    shape: &'a Shape,
+}
+
+impl Builder<'_> {
+    /// Begins a tensor in memory, and names it in the graph.
+    fn begin(&mut self, name: &str, shape: &[usize]) {
+        self.memory.resize(self.memory.len().next_multiple_of(ALIGN), 0);
+        self.graph.outside(name, shape, MEMORY, self.memory.len());
+    }
+
+    fn put(&mut self, name: &str, shape: &[usize], numbers: impl Iterator<Item = f32>) {
+        self.begin(name, shape);
+        self.memory.extend(numbers.flat_map(f32::to_le_bytes));
+    }
+
+    /// A tensor as it is in the file.
+    fn same(&mut self, name: &str, shape: &[usize]) -> Result<(), EmbedFault> {
+        self.begin(name, shape);
+        let memory = &mut self.memory;
+        self.tensors.each(name, shape, |part| {
+            part.iter().for_each(|number| memory.extend(number.to_le_bytes()));
+        })
+    }
+
+    /// A matrix of a file, which has one row an output, turned so that it has one row an input.
+    fn turned(&mut self, name: &str, rows: usize, columns: usize) -> Result<(), EmbedFault> {
+        let numbers = self.tensors.read(name, &[rows, columns])?;
+        self.put(name, &[columns, rows], turn(&numbers, columns, 0..rows));
+        Ok(())
+    }
+
+    /// What a token is, where it stands, and the norm of both.
+    fn inputs(&mut self) -> Result<(), EmbedFault> {
+        let shape = self.shape;
+        self.graph.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+        self.graph.input(Kind::Int64, MASK, &[Ok("texts"), Ok("tokens")]);
+        self.graph.input(Kind::Int64, PLACES, &[Ok("tokens")]);
+        let [words, places, types, scale, shift] = embeddings(shape);
+        self.same(words.0, &words.1)?;
+        // Every token is of the first type: its row goes into the places at once.
+        let kinds = self.tensors.read(types.0, &types.1)?;
+        let rows = self.tensors.read(places.0, &places.1)?;
+        let kept = rows.get(shape.first_position * shape.hidden..).unwrap_or_default();
+        let sum = kept.iter().zip(kinds.iter().take(shape.hidden).cycle()).map(|(place, kind)| place + kind);
+        self.put(places.0, &[shape.positions - shape.first_position, shape.hidden], sum);
+        self.same(scale.0, &scale.1)?;
+        self.same(shift.0, &shift.1)?;
+        self.graph.run("Gather", &[words.0, TOKENS], "words", &[]);
+        self.graph.run("Gather", &[places.0, PLACES], "places_of_words", &[]);
+        self.norm(["words", "places_of_words"], "embeddings.LayerNorm", "embedded");
+        Ok(())
+    }
+
+    /// The sum of two, normalised.
+    fn norm(&mut self, sum: [&str; 2], name: &str, output: &str) {
+        let (scale, shift) = (format!("{name}.weight"), format!("{name}.bias"));
+        let told = [("epsilon", Attribute::Float(self.shape.epsilon))];
+        let [one, other] = sum;
+        self.graph.run_more("SkipLayerNormalization", &[one, other, &scale, &shift], output, &told);
+    }
+
+    /// A matrix of the memory times `input`, and its bias. The runtime makes one operator of both.
+    fn dense(&mut self, input: &str, name: &str, output: &str) {
+        let product = format!("{output}.product");
+        self.graph.run("MatMul", &[input, &format!("{name}.weight")], &product, &[]);
+        self.graph.run("Add", &[&product, &format!("{name}.bias")], output, &[]);
+    }
+
+    /// Adds one layer, and answers with its output's name.
+    fn layer(&mut self, at: usize, input: &str) -> Result<String, EmbedFault> {
+        let Shape { hidden, inner, heads, .. } = *self.shape;
+        let named = |part: &str| format!("encoder.layer.{at}.{part}");
+        self.attention(at)?;
+        let (all, split, seen) = (named("attention"), named("split"), named("seen"));
+        let sizes = named("sizes");
+        self.dense(input, &all, &named("all"));
+        // Texts and tokens as they are, then: each head's three vectors, side by side.
+        self.graph.numbers(&sizes, &[0, 0, heads as i64, 3, (hidden / heads) as i64]);
+        self.graph.run("Reshape", &[&named("all"), &sizes], &split, &[]);
+        let told = [("num_heads", Attribute::Int(heads as u64))];
+        self.graph.run_more("MultiHeadAttention", &[&split, "", "", "", MASK], &seen, &told);
+
+        let (out, norm) = (named("attention.output.dense"), named("attention.output.LayerNorm"));
+        self.turned(&format!("{out}.weight"), hidden, hidden)?;
+        self.same(&format!("{out}.bias"), &[hidden])?;
+        self.norms(&norm)?;
+        self.dense(&seen, &out, &named("attended"));
+        self.norm([input, &named("attended")], &norm, &named("middle"));
+
+        let (up, down) = (named("intermediate.dense"), named("output.dense"));
+        self.turned(&format!("{up}.weight"), inner, hidden)?;
+        self.same(&format!("{up}.bias"), &[inner])?;
+        self.turned(&format!("{down}.weight"), hidden, inner)?;
+        self.same(&format!("{down}.bias"), &[hidden])?;
+        let norm = named("output.LayerNorm");
+        self.norms(&norm)?;
+        self.dense(&named("middle"), &up, &named("wide"));
+        let (what, told): (_, &[_]) = match self.shape.activation {
+            Activation::Gelu => ("Gelu", &[]),
+            Activation::GeluTanh => ("Gelu", &[("approximate", Attribute::Text("tanh"))]),
+            Activation::Relu => ("Relu", &[]),
+        };
+        self.graph.run(what, &[&named("wide")], &named("active"), told);
+        self.dense(&named("active"), &down, &named("narrow"));
+        self.norm([&named("middle"), &named("narrow")], &norm, &named("end"));
+        Ok(named("end"))
+    }
+
+    fn norms(&mut self, name: &str) -> Result<(), EmbedFault> {
+        let hidden = [self.shape.hidden];
+        self.same(&format!("{name}.weight"), &hidden)?;
+        self.same(&format!("{name}.bias"), &hidden)
+    }
+
+    /// The three matrices of an attention block as one, and their biases: for each head the columns of query, key and value.
+    fn attention(&mut self, at: usize) -> Result<(), EmbedFault> {
+        let Shape { hidden, heads, .. } = *self.shape;
+        let (mut matrix, mut bias) =
+            (Vec::with_capacity(3 * hidden * hidden), Vec::with_capacity(3 * hidden));
+        for part in ["query", "key", "value"] {
+            let name = format!("encoder.layer.{at}.attention.self.{part}");
+            matrix.extend(self.tensors.read(&format!("{name}.weight"), &[hidden, hidden])?);
+            bias.extend(self.tensors.read(&format!("{name}.bias"), &[hidden])?);
+        }
+        let each = hidden / heads;
+        let order = (0..heads).flat_map(|head| {
+            (0..3).flat_map(move |part| (0..each).map(move |at| part * hidden + head * each + at))
+        });
+        let name = format!("encoder.layer.{at}.attention");
+        self.put(&format!("{name}.weight"), &[hidden, 3 * hidden], turn(&matrix, hidden, order.clone()));
+        self.put(
+            &format!("{name}.bias"),
+            &[3 * hidden],
+            order.map(|row| bias.get(row).copied().unwrap_or_default()),
+        );
+        Ok(())
+    }
+}
+
+/// A matrix of `columns` columns turned, with only these of its rows, in this order, as columns.
+fn turn(
+    numbers: &[f32],
+    columns: usize,
+    rows: impl Iterator<Item = usize> + Clone,
+) -> impl Iterator<Item = f32> {
+    (0..columns).flat_map(move |column| {
+        rows.clone().map(move |row| numbers.get(row * columns + column).copied().unwrap_or_default())
+    })
+}

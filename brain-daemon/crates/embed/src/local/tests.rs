@@ -1,0 +1,122 @@
+//! Models that are graphs, made by the test: what stands for what others publish. Models of tensors are tested from outside, with a small
+//! one and with a real one.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::graph::{MASK, OUTPUT, TOKENS};
+use super::onnx::{Graph, Kind};
+use super::{Local, inspect};
+use crate::{EmbedWhy, Embedder, Purpose};
+
+/// A tokenizer of three words, and the vectors that a graph gives them: what is unknown, "boat" and "sea".
+const ROWS: [f32; 6] = [0.0, 1.0, 3.0, 4.0, 1.0, 0.0];
+
+fn tokenizer(dir: &Path) {
+    let tokenizer = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+        "model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "boat": 1, "sea": 2}, "unk_token": "[UNK]"},
+    });
+    fs::write(dir.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+}
+
+/// A graph that looks words up in a table, and asks for what published ones ask for.
+fn graph(output: &str, more: &[&str]) -> Vec<u8> {
+    let mut graph = Graph::default();
+    for name in [TOKENS, MASK].iter().chain(more) {
+        graph.input(Kind::Int64, name, &[Ok("texts"), Ok("tokens")]);
+    }
+    graph.fractions("table", &[3, 2], &ROWS);
+    graph.run("Gather", &["table", TOKENS], output, &[]);
+    graph.output(Kind::Float, output, &[Ok("texts"), Ok("tokens"), Err(2)]);
+    graph.finish()
+}
+
+fn embed(dir: &Path, texts: &[&str]) -> Result<Vec<Vec<f32>>, super::EmbedFault> {
+    let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+    Local::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true)
+}
+
+#[test]
+fn a_model_that_is_a_graph_is_run_as_it_is() {
+    for (place, output, more) in [
+        ("model.onnx", OUTPUT, &["token_type_ids"][..]),
+        ("onnx/model.onnx", "token_embeddings", &["position_ids"]),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        tokenizer(dir.path());
+        fs::create_dir_all(dir.path().join("onnx")).unwrap();
+        fs::write(dir.path().join(place), graph(output, more)).unwrap();
+        let facts = inspect(dir.path()).unwrap();
+        assert_eq!((facts.dimensions, facts.sha256.len()), (2, 64));
+        assert_eq!(facts.weights, dir.path().join(place));
+        let local = Local::new(dir.path().to_owned(), 1);
+        assert!((local.reads("boat zzz") - 1.0).abs() < 1e-6, "nobody can tell before it is loaded");
+        local.embed(&["boat".to_owned()], Purpose::Query, &|| true).unwrap();
+        assert!((local.reads("boat zzz") - 4.0 / 7.0).abs() < 1e-6);
+        // The shorter text is padded beside the longer one, and the padding does not count.
+        let vectors = embed(dir.path(), &["boat", "boat sea", "sea sea sea"]).unwrap();
+        let near =
+            |vector: &[f32], x: f32, y: f32| (vector[0] - x).abs() < 1e-6 && (vector[1] - y).abs() < 1e-6;
+        assert!(near(&vectors[0], 0.6, 0.8), "{vectors:?}");
+        assert!(near(&vectors[1], 0.5_f32.sqrt(), 0.5_f32.sqrt()), "{vectors:?}");
+        assert!(near(&vectors[2], 1.0, 0.0), "{vectors:?}");
+    }
+}
+
+#[test]
+fn a_graph_that_cannot_be_used_is_refused_by_its_name() {
+    let mut nothing = Graph::default();
+    nothing.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    let mut unknown = Graph::default();
+    unknown.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    unknown.run("NoSuchOperator", &[TOKENS], OUTPUT, &[]);
+    unknown.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
+    let mut outside = Graph::default();
+    outside.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    outside.outside("table", &[3, 2], "other.data", 0);
+    outside.run("Gather", &["table", TOKENS], OUTPUT, &[]);
+    outside.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
+    let whole = graph(OUTPUT, &[]);
+    for (bytes, says) in [
+        (Vec::new(), "cannot be loaded"),
+        (b"no graph at all".to_vec(), "cannot be loaded"),
+        (whole[..whole.len() / 2].to_vec(), "cannot be loaded"),
+        (nothing.finish(), "no output"),
+        (unknown.finish(), "NoSuchOperator"),
+        (outside.finish(), "external data"),
+        (graph(OUTPUT, &["pixel_values"]), "pixel_values"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        tokenizer(dir.path());
+        fs::write(dir.path().join("model.onnx"), bytes).unwrap();
+        fs::write(dir.path().join("other.data"), [0; 24]).unwrap();
+        let fault = inspect(dir.path()).unwrap_err();
+        assert_eq!(fault.why, EmbedWhy::Model);
+        assert!(fault.message.contains("model.onnx") && fault.message.contains(says), "{says}: {fault:?}");
+        assert!(fault.hint.unwrap().contains("brain model install"));
+    }
+}
+
+#[test]
+fn a_graph_that_changes_is_loaded_anew_and_makes_another_space() {
+    let dir = tempfile::tempdir().unwrap();
+    tokenizer(dir.path());
+    fs::write(dir.path().join("model.onnx"), graph(OUTPUT, &[])).unwrap();
+    let local = Local::new(dir.path().to_owned(), 1);
+    let before = local.space().unwrap();
+    assert!(!local.is_loaded(), "what a model is can be told without it");
+    local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
+    local.rest(Duration::from_secs(3600));
+    assert!(local.is_loaded(), "it was used a moment ago");
+
+    fs::write(dir.path().join("model.onnx"), graph("token_embeddings", &["token_type_ids"])).unwrap();
+    assert_ne!(local.space().unwrap().identity, before.identity);
+    local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
+    local.rest(Duration::ZERO);
+    assert!(!local.is_loaded());
+}

@@ -1,0 +1,185 @@
+//! Texts to tokens, and tokens to batches with little padding in them.
+
+use std::ops::Range;
+
+use tokenizers::{Tokenizer, TruncationParams};
+
+use super::card::{Card, small};
+use super::fault::{damaged, missing};
+use crate::{EmbedFault, EmbedWhy};
+
+/// The largest `tokenizer.json`, in bytes: one of a quarter of a million words has 17 MiB.
+const TOKENIZER_MOST: u64 = 64 * 1024 * 1024;
+/// Bytes of a text that are looked at at all; more never fit into what counts, unless it is no text.
+const TEXT_MOST: usize = 64 * 1024;
+/// The most tokens of a batch, padding counted, but for one text that is longer. What a layer makes of so many fits into the cache of a core.
+const BATCH_TOKENS: usize = 512;
+/// The most texts of a batch.
+const BATCH_TEXTS: usize = 32;
+
+/// What tokenizers make of what they do not know.
+const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
+
+/// The tokens of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tokens {
+    /// Which text it is.
+    pub(super) text: usize,
+    /// Their numbers, at least one.
+    pub(super) ids: Vec<i32>,
+}
+
+/// Reads a model's tokenizer.
+pub(super) fn tokenizer(card: &Card) -> Result<Tokenizer, EmbedFault> {
+    let path = &card.tokenizer;
+    let bytes = small(path, TOKENIZER_MOST)?.ok_or_else(|| missing(path))?;
+    let refused = |_| damaged(path, "is no tokenizer that brain can run");
+    let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(refused)?;
+    // What the file says of these two is how it was used once.
+    let truncation = TruncationParams { max_length: card.max_tokens, ..TruncationParams::default() };
+    tokenizer.with_padding(None).with_truncation(Some(truncation)).map_err(refused)?;
+    Ok(tokenizer)
+}
+
+/// A text as the model wants it.
+pub(super) fn prepared(card: &Card, prefix: &str, text: &str) -> String {
+    let text = text.get(..text.floor_char_boundary(TEXT_MOST)).unwrap_or(text).trim();
+    let text = format!("{prefix}{text}");
+    if card.lower_case { text.to_lowercase() } else { text }
+}
+
+/// How much of a text's letters is in tokens of its own language: not unknown, and not spelled letter by letter or in parts of a letter. A model was
+/// given no longer tokens for a script that it hardly saw. Characters that are words, or parts of them, by themselves (Han, kana, hangul) count when
+/// they are one token. 1 for a text without letters.
+pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
+    let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
+    let is_letter = |c: &char| c.is_alphabetic();
+    let (mut all, mut read) = (0_usize, 0_usize);
+    let pieces: Vec<_> = tokens.get_offsets().iter().zip(tokens.get_tokens()).collect();
+    // Tokens of one place are parts of what stands there: the bytes of a character, the strokes of a syllable.
+    for parts in pieces.chunk_by(|one, next| one.0 == next.0) {
+        let Some(&(&(begin, end), token)) = parts.first() else { continue };
+        let (Some(before), Some(inside), Some(after)) =
+            (text.get(..begin), text.get(begin..end), text.get(end..))
+        else {
+            continue;
+        };
+        let letters = inside.chars().filter(is_letter).count();
+        all += letters;
+        let alone = || {
+            let next_to = before.chars().next_back().iter().chain(&after.chars().next()).any(is_letter);
+            !next_to || inside.chars().any(stands_alone)
+        };
+        let is_known = parts.len() == 1 && !UNKNOWN.contains(&token.as_str());
+        if is_known && (letters > 1 || alone()) {
+            read += letters;
+        }
+    }
+    if all == 0 { 1.0 } else { read as f32 / all as f32 }
+}
+
+/// Characters that tokenizers keep one by one in the languages that they belong to.
+fn stands_alone(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
+}
+
+/// Takes a text apart. `known` is how many tokens the model knows, if that is known.
+pub(super) fn tokens(
+    tokenizer: &Tokenizer,
+    card: &Card,
+    prefix: &str,
+    text: &str,
+    known: Option<usize>,
+) -> Result<Vec<i32>, EmbedFault> {
+    let text = prepared(card, prefix, text);
+    let refused = |_| EmbedFault {
+        why: EmbedWhy::Text,
+        message: "the model's tokenizer cannot take a text apart".into(),
+        hint: None,
+    };
+    let ids = tokenizer.encode_fast(text, true).map_err(refused)?;
+    let most = known.map_or(i32::MAX, |known| i32::try_from(known).unwrap_or(i32::MAX));
+    let ids: Option<Vec<i32>> =
+        ids.get_ids().iter().map(|id| i32::try_from(*id).ok().filter(|id| *id < most)).collect();
+    match ids {
+        Some(ids) if !ids.is_empty() => Ok(ids),
+        Some(_) => Err(damaged(&card.tokenizer, "makes no tokens of a text: it marks neither begin nor end")),
+        None => Err(damaged(
+            &card.tokenizer,
+            "has tokens that the model does not know: they do not belong together",
+        )),
+    }
+}
+
+/// Puts the longest texts first, and says which are run together: of nearly the same length, and not too many.
+pub(super) fn batches(texts: &mut [Tokens]) -> Vec<Range<usize>> {
+    texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text));
+    let (mut batches, mut begin) = (Vec::new(), 0);
+    while let Some(longest) = texts.get(begin) {
+        let many = (BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, BATCH_TEXTS);
+        let end = texts.len().min(begin + many);
+        batches.push(begin..end);
+        begin = end;
+    }
+    batches
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_language_is_read_in_more_than_single_letters() {
+        let tokenizer = |normalizer: serde_json::Value, vocab: serde_json::Value| {
+            let file = serde_json::json!({
+                "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": normalizer,
+                "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+                "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                    "max_input_chars_per_word": 100, "vocab": vocab},
+            });
+            Tokenizer::from_bytes(file.to_string()).unwrap()
+        };
+        // Hangul as some models have it: each syllable in its parts; and as others do.
+        let nfd = serde_json::json!({"type": "NFD"});
+        let parts =
+            tokenizer(nfd, serde_json::json!({"[UNK]": 0, "\u{1100}": 1, "##\u{1161}": 2, "##\u{1100}": 3}));
+        assert!(read(&parts, "가가").abs() < 1e-6);
+        let whole = tokenizer(serde_json::Value::Null, serde_json::json!({"[UNK]": 0, "가": 1, "##가": 2}));
+        assert!((read(&whole, "가가") - 1.0).abs() < 1e-6);
+        let vocab = serde_json::json!({"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5, "##ر": 6, "漢": 7, "##字": 8});
+        let tokenizer = tokenizer(serde_json::Value::Null, vocab);
+        let read = |text: &str| read(&tokenizer, text);
+        for (text, part) in [
+            ("boat i boat", 1.0),
+            ("boats", 0.8),
+            ("boat ship", 0.5),
+            ("بحر", 0.0),
+            ("漢字", 1.0),
+            ("ทะเล", 0.0),
+            ("boat بحرب", 0.5),
+            ("2026 ?!", 1.0),
+            ("", 1.0),
+        ] {
+            assert!((read(text) - part).abs() < 1e-6, "{text}: {}", read(text));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn batches_have_every_text_once_and_are_not_too_large(lengths in prop::collection::vec(1_usize..3000, 0..200)) {
+            let mut texts: Vec<Tokens> =
+                lengths.iter().enumerate().map(|(text, many)| Tokens { text, ids: vec![1; *many] }).collect();
+            let batches = batches(&mut texts);
+            prop_assert_eq!(batches.iter().map(Range::len).sum::<usize>(), lengths.len());
+            prop_assert!(batches.windows(2).all(|two| two[0].end == two[1].start));
+            for batch in batches {
+                let longest = texts[batch.clone()].iter().map(|tokens| tokens.ids.len()).max().unwrap();
+                prop_assert!(batch.len() == 1 || longest * batch.len() <= BATCH_TOKENS);
+                prop_assert!(batch.len() <= BATCH_TEXTS);
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The model that runs in the daemon beside the reference library: 200 texts, and what that library made of them. `embedding/make.py` made
+//! both. The weights are not here: `BRAIN_TEST_MODEL` is the directory of all-MiniLM-L6-v2; without it this is skipped, and says so.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use brain_embed::{Embedder, Local, Purpose, inspect};
+
+/// The weights that the reference vectors were made with.
+const WEIGHTS: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
+
+#[test]
+fn two_hundred_texts_have_the_vectors_of_the_reference() {
+    let Some(model) = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from) else {
+        // Not by a macro: those are kept for tests that fail.
+        let why = "SKIPPED: parity with the reference library, because BRAIN_TEST_MODEL names no model";
+        writeln!(std::io::stderr(), "{why}").unwrap();
+        return;
+    };
+    let facts = inspect(&model).unwrap();
+    assert_eq!(facts.sha256, WEIGHTS, "the reference vectors are not this model's");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding");
+    let texts: Vec<String> =
+        serde_json::from_slice(&std::fs::read(here.join("texts.json")).unwrap()).unwrap();
+    let reference = std::fs::read(here.join("reference.i16")).unwrap();
+    let reference: Vec<f64> =
+        reference.as_chunks().0.iter().map(|each| f64::from(i16::from_le_bytes(*each))).collect();
+    let width = facts.dimensions as usize;
+    assert_eq!((texts.len(), reference.len()), (200, 200 * width));
+
+    let vectors = Local::new(model, 2).embed(&texts, Purpose::Document, &|| true).unwrap();
+    let mut worst: f64 = 1.0;
+    for ((text, vector), expected) in texts.iter().zip(&vectors).zip(reference.chunks(width)) {
+        let dot: f64 = vector.iter().zip(expected).map(|(one, other)| f64::from(*one) * other).sum();
+        let length = |sum: f64| sum.sqrt();
+        let ours = length(vector.iter().map(|x| f64::from(*x).powi(2)).sum());
+        let cosine = dot / ours / length(expected.iter().map(|x| x * x).sum());
+        assert!((ours - 1.0).abs() < 1e-5, "{text:?} has a vector of length {ours}");
+        assert!(cosine > 0.999, "{text:?} has {cosine}");
+        worst = worst.min(cosine);
+    }
+    writeln!(std::io::stderr(), "200 texts, the smallest cosine with the reference is {worst:.7}").unwrap();
+}

@@ -1,0 +1,278 @@
+//! Both shapes over a link that is none: what is sent, what is understood, what is said of what went wrong, and where the key is not.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brain_protocol::Secret;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::*;
+use brain_base::clock::SystemClock;
+use brain_costs::{Ledger, Price};
+use brain_net::fake::{KEY, Net, Sent};
+use brain_net::{Answer, Trouble};
+
+pub(super) fn answer(status: u16, body: &Value) -> Result<Answer, Trouble> {
+    Ok(Answer { status, headers: Vec::new(), body: body.to_string().into_bytes(), from: None })
+}
+
+fn settings(provider: Provider, base: Option<&str>) -> Settings {
+    let base = base.map(|base| Url::parse(base).unwrap());
+    let silence = Duration::from_secs(180);
+    Settings { provider, base, model: None, vision_model: None, silence }
+}
+
+/// A model that costs nothing: it needs no ledger.
+fn open(provider: Provider, base: Option<&str>, key: Option<&str>, net: &Net) -> Result<Model, ModelFault> {
+    let ledger = Arc::new(Ledger::new(Path::new("/nowhere/costs.jsonl"), Arc::new(SystemClock)));
+    let till = Till { ledger, price: Price::default() };
+    Model::open(&settings(provider, base), "m", key.map(Secret::new), net, till)
+}
+
+/// A model that costs 1 USD a million tokens in, and 2 out, with its ledger in `dir`.
+pub(super) fn paid(provider: Provider, net: &Net, dir: &Path) -> (Model, Arc<Ledger>) {
+    let ledger = Arc::new(Ledger::new(&dir.join("costs.jsonl"), Arc::new(SystemClock)));
+    let price = Price { input: 1_000_000, output: 2_000_000 };
+    let till = Till { ledger: Arc::clone(&ledger), price };
+    let settings = settings(provider, Some("http://127.0.0.1:1/v1"));
+    (Model::open(&settings, "m", Some(Secret::new(KEY)), net, till).unwrap(), ledger)
+}
+
+fn ask(model: &Model, question: &Question<'_>) -> Result<Reply, ModelFault> {
+    model.ask(question, None, &|| true)
+}
+
+pub(super) fn plain() -> Question<'static> {
+    Question { purpose: "test", system: "be", text: "hello", max_tokens: 7, ..Question::default() }
+}
+
+pub(super) fn completion(content: &Value, finish: &str) -> Value {
+    json!({ "choices": [{ "index": 0, "finish_reason": finish, "message": { "role": "assistant", "content": content } }],
+        "usage": { "prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14 } })
+}
+
+fn message(blocks: &Value, stop: &str) -> Value {
+    json!({ "type": "message", "role": "assistant", "content": blocks, "stop_reason": stop,
+        "usage": { "input_tokens": 5, "cache_read_input_tokens": 6, "output_tokens": 3 } })
+}
+
+#[test]
+fn a_question_in_the_shape_of_openai() {
+    let net = Net::new(|_| answer(200, &completion(&json!("<think>hm</think>\n hi "), "stop")));
+    let model = open(Provider::OpenAi, Some("http://127.0.0.1:11434/v1/"), Some(KEY), &net).unwrap();
+    let images = [
+        Image::At("https://e.org/a.png".into()),
+        Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
+    ];
+    let question = Question { images: &images, temperature: Some(0.5), json: true, ..plain() };
+    let reply = ask(&model, &question).unwrap();
+    assert_eq!(reply, Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop });
+    let sent = net.sent().remove(0);
+    assert_eq!(sent.url, "http://127.0.0.1:11434/v1/chat/completions");
+    assert_eq!(sent.authorization.as_deref(), Some("Bearer sk-very-secret-key"));
+    assert!(sent.headers.iter().all(|(_, value)| !value.contains(KEY)));
+    assert_eq!(
+        sent.body,
+        json!({ "model": "m", "max_tokens": 7, "temperature": 0.5, "response_format": { "type": "json_object" },
+            "messages": [ { "role": "system", "content": "be" }, { "role": "user", "content": [
+                { "type": "image_url", "image_url": { "url": "https://e.org/a.png" } },
+                { "type": "image_url", "image_url": { "url": "data:image/png;base64,YWJj" } },
+                { "type": "text", "text": "hello" } ] } ] })
+    );
+    ask(&model, &plain()).unwrap();
+    let sent = net.sent().remove(1).body;
+    assert_eq!(sent["messages"][1]["content"], "hello");
+    assert!(sent.get("temperature").is_none() && sent.get("response_format").is_none());
+}
+
+#[test]
+fn a_question_in_the_shape_of_anthropic() {
+    let blocks = json!([{ "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "hi" }]);
+    let net = Net::new(move |_| answer(200, &message(&blocks, "end_turn")));
+    for (base, url) in [
+        (None, "https://api.anthropic.com/v1/messages"),
+        (Some("https://gateway.example/a"), "https://gateway.example/a/v1/messages"),
+        (Some("https://gateway.example/v1/"), "https://gateway.example/v1/messages"),
+    ] {
+        let model = open(Provider::Anthropic, base, Some(KEY), &net).unwrap();
+        let images = [
+            Image::At("https://e.org/a.png".into()),
+            Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
+        ];
+        let reply = ask(&model, &Question { images: &images, json: true, ..plain() }).unwrap();
+        assert_eq!(reply, Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop });
+        let sent = net.sent().pop().unwrap();
+        assert_eq!((sent.url.as_str(), sent.authorization), (url, None));
+        let header =
+            |name: &str| sent.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
+        assert_eq!((header("x-api-key"), header("anthropic-version")), (Some(KEY), Some("2023-06-01")));
+        assert_eq!(
+            sent.body,
+            json!({ "model": "m", "max_tokens": 7, "system": "be", "messages": [{ "role": "user", "content": [
+                { "type": "image", "source": { "type": "url", "url": "https://e.org/a.png" } },
+                { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "YWJj" } },
+                { "type": "text", "text": "hello" } ] }] })
+        );
+    }
+}
+
+#[test]
+fn a_key_is_needed_where_the_providers_own_service_is_asked() {
+    let net = Net::new(|_| answer(401, &json!({})));
+    for provider in [Provider::OpenAi, Provider::Anthropic] {
+        let fault = open(provider, None, None, &net).err().unwrap();
+        assert_eq!(fault.why, Why::NoKey);
+        assert!(fault.hint.contains("secrets/llm-api-key") && fault.hint.contains("BRAIN_LLM_API_KEY"));
+        assert!(net.sent().is_empty());
+    }
+    // A server of one's own says itself whether it wants one.
+    let model = open(Provider::OpenAi, Some("http://localhost:1/v1"), None, &net).unwrap();
+    assert_eq!(ask(&model, &plain()).unwrap_err().why, Why::NoKey);
+}
+
+#[test]
+fn what_a_model_does_not_take_is_left_out() {
+    let picky = |sent: &Sent| {
+        let refuse = |param: &str, message: &str| {
+            let error = json!({ "message": message, "type": "invalid_request_error", "param": param, "code": "unsupported" });
+            answer(400, &json!({ "error": error }))
+        };
+        let has = |name: &str| sent.body.get(name).is_some();
+        match () {
+            () if has("max_tokens") => refuse(
+                "max_tokens",
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            ),
+            () if has("temperature") => {
+                refuse("temperature", "Unsupported value: 'temperature' does not support 0.0.")
+            }
+            () if has("response_format") => {
+                refuse("response_format", "'response_format.type' must be 'json_schema'")
+            }
+            () => answer(200, &completion(&json!("{}"), "stop")),
+        }
+    };
+    let net = Net::new(picky);
+    let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
+    let question = Question { temperature: Some(0.0), json: true, ..plain() };
+    assert_eq!(ask(&model, &question).unwrap().text, "{}");
+    assert_eq!((net.sent().len(), net.sent()[3].body["max_completion_tokens"].as_u64()), (4, Some(7)));
+    // It is remembered.
+    ask(&model, &question).unwrap();
+    assert_eq!(net.sent().len(), 5);
+
+    let net = Net::new(|_| {
+        answer(400, &json!({ "error": { "message": "`temperature` is deprecated for this model." } }))
+    });
+    let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
+    assert_eq!(ask(&model, &Question { temperature: Some(0.0), ..plain() }).unwrap_err().why, Why::Invalid);
+    assert_eq!(net.sent().len(), 2, "it goes round in no circle");
+}
+
+#[test]
+fn each_refusal_has_its_name_and_its_way_out() {
+    let error =
+        |message: &str, code: &str| json!({ "error": { "message": message, "type": "t", "code": code } });
+    for (status, body, why, services) in [
+        (
+            401,
+            error("Incorrect API key provided: sk-very-secret-key", "invalid_api_key"),
+            Why::Unauthorized,
+            true,
+        ),
+        (403, error("no", ""), Why::Unauthorized, true),
+        (402, error("pay", ""), Why::Payment, true),
+        (429, error("You exceeded your current quota", "insufficient_quota"), Why::Payment, true),
+        (400, error("Your credit balance is too low to access the Anthropic API.", ""), Why::Payment, true),
+        (404, error("The model `m` does not exist", "model_not_found"), Why::NotFound, true),
+        (429, error("slow down", "rate_limit_exceeded"), Why::RateLimited(Some(17)), true),
+        (503, json!({ "error": "Loading model" }), Why::Overloaded, true),
+        (529, error("Overloaded", ""), Why::Overloaded, true),
+        (500, json!("<html>"), Why::ServerError, true),
+        (400, error("bad sk-very-secret-key image", ""), Why::Invalid, false),
+        (413, error("large", ""), Why::Invalid, false),
+    ] {
+        let text = body.to_string();
+        let net = Net::new(move |_| {
+            let headers = vec![("retry-after".into(), "17".into())];
+            Ok(Answer { status, headers, body: body.to_string().into_bytes(), from: None })
+        });
+        let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
+        let fault = ask(&model, &plain()).unwrap_err();
+        assert_eq!((fault.why, fault.why.is_the_services()), (why, services), "{text}");
+        assert!(fault.message.contains("https://api.openai.com/v1/chat/completions"), "{fault}");
+        assert!(fault.message.contains(&status.to_string()) && !fault.hint.is_empty(), "{fault}");
+        for shown in [fault.to_string(), format!("{fault:?}")] {
+            assert!(!shown.contains(KEY) && !shown.contains("sk-"), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn what_a_service_says_is_one_bounded_line() {
+    let words = format!("a\nb\u{202e}c {}", "x".repeat(999));
+    let net = Net::new(move |_| answer(500, &json!({ "error": { "message": words } })));
+    let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
+    let fault = ask(&model, &plain()).unwrap_err();
+    assert!(fault.message.contains(": a b c xxx") && fault.message.len() < 350, "{}", fault.message);
+}
+
+#[test]
+fn silence_and_a_dead_line_are_told_apart() {
+    for (trouble, why) in [(Trouble::Slow(180), Why::Slow), (Trouble::Refused, Why::Unreachable)] {
+        let net = Net::new(move |_| Err(trouble.clone()));
+        let model = open(Provider::OpenAi, Some("http://127.0.0.1:1/v1"), None, &net).unwrap();
+        let fault = ask(&model, &plain()).unwrap_err();
+        assert_eq!((fault.why, why.is_the_services()), (why, true));
+        assert_eq!(why.may_be_the_questions(), why == Why::Slow);
+    }
+}
+
+#[test]
+fn answers_that_are_none() {
+    let said = |text: &str, finish: &str| completion(&json!(text), finish);
+    for (body, why) in [
+        (completion(&json!(null), "content_filter"), Why::Refused),
+        (json!({ "choices": [{ "message": { "content": null, "refusal": "I cannot" } }] }), Why::Refused),
+        (json!({ "choices": [] }), Why::Unreadable),
+        (json!({ "error": { "message": "upstream" } }), Why::Unreadable),
+        (json!("<html>"), Why::Unreadable),
+    ] {
+        let net = Net::new(move |_| answer(200, &body));
+        let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
+        assert_eq!(ask(&model, &plain()).unwrap_err().why, why);
+    }
+    let net = Net::new(|_| answer(200, &message(&json!([]), "refusal")));
+    let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
+    assert_eq!(ask(&model, &plain()).unwrap_err().why, Why::Refused);
+
+    for (text, finish, found) in [
+        ("{\"a\": 1}", "stop", Ok(json!({ "a": 1 }))),
+        ("```json\n{\"a\": 1}\n```", "stop", Ok(json!({ "a": 1 }))),
+        ("<think>{}</think>{\"a\": 1}", "length", Ok(json!({ "a": 1 }))),
+        ("{\"a\": ", "length", Err(Why::Cut)),
+        ("Sure! {\"a\": 1}", "stop", Err(Why::NotJson)),
+        ("[1]", "stop", Err(Why::NotJson)),
+    ] {
+        let body = said(text, finish);
+        let net = Net::new(move |_| answer(200, &body));
+        let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
+        let json = ask(&model, &plain()).unwrap().json();
+        assert_eq!(json.map_err(|fault| fault.why), found, "{text}");
+    }
+}
+
+#[test]
+fn a_brain_that_stops_waits_for_no_model() {
+    let net = Net::new(|_| answer(200, &completion(&json!("late"), "stop")));
+    let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
+    assert_eq!(model.ask(&plain(), None, &|| false).unwrap_err().why, Why::Stopped);
+}
+
+#[test]
+fn an_answer_without_end_is_none() {
+    let net = Net::new(|_| answer(200, &completion(&json!("x".repeat(3 * 1024 * 1024)), "stop")));
+    let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
+    assert_eq!(ask(&model, &plain()).unwrap_err().why, Why::Unreadable);
+}

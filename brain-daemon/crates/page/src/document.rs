@@ -1,0 +1,231 @@
+//! A page's text as its two halves. Knows where the frontmatter ends and the body begins, not what either says.
+
+use super::frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, is_closing};
+use super::yaml::Failure;
+
+/// A page as a file has it: frontmatter and body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// The YAML block, empty when there is none.
+    pub frontmatter: Frontmatter,
+    /// All below it, in the author's own characters (line ends too), without the one blank line that parts the two.
+    pub body: String,
+}
+
+impl Document {
+    /// Reads a document. One leading BOM is dropped.
+    ///
+    /// The frontmatter is what stands between a first line `---` and the next line `---` or `...`, if that is a YAML mapping,
+    /// comments, or nothing. Without a closing line, and where prose stands between two rules, all is body.
+    ///
+    /// # Errors
+    /// When the block is meant as frontmatter, but is malformed, longer than [`MAX_FRONTMATTER`], or otherwise refused by
+    /// [`Frontmatter::parse`]; the place counts from the first line of the document.
+    pub fn parse(text: &str) -> Result<Self, FrontmatterError> {
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        let all_body = || Ok(Self { frontmatter: Frontmatter::empty(), body: text.to_owned() });
+        let Some((raw, body)) = split(text) else {
+            return all_body();
+        };
+        let body = ["\r\n", "\n", "\r"].iter().find_map(|end| body.strip_prefix(end)).unwrap_or(body);
+        match Frontmatter::read(raw) {
+            Ok(frontmatter) => Ok(Self { frontmatter, body: body.to_owned() }),
+            Err(Failure::NotMapping) => all_body(),
+            Err(Failure::Bad { .. }) if !is_attempt(raw) => all_body(),
+            Err(Failure::Bad { line, column, message }) => {
+                Err(FrontmatterError { line: line + 1, column, message })
+            }
+        }
+    }
+
+    /// The document as text, which [`Document::parse`] reads as this very document; see [`file_text`].
+    #[must_use]
+    pub fn render(&self) -> String {
+        file_text(self.frontmatter.raw(), &self.body)
+    }
+}
+
+/// A page as its file has it: `---`, the YAML, `---`, a blank line, the body. Without frontmatter only the body, unless
+/// that would be read as frontmatter itself.
+#[must_use]
+pub fn file_text(frontmatter: &str, body: &str) -> String {
+    if frontmatter.is_empty() {
+        let safe = !body.starts_with(['-', '\u{FEFF}'])
+            || Document::parse(body).is_ok_and(|read| read.frontmatter.is_empty() && read.body == body);
+        if safe {
+            return body.to_owned();
+        }
+    }
+    let mut out = String::with_capacity(frontmatter.len() + body.len() + 9);
+    out.push_str("---\n");
+    out.push_str(frontmatter);
+    out.push_str("---\n");
+    if !body.is_empty() {
+        out.push('\n');
+        out.push_str(body);
+    }
+    out
+}
+
+/// The text between the first line `---` and its closing line, and what follows that line.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let (first, start) = line(text, 0)?;
+    if first.trim_end() != "---" {
+        return None;
+    }
+    let mut at = start;
+    while let Some((found, next)) = line(text, at) {
+        if is_closing(found) {
+            return Some((&text[start..at], &text[next..]));
+        }
+        at = next;
+    }
+    None
+}
+
+/// The line that begins at `at`, without its end (LF, CRLF or CR), and where the next one begins.
+fn line(text: &str, at: usize) -> Option<(&str, usize)> {
+    let rest = &text[at..];
+    if rest.is_empty() {
+        return None;
+    }
+    let Some(end) = rest.bytes().position(|b| b == b'\n' || b == b'\r') else {
+        return Some((rest, text.len()));
+    };
+    let width = if rest[end..].starts_with("\r\n") { 2 } else { 1 };
+    Some((&rest[..end], at + end + width))
+}
+
+/// Whether YAML that cannot be read was meant as a mapping: it begins with a key, or more than half of its lines in the first
+/// column do. A text that begins with a rule and has another one further down is no frontmatter.
+fn is_attempt(raw: &str) -> bool {
+    let head = &raw[..raw.floor_char_boundary(MAX_FRONTMATTER)];
+    let lines = head.split(['\n', '\r']).filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
+    let (mut first, mut keys, mut all) = (false, 0_usize, 0_usize);
+    for line in lines.filter(|l| !l.starts_with([' ', '\t', '-'])) {
+        let key = is_key_line(line);
+        first |= key && all == 0;
+        keys += usize::from(key);
+        all += 1;
+    }
+    first || keys * 2 > all || raw.trim_start().starts_with('{')
+}
+
+/// Whether `line` is like `key: …`, with a key of one word, or one in quotes.
+fn is_key_line(line: &str) -> bool {
+    let Some((key, rest)) = line.split_once(':') else {
+        return false;
+    };
+    let key = key.trim().trim_matches(['"', '\'']);
+    (rest.is_empty() || rest.starts_with([' ', '\t']))
+        && !key.is_empty()
+        && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '&' | '*' | '!'))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+    use crate::content_hash;
+    use proptest::prelude::*;
+
+    fn parts(text: &str) -> (String, String) {
+        let d = Document::parse(text).unwrap();
+        (d.frontmatter.raw().to_owned(), d.body)
+    }
+
+    fn pair(raw: &str, body: &str) -> (String, String) {
+        (raw.to_owned(), body.to_owned())
+    }
+
+    #[test]
+    fn the_block_is_found_in_every_guise() {
+        let want = pair("a: 1\n", "body\n");
+        assert_eq!(parts("---\na: 1\n---\n\nbody\n"), want);
+        assert_eq!(parts("---\na: 1\n---\nbody\n"), want);
+        assert_eq!(parts("---  \na: 1\n...\nbody\n"), want);
+        assert_eq!(parts("\u{FEFF}---\r\na: 1\r\n--- \r\n\r\nbody\n"), want);
+        assert_eq!(parts("---\ra: 1\r---\r\rbody\n"), want);
+        assert_eq!(parts("---\na: 1\n---"), pair("a: 1\n", ""));
+        assert_eq!(parts("---\n---\nbody"), pair("", "body"));
+        assert_eq!(parts("---\n\n---\nbody"), pair("", "body"));
+        assert_eq!(parts("---\n# c: d\n---\nbody"), pair("# c: d\n", "body"));
+        assert_eq!(parts("---\na: 1\n---\n\n\n x\r\n---\r\ny"), pair("a: 1\n", "\n x\r\n---\r\ny"));
+        assert_eq!(parts("---\na: |\n  ---\n  x\n---\nb"), pair("a: |\n  ---\n  x\n", "b"));
+    }
+
+    #[test]
+    fn a_rule_is_no_frontmatter() {
+        for text in [
+            "",
+            "plain",
+            "---",
+            "---\n",
+            "---\na: 1\n",
+            "---\nprose\n---\nmore",
+            "---\n\nSome prose, and more.\n\n---\n\nx",
+            "---\n- a\n- b\n---\n",
+            "----\na: 1\n----\n",
+            " ---\na: 1\n---\n",
+            "\n---\na: 1\n---\n",
+            "text\n---\na: 1\n---\n",
+            "---\n# Heading\n\nLong text with: colon\nand *emphasis* `code`\n---\nx",
+            "---\n[link]: <x\n@y\n---\n",
+        ] {
+            assert_eq!(parts(text), pair("", text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_frontmatter_is_an_error_with_its_place() {
+        let e = Document::parse("---\r\ntitle: \"x\r\ntype: note\r\n---\r\nbody").unwrap_err();
+        assert!(e.line >= 2 && e.column >= 1, "{e}");
+        let e = Document::parse("---\ntitle: x\n\ttype: note\n---\nbody").unwrap_err();
+        assert!(e.line == 2 || e.line == 3, "{e}");
+        assert!(Document::parse("---\ntitle: a: b\n---\n").is_err());
+        assert!(Document::parse("---\n{a: 1\n---\n").is_err());
+        let long = format!("---\n{}---\nbody", "key: value\n".repeat(9000));
+        assert_eq!(Document::parse(&long).unwrap_err().line, 2);
+        let prose = format!("---\n{}---\nbody", "Prose without an end.\n".repeat(7000));
+        assert_eq!(parts(&prose).1, prose);
+    }
+
+    #[test]
+    fn a_body_that_looks_like_frontmatter_stays_body() {
+        let text = "---\n---\n---\ntitle: x\n---\nbody";
+        let d = Document::parse(text).unwrap();
+        assert_eq!((d.frontmatter.is_empty(), d.body.as_str()), (true, "---\ntitle: x\n---\nbody"));
+        assert_eq!(Document::parse(&d.render()).unwrap(), d);
+        let d = Document { frontmatter: Frontmatter::empty(), body: "\u{FEFF}x".into() };
+        assert_eq!(Document::parse(&d.render()).unwrap(), d);
+    }
+
+    #[test]
+    fn get_and_put_add_nothing() {
+        for text in ["---\na: 1\n---\n\nbody\n", "---\na: 1\n---\n", "body\n", "---\nrule\n---\n", "\n\nx"] {
+            assert_eq!(Document::parse(text).unwrap().render(), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_rendered_is_read_again(
+            text in "\u{FEFF}{0,2}(---|\\.\\.\\.|a: 1|b: x #y|tags: \\[a\\]|c:|  - d|prose|# c|\\{e: f\\}|\u{FEFF}| |\\PC{0,6})?(\n|\r\n|\r|(---|k: v)\n|){0,3}((---|\\.\\.\\.|a: 1|b: x #y|c:|  - d|prose| |\\PC{0,6})(\n|\r\n|\r)){0,8}",
+        ) {
+            if let Ok(d) = Document::parse(&text) {
+                let out = d.render();
+                let again = Document::parse(&out).unwrap();
+                prop_assert_eq!(&again, &d);
+                prop_assert_eq!(again.render(), out);
+                prop_assert_eq!(content_hash(&again.body), content_hash(&d.body));
+                prop_assert!(text.ends_with(&d.body));
+            }
+        }
+
+        #[test]
+        fn any_body_survives(raw in "(a: [a-z]\n)?", body in "(---\n|a: 1\n|\r|\u{FEFF}|x| |\n){0,8}") {
+            let d = Document { frontmatter: Frontmatter::parse(&raw).unwrap(), body };
+            prop_assert_eq!(Document::parse(&d.render()).unwrap(), d);
+        }
+    }
+}

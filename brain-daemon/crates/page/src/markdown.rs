@@ -1,0 +1,445 @@
+//! Reads markdown in bounded memory. The parser keeps a tree with a node of 48 bytes for almost
+//! every sign, so a text of nothing but brackets takes 150 times its length. A text with many
+//! signs is read in parts here, each as long as a number of signs allows.
+//!
+//! Parts end where a block of the top level begins, so each block is read as in the whole text. A
+//! block that is longer than a part is cut: a list between its items, a quote between its blocks, a
+//! paragraph between its lines or words and outside of brackets. Code and HTML are not parsed then.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{ControlFlow, Range};
+
+use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
+
+use super::fence::Fences;
+
+/// The number of signs (ASCII punctuation and line ends) in a part. The parser's tree for a part
+/// takes about 5 MB.
+const SIGNS: usize = 1 << 15;
+/// How far back a bracket is looked for that a cut would leave open, in bytes.
+const BRACKET: usize = 2000;
+
+/// Calls `each` with the events of `text` and their byte ranges, until it breaks.
+pub fn each_event<'a>(
+    text: &'a str,
+    options: Options,
+    mut each: impl FnMut(Event<'a>, Range<usize>) -> ControlFlow<()>,
+) {
+    if window(text) == text.len() {
+        for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+            if each(event, range).is_break() {
+                return;
+            }
+        }
+        return;
+    }
+    let definitions = Definitions::of(text, options);
+    each_part(text, options, &mut |start, part| {
+        let shifted = |range: Range<usize>| range.start + start..range.end + start;
+        match part {
+            Part::Parsed(part) => {
+                let defined = |link: BrokenLink<'a>| definitions.find(&link.reference);
+                let parser = Parser::new_with_broken_link_callback(part, options, Some(defined));
+                for (event, range) in parser.into_offset_iter() {
+                    each(event, shifted(range))?;
+                }
+            }
+            Part::Raw(tag, content) => {
+                let (end, whole) = (tag.to_end(), start..start + content.len());
+                let text = CowStr::Borrowed(content);
+                let text =
+                    if matches!(end, TagEnd::HtmlBlock) { Event::Html(text) } else { Event::Text(text) };
+                each(Event::Start(tag), whole.clone())?;
+                each(text, whole.clone())?;
+                each(Event::End(end), whole)?;
+            }
+        }
+        ControlFlow::Continue(())
+    });
+}
+
+/// A part of a text.
+enum Part<'a> {
+    /// To be parsed by itself.
+    Parsed(&'a str),
+    /// A block whose content is not parsed: code or HTML.
+    Raw(Tag<'a>, &'a str),
+}
+
+/// Calls `each` with the parts of `text` and where they begin, until it breaks.
+fn each_part<'a>(text: &'a str, options: Options, each: &mut dyn FnMut(usize, Part<'a>) -> ControlFlow<()>) {
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let end = window(rest);
+        let cut = if end == rest.len() { Cut::Before(end) } else { cut(&rest[..end], options) };
+        let (part, length) = match cut {
+            Cut::Before(end) => (Part::Parsed(&rest[..end]), end),
+            Cut::Code => {
+                let (code, length) = code(rest);
+                (Part::Raw(Tag::CodeBlock(CodeBlockKind::Indented), code), length)
+            }
+            Cut::Html => {
+                let length = html(rest);
+                (Part::Raw(Tag::HtmlBlock, &rest[..length]), length)
+            }
+        };
+        // What the parser takes for code or HTML, and this does not.
+        let (part, length) = if length == 0 { (Part::Parsed(&rest[..end]), end) } else { (part, length) };
+        if each(at, part).is_break() {
+            return;
+        }
+        at += length;
+    }
+}
+
+/// The length of the longest beginning of `text` that has no more than [`SIGNS`] signs.
+fn window(text: &str) -> usize {
+    let mut left = SIGNS;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte.is_ascii_punctuation() || byte == b'\n' || byte == b'\r' {
+            if left == 0 {
+                return at;
+            }
+            left -= 1;
+        }
+    }
+    text.len()
+}
+
+/// How a part ends.
+enum Cut {
+    /// Before this byte.
+    Before(usize),
+    /// It is one block of code that goes on.
+    Code,
+    /// It is one block of HTML that goes on.
+    Html,
+}
+
+/// Where the part `text` is cut, behind which more follows.
+fn cut(text: &str, options: Options) -> Cut {
+    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let mut depth = 0_usize;
+    // Where the last blocks begin: of the top level, in that one, and at any depth.
+    let (mut top, mut child, mut any) = (0, 0, 0);
+    let mut kind = None;
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if is_block(&tag) {
+                    let start = line_start(range.start);
+                    match depth {
+                        0 => (top, kind) = (start, Some(tag)),
+                        1 => child = start,
+                        _ => {}
+                    }
+                    any = start;
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth -= 1,
+            Event::Rule if depth == 0 => (top, kind) = (line_start(range.start), None),
+            _ => {}
+        }
+    }
+    if top > 0 {
+        return Cut::Before(top);
+    }
+    match kind {
+        Some(Tag::CodeBlock(_)) => Cut::Code,
+        Some(Tag::HtmlBlock) => Cut::Html,
+        _ => {
+            let inner = if child > 0 { child } else { any };
+            if inner == 0 {
+                return Cut::Before(paragraph(text));
+            }
+            // Without the indentation, which would make code of what stood in a list.
+            let bare = text[inner..].trim_start_matches([' ', '\t']);
+            Cut::Before(text.len() - bare.len())
+        }
+    }
+}
+
+fn is_block(tag: &Tag<'_>) -> bool {
+    matches!(
+        tag,
+        Tag::Paragraph
+            | Tag::Heading { .. }
+            | Tag::BlockQuote(_)
+            | Tag::CodeBlock(_)
+            | Tag::HtmlBlock
+            | Tag::List(_)
+            | Tag::Item
+            | Tag::FootnoteDefinition(_)
+            | Tag::Table(_)
+            | Tag::TableRow
+    )
+}
+
+/// Where a paragraph that goes on behind `text` is cut: behind a line, else behind a word, else
+/// before a bracket, in the second half; not within brackets, as far as these are not long.
+fn paragraph(text: &str) -> usize {
+    let half = text.floor_char_boundary(text.len() / 2);
+    let later = &text[half..];
+    let spaced = [&['\n'][..], &[' ', '\t'][..]]
+        .iter()
+        .find_map(|set| later.rfind(*set))
+        .map_or(text.len(), |at| half + at + 1);
+    let near = text.floor_char_boundary(spaced.saturating_sub(BRACKET).max(half));
+    let head = &text[near..spaced];
+    let open = head.rfind('[').filter(|open| !head[*open..].contains(']') || spaced == text.len());
+    // All of `![[` goes to the next part.
+    let at = open.map_or(spaced, |open| near + head[..open].trim_end_matches(['[', '!']).len());
+    if at > half { at } else { spaced }
+}
+
+/// The content of the block of code that `text` begins with, and the block's length.
+fn code(text: &str) -> (&str, usize) {
+    let mut fences = Fences::default();
+    let fenced = text.split_inclusive('\n').next().is_some_and(|line| fences.line(line));
+    let (mut at, mut start, mut end) = (0, 0, 0);
+    for (n, line) in text.split_inclusive('\n').enumerate() {
+        if fenced {
+            at += line.len();
+            if n == 0 {
+                start = at;
+            } else if fences.line(line) && !fences.inside() {
+                return (&text[start..end.max(start)], at);
+            }
+            end = at;
+        } else {
+            let bare = line.trim_start_matches([' ', '\t']);
+            let indent = &line[..line.len() - bare.len()];
+            if !bare.trim().is_empty() && indent.len() < 4 && !indent.contains('\t') {
+                break;
+            }
+            at += line.len();
+            end = at;
+        }
+    }
+    (&text[start.min(end)..end], at)
+}
+
+/// The length of the block of HTML that `text` begins with (CommonMark 0.31, section 4.6).
+fn html(text: &str) -> usize {
+    let head = text.trim_start().get(..16).unwrap_or_default().to_ascii_lowercase();
+    let ends = [
+        ("<!--", "-->"),
+        ("<?", "?>"),
+        ("<![cdata[", "]]>"),
+        ("<!", ">"),
+        ("<script", "</script>"),
+        ("<pre", "</pre>"),
+        ("<style", "</style>"),
+        ("<textarea", "</textarea>"),
+    ];
+    let end = ends.iter().find(|(start, _)| head.starts_with(start)).map(|(_, end)| *end);
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if end.is_none() && line.trim().is_empty() {
+            break;
+        }
+        at += line.len();
+        if end.is_some_and(|end| line.to_ascii_lowercase().contains(end)) {
+            break;
+        }
+    }
+    at
+}
+
+/// Where the definitions of a text's links stand, by their labels.
+struct Definitions<'a> {
+    text: &'a str,
+    options: Options,
+    hasher: RandomState,
+    at: HashMap<u64, Range<u32>>,
+}
+
+impl<'a> Definitions<'a> {
+    fn of(text: &'a str, options: Options) -> Self {
+        let (hasher, at) = (RandomState::new(), HashMap::new());
+        let mut definitions = Self { text, options, hasher, at };
+        if text.contains("]:") {
+            each_part(text, options, &mut |start, part| {
+                if let Part::Parsed(part) = part {
+                    definitions.collect(start, part);
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        definitions
+    }
+
+    fn collect(&mut self, start: usize, part: &str) {
+        let parser = Parser::new_ext(part, self.options);
+        for (label, definition) in parser.reference_definitions().iter() {
+            let place = |at: usize| u32::try_from(start + at).unwrap_or(u32::MAX);
+            let span = place(definition.span.start)..place(definition.span.end);
+            let key = self.key(label);
+            // The first definition of a label counts.
+            let known = self.at.entry(key).or_insert_with(|| span.clone());
+            if span.start < known.start {
+                *known = span;
+            }
+        }
+    }
+
+    fn key(&self, label: &str) -> u64 {
+        let words: Vec<&str> = label.split_whitespace().collect();
+        self.hasher.hash_one(words.join(" ").to_lowercase())
+    }
+
+    /// The address and the title of the link with this label.
+    fn find(&self, label: &str) -> Option<(CowStr<'a>, CowStr<'a>)> {
+        if self.at.is_empty() {
+            return None;
+        }
+        let span = self.at.get(&self.key(label))?;
+        let definition = self.text.get(span.start as usize..span.end as usize)?;
+        let parser = Parser::new_ext(definition, self.options);
+        let (_, found) = parser.reference_definitions().iter().next()?;
+        let title = found.title.clone().map(CowStr::into_string).unwrap_or_default();
+        Some((found.dest.clone().into_string().into(), title.into()))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::prose::MARKDOWN;
+    use proptest::prelude::*;
+
+    /// What a reader takes from events: texts, and where links lead.
+    fn shown(text: &str) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut depth = 0_i64;
+        each_event(text, MARKDOWN, |event, range| {
+            assert!(text.get(range.clone()).is_some());
+            match &event {
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    out.push(format!("{}: {dest_url}", range.start));
+                }
+                Event::Text(text) => out.push(format!("{}: {text}", range.start)),
+                _ => {}
+            }
+            depth += i64::from(matches!(event, Event::Start(_))) - i64::from(matches!(event, Event::End(_)));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(depth, 0);
+        out
+    }
+
+    fn whole(text: &str) -> Vec<String> {
+        let mut out = Vec::new();
+        for (event, range) in Parser::new_ext(text, MARKDOWN).into_offset_iter() {
+            match &event {
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    out.push(format!("{}: {dest_url}", range.start));
+                }
+                Event::Text(text) => out.push(format!("{}: {text}", range.start)),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn many(unit: &str) -> String {
+        let signs = unit.bytes().filter(|b| b.is_ascii_punctuation() || *b == b'\n').count();
+        unit.repeat(3 * SIGNS / signs + 7)
+    }
+
+    fn links(text: &str) -> usize {
+        let mut links = 0;
+        each_event(text, MARKDOWN, |event, _| {
+            links += usize::from(matches!(event, Event::Start(Tag::Link { .. })));
+            ControlFlow::Continue(())
+        });
+        links
+    }
+
+    #[test]
+    fn long_texts_of_short_blocks_are_read_as_whole() {
+        for unit in [
+            "A [link](to.md), *and* [[more]].\n\n",
+            "- one [a](b)\n- two\n\n  text `code`\n\n",
+            "> quote [a](b)\n> more\n\nText\n\n",
+            "# Head [[a]]\nText\n===\n***\n",
+            "```\n[no](link)\n\n```\n[[yes]]\n\n",
+            "<div>\n[no](link)\n</div>\n\n[yes](b)\n\n",
+            "    [code](x)\n\n[text](y)\n\n",
+            "See [there][here], which is not as short as it could be.\n\n",
+        ] {
+            let text = format!("{}[here]: https://x.test/a\n", many(unit));
+            assert!(window(&text) < text.len());
+            assert_eq!(shown(&text), whole(&text), "{unit:?}");
+        }
+    }
+
+    #[test]
+    fn no_link_is_lost_in_a_block_longer_than_a_part() {
+        for unit in [
+            "- [a](b)\n",
+            "1. [a](b)\n",
+            "- x\n  - [a](b)\n",
+            "    - [a](b)\n",
+            "> [a](b)\n>\n",
+            "> - [a](b)\n",
+            "[a](b)\n",
+            "[a](b) ",
+            "[[a]]",
+            "[a](b)",
+            "some words, [a few\nlines](b) more\n",
+        ] {
+            let text = many(unit);
+            let text = if unit.starts_with("    ") { format!("- x\n{text}") } else { text };
+            assert_eq!(links(&text), whole_links(&text), "{unit:?}");
+        }
+    }
+
+    fn whole_links(text: &str) -> usize {
+        Parser::new_ext(text, MARKDOWN).filter(|e| matches!(e, Event::Start(Tag::Link { .. }))).count()
+    }
+
+    #[test]
+    fn long_code_and_html_hide_their_links() {
+        for (start, unit, end) in [
+            ("```\n", "[a](b)\n", "```\n"),
+            ("~~~~ rust\n", "[a](b)\n\n```\n", "~~~~\n"),
+            ("", "    [a](b)\n", "\n"),
+            ("<!-- x\n", "[a](b)\n\n", "-->\n"),
+            ("<div>\n", "[a](b)\n", "\n"),
+            ("<script>\n", "[a](b)\n\n", "</script>\n"),
+        ] {
+            let text = format!("{start}{}{end}[yes](c)\n", many(unit));
+            assert_eq!(links(&text), 1, "{start:?} {unit:?}");
+        }
+    }
+
+    #[test]
+    fn definitions_are_found_wherever_they_stand() {
+        let text = format!("[Some  Where]: <a b> \"t\"\n\n{}[some where] [else]\n", many("x\n\n"));
+        assert_eq!(links(&text), 1);
+        let text = format!("[some where] [else][Other]\n\n{}[Some Where]: a\n[other]: b", many("x\n\n"));
+        assert_eq!(links(&text), 2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn any_long_text_is_read_to_its_end(unit in "([\\[\\]()<>*_`#|~!&\\\\ a-c1.:é>\n\t-]|!\\[\\[|\\]\\(|```\n|- |<!--){1,14}") {
+            prop_assume!(unit.contains(|c: char| c.is_ascii_punctuation() || c == '\n'));
+            let text = many(&unit);
+            let mut end = 0;
+            each_part(&text, MARKDOWN, &mut |start, part| {
+                let length = match part { Part::Parsed(part) => part.len(), Part::Raw(_, content) => content.len() };
+                assert!(start >= end && window(&text[start..start + length]) <= text.len());
+                end = start + length;
+                ControlFlow::Continue(())
+            });
+            shown(&text);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a text from the network says of itself: which of it acts, and where the rest is kept.
+
+use super::{Payload, fenced};
+use crate::frontmatter::{Frontmatter, MAX_FRONTMATTER};
+use crate::{Document, title};
+
+/// The longest title that is taken over, in characters; a longer one is cut, and kept whole among the rest.
+const MAX_GIVEN_TITLE: usize = 300;
+/// The longest address that is taken over, in bytes.
+const MAX_URL: usize = 2048;
+/// What all tags, and all aliases, may have together, in bytes.
+pub(super) const MAX_LIST: usize = 8 * 1024;
+/// The most bytes that all of this may take as YAML. What the daemon itself writes there needs room, too.
+const MOST: usize = MAX_FRONTMATTER / 2;
+
+/// The frontmatter key that keeps, as one text, what a text says of itself and may not act.
+pub const RECEIVED: &str = "received";
+
+/// The fields of one text.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    /// One line.
+    pub(super) title: Option<String>,
+    pub(super) page_type: Option<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) aliases: Vec<String>,
+    pub(super) date: Option<String>,
+    pub(super) url: Option<String>,
+    /// All else as it was written, and the name of its language.
+    pub(super) rest: Option<(&'static str, String)>,
+}
+
+impl Fields {
+    /// What a frontmatter from the network says.
+    pub(super) fn of(frontmatter: &Frontmatter) -> Self {
+        let mut fields = Self::default();
+        let mut rest = frontmatter.clone();
+        if let Some(text) = frontmatter.title() {
+            let (title, whole) = usable_title(&text);
+            fields.title = title;
+            if whole {
+                rest.remove("title");
+            }
+        }
+        for (key, field, usable) in [
+            ("type", &mut fields.page_type, is_type as fn(&str) -> bool),
+            ("date", &mut fields.date, is_date),
+            ("url", &mut fields.url, is_url),
+        ] {
+            if let Some(text) = frontmatter.get(key).map(|t| t.trim().to_owned()).filter(|t| usable(t)) {
+                *field = Some(text);
+                rest.remove(key);
+            }
+        }
+        for (keys, field, values) in [
+            (["tags", "tag"], &mut fields.tags, frontmatter.tags()),
+            (["aliases", "alias"], &mut fields.aliases, frontmatter.aliases()),
+        ] {
+            if is_short(&values) && keys.iter().all(|key| frontmatter.is_plain(key)) {
+                *field = values;
+                keys.iter().for_each(|key| rest.remove(key));
+            }
+        }
+        let rest = rest.raw().trim_end();
+        fields.rest = (!rest.is_empty()).then(|| ("yaml", rest.to_owned()));
+        fields
+    }
+
+    /// The document with this frontmatter.
+    pub(super) fn document(self, mut body: String) -> Payload {
+        let mut frontmatter = Frontmatter::empty();
+        let scalars =
+            [("title", &self.title), ("type", &self.page_type), ("date", &self.date), ("url", &self.url)];
+        let pairs: Vec<(&str, &str)> =
+            scalars.iter().filter_map(|(key, value)| value.as_deref().map(|value| (*key, value))).collect();
+        frontmatter.set_all(&pairs);
+        frontmatter.set_list("tags", &self.tags);
+        frontmatter.set_list("aliases", &self.aliases);
+        if let Some((language, rest)) = self.rest {
+            if rest.len() < MOST {
+                frontmatter.set(RECEIVED, &rest);
+            }
+            if rest.len() >= MOST || frontmatter.raw().len() > MOST {
+                frontmatter.remove(RECEIVED);
+                body = format!("{}\n\n{}", body.trim_end(), fenced(language, &rest));
+            }
+        }
+        Payload { document: Document { frontmatter, body }, url: self.url }
+    }
+}
+
+/// `text` as a title, and whether that is all of it.
+pub(super) fn usable_title(text: &str) -> (Option<String>, bool) {
+    let title = title::short(text, MAX_GIVEN_TITLE);
+    let whole = title.is_some() && text.chars().count() <= MAX_GIVEN_TITLE;
+    (title, whole)
+}
+
+/// Whether `text` is a page's type: one lower-case word.
+pub(super) fn is_type(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.len() <= 64
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+}
+
+/// Whether `text` is an address on the web.
+pub(super) fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|s| s == "http" || s == "https")
+        && text.len() <= MAX_URL
+        && !text
+            .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '\\'))
+}
+
+/// Whether `text` has a date's characters, and is no link therefore.
+fn is_date(text: &str) -> bool {
+    text.len() <= 64
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | ' ' | ',' | '/'))
+}
+
+/// Whether `values` are few enough to stand in a frontmatter.
+pub(super) fn is_short(values: &[String]) -> bool {
+    values.iter().map(|value| value.len() + 8).sum::<usize>() <= MAX_LIST
+        && !values.iter().any(|value| value.contains(char::is_control))
+}

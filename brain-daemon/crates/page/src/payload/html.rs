@@ -1,0 +1,427 @@
+//! HTML as markdown. A tokenizer reads it and [`Flow`] writes what has a form in markdown anew, plain and well nested;
+//! that is what the converter sees. It builds a tree and walks it by recursion, copies a text once a level, and pads tables:
+//! fine for what `Flow` writes, hours or a crash for what strangers can.
+
+use std::sync::LazyLock;
+
+use htmd::element_handler::Handlers;
+use htmd::options::{BulletListMarker, Options};
+use htmd::{Element, HtmlToMarkdown};
+use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
+
+use super::flow::{Flow, Joint};
+use super::parts::{Container, Inline, Leaf};
+use crate::title;
+
+/// How deep lists and quotes nest. Beyond it they are paragraphs.
+const DEPTH: usize = 12;
+/// The longest address that is kept, in bytes.
+const MAX_ADDRESS: usize = 4096;
+/// Elements that are left out with all that is in them.
+const SILENT: [&str; 18] = [
+    "script", "style", "noscript", "iframe", "template", "svg", "math", "canvas", "object", "embed", "audio",
+    "video", "noframes", "noembed", "select", "textarea", "datalist", "applet",
+];
+/// Those of them that have no content, whatever follows.
+const VOID: [&str; 1] = ["embed"];
+/// Elements that part what stands before them from what stands behind.
+const BLOCKS: [&str; 36] = [
+    "address",
+    "article",
+    "aside",
+    "body",
+    "caption",
+    "center",
+    "dd",
+    "details",
+    "dialog",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "frameset",
+    "header",
+    "hgroup",
+    "head",
+    "html",
+    "legend",
+    "main",
+    "menuitem",
+    "nav",
+    "optgroup",
+    "option",
+    "p",
+    "search",
+    "section",
+    "summary",
+    "tbody",
+    "thead",
+    "tfoot",
+];
+/// Elements that make the table around them a frame and no table of data.
+const LAYOUT: [&str; 9] = ["table", "h1", "h2", "h3", "ul", "ol", "pre", "blockquote", "hr"];
+/// The schemes that a link may have. Others can run a program where the page is shown.
+const SCHEMES: [&str; 10] = ["http", "https", "mailto", "tel", "sms", "ftp", "geo", "magnet", "xmpp", "cid"];
+
+/// Title and text of an HTML document, in time linear to its length.
+pub(super) fn markdown(html: &str) -> (Option<String>, String) {
+    let mut survey = Survey::default();
+    read(html, |token| survey.token(token));
+    let title = title::short(&survey.title, title::MAX_TITLE);
+    let flowed = |depth| {
+        let mut page = Page::new(Flow::new(depth, html.len()), &survey.tables);
+        let (mut out, mut joint) = (String::new(), Joint::Block);
+        read(html, |token| {
+            page.token(token);
+            if let Some((part, next)) = page.flow.take_part() {
+                join(&mut out, &converted(&part), joint);
+                joint = next;
+            }
+        });
+        let last = converted(&page.flow.finish());
+        if out.is_empty() {
+            last
+        } else {
+            join(&mut out, &last, joint);
+            out
+        }
+    };
+    let text = flowed(DEPTH);
+    // Every line repeats the marks of what it stands in: who nests to inflate gets paragraphs.
+    let text = if text.len() > 2 * html.len() + 4096 { flowed(0) } else { text };
+    (title, text)
+}
+
+/// Adds the markdown of a part to that of the parts before it.
+fn join(out: &mut String, part: &str, joint: Joint) {
+    let part = part.trim_matches('\n');
+    if part.is_empty() {
+        return;
+    }
+    // The list or the table may have ended just there.
+    let goes_on = match joint {
+        Joint::Block => false,
+        Joint::Item => part.starts_with(|c: char| c == '-' || c.is_ascii_digit()),
+        Joint::Row => part.starts_with('|'),
+    };
+    let gap = match (out.is_empty(), goes_on) {
+        (true, _) => "",
+        (_, false) => "\n\n",
+        (_, true) => "\n",
+    };
+    out.push_str(gap);
+    match (joint, part.split_once('\n')) {
+        // Rows that go on have no head.
+        (Joint::Row, Some((first, rest))) if rest.starts_with("| ---") => {
+            out.extend([first, rest.find('\n').map_or("", |end| &rest[end..])]);
+        }
+        _ => out.push_str(part),
+    }
+}
+
+/// Shows the tokens of `html`, without what is in silent elements.
+fn read(html: &str, mut show: impl FnMut(&Token)) {
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let mut silent: Option<(HtmlString, usize)> = None;
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        if let Some((name, depth)) = &mut silent {
+            match &token {
+                Token::StartTag(tag) if tag.name == *name && !tag.self_closing => *depth += 1,
+                Token::EndTag(tag) if tag.name == *name => *depth -= 1,
+                _ => {}
+            }
+            if *depth == 0 {
+                silent = None;
+            }
+            continue;
+        }
+        match &token {
+            Token::StartTag(tag) if is_one_of(&tag.name, &SILENT) => {
+                let foreign = is_one_of(&tag.name, &["svg", "math"]);
+                if !(is_one_of(&tag.name, &VOID) || foreign && tag.self_closing) {
+                    silent = Some((tag.name.clone(), 1));
+                }
+            }
+            token => show(token),
+        }
+    }
+}
+
+fn is_one_of(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|n| n.as_bytes() == name)
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// What must be known before the first word is written.
+#[derive(Default)]
+struct Survey {
+    title: String,
+    /// Whether the title is open, and whether there was one.
+    in_title: bool,
+    titled: bool,
+    /// Of each table whether it is one of data: more than one column, and in its cells nothing but text.
+    tables: Vec<bool>,
+    open: Vec<Open>,
+}
+
+/// A table that is open.
+struct Open {
+    /// Its place among all.
+    table: usize,
+    /// The cells of its present row.
+    cells: usize,
+    /// Whether it holds more than text.
+    layout: bool,
+}
+
+impl Survey {
+    fn token(&mut self, token: &Token) {
+        match token {
+            Token::String(string) if self.in_title => self.title.push_str(&text(string)),
+            Token::StartTag(tag) => self.start(&tag.name),
+            Token::EndTag(tag) if is_one_of(&tag.name, &["title"]) => self.in_title = false,
+            Token::EndTag(tag) if is_one_of(&tag.name, &["table"]) => {
+                self.open.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, name: &[u8]) {
+        if name == b"title" && !self.titled {
+            (self.in_title, self.titled) = (true, true);
+        }
+        if let Some(open) = self.open.last_mut() {
+            match name {
+                b"tr" => open.cells = 0,
+                b"td" | b"th" => open.cells += 1,
+                _ => open.layout |= is_one_of(name, &LAYOUT),
+            }
+            if let Some(data) = self.tables.get_mut(open.table) {
+                *data = !open.layout && (*data || open.cells > 1);
+            }
+        }
+        if name == b"table" {
+            self.open.push(Open { table: self.tables.len(), cells: 0, layout: false });
+            self.tables.push(false);
+        }
+    }
+}
+
+/// The elements of a document, one after another, on their way into the flow.
+struct Page<'a> {
+    flow: Flow,
+    /// Whether each table that is still to come is one of data.
+    tables: std::slice::Iter<'a, bool>,
+    /// The tables that are open: whether each is one of data, and whether it has begun.
+    open: Vec<(bool, bool)>,
+    /// Whether the text is the title's, which is none of the page's.
+    in_title: bool,
+}
+
+impl<'a> Page<'a> {
+    fn new(flow: Flow, tables: &'a [bool]) -> Self {
+        Self { flow, tables: tables.iter(), open: Vec::new(), in_title: false }
+    }
+
+    fn token(&mut self, token: &Token) {
+        match token {
+            Token::String(string) if !self.in_title => self.flow.text(&text(string)),
+            Token::StartTag(tag) => self.start(tag),
+            Token::EndTag(tag) => self.end(&tag.name),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: &StartTag<()>) {
+        let attribute = |name: &str| tag.attributes.get(name.as_bytes()).map(|value| text(&value.value));
+        match &**tag.name {
+            b"br" => self.flow.line_break(),
+            b"hr" => self.flow.rule(),
+            b"img" => {
+                let address = attribute("src").and_then(|src| address(&src));
+                self.flow.image(address.as_deref(), &attribute("alt").unwrap_or_default());
+            }
+            b"a" => {
+                let address = attribute("href").and_then(|href| address(&href));
+                self.flow.close(&Inline::Link(String::new()));
+                if let Some(address) = address {
+                    self.flow.open(Inline::Link(address));
+                }
+            }
+            b"pre" => {
+                self.flow.begin(Leaf::Code(String::new()));
+                self.language(tag);
+            }
+            b"ul" | b"menu" => self.flow.enter(Container::List(None)),
+            b"ol" => {
+                let start = attribute("start").and_then(|start| start.trim().parse().ok());
+                self.flow.enter(Container::List(Some(start.filter(|n| (1..=9999).contains(n)).unwrap_or(1))));
+            }
+            b"li" => self.flow.enter(Container::Item),
+            b"blockquote" => self.flow.enter(Container::Quote),
+            b"table" => {
+                self.flow.boundary();
+                self.open.push((self.tables.next().copied().unwrap_or_default(), false));
+            }
+            b"tr" => self.cells(Container::Row),
+            b"td" | b"th" => self.cells(Container::Cell),
+            [b'h', level @ b'1'..=b'6'] => self.flow.begin(Leaf::Heading(level - b'0')),
+            b"title" => self.in_title = true,
+            name => match inline(name) {
+                Some(Inline::Code) if self.flow.in_code() => self.language(tag),
+                Some(inline) => self.flow.open(inline),
+                None if is_one_of(name, &BLOCKS) => self.flow.boundary(),
+                None => {}
+            },
+        }
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        match name {
+            b"a" => self.flow.close(&Inline::Link(String::new())),
+            b"pre" => self.flow.end(true),
+            b"ul" | b"ol" | b"menu" => self.flow.leave(Container::List(None)),
+            b"li" => self.flow.leave(Container::Item),
+            b"blockquote" => self.flow.leave(Container::Quote),
+            b"table" => match self.open.pop() {
+                Some((_, true)) => self.flow.leave(Container::Table),
+                _ => self.flow.boundary(),
+            },
+            b"tr" if self.in_data() => self.flow.leave(Container::Row),
+            b"td" | b"th" if self.in_data() => self.flow.leave(Container::Cell),
+            [b'h', b'1'..=b'6'] => self.flow.end(false),
+            b"title" => self.in_title = false,
+            // An end without a start is a paragraph, and a break, in HTML.
+            b"br" => self.flow.line_break(),
+            name => match inline(name) {
+                Some(inline) => self.flow.close(&inline),
+                None if is_one_of(name, &BLOCKS) => self.flow.boundary(),
+                None => {}
+            },
+        }
+    }
+
+    /// A row or a cell of the innermost table.
+    fn cells(&mut self, container: Container) {
+        match self.open.last_mut() {
+            Some((true, begun)) => {
+                if !*begun {
+                    *begun = true;
+                    self.flow.enter(Container::Table);
+                }
+                self.flow.enter(container);
+            }
+            _ => self.flow.boundary(),
+        }
+    }
+
+    fn in_data(&self) -> bool {
+        self.open.last().is_some_and(|(_, begun)| *begun)
+    }
+
+    /// Takes the language of code from the class that highlighters use.
+    fn language(&mut self, tag: &StartTag<()>) {
+        let class = tag.attributes.get("class".as_bytes()).map(|value| text(&value.value));
+        let name = class
+            .as_deref()
+            .and_then(|c| c.split_ascii_whitespace().find_map(|c| c.strip_prefix("language-")));
+        let good = |name: &&str| {
+            name.len() <= 32 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+#_".contains(&b))
+        };
+        if let Some(name) = name.filter(good) {
+            self.flow.language(name);
+        }
+    }
+}
+
+/// The mark of an inline element.
+fn inline(name: &[u8]) -> Option<Inline> {
+    Some(match name {
+        b"b" | b"strong" => Inline::Strong,
+        b"i" | b"em" | b"cite" | b"dfn" | b"var" => Inline::Emphasis,
+        b"code" | b"kbd" | b"samp" | b"tt" => Inline::Code,
+        _ => return None,
+    })
+}
+
+/// An address that may stand in a page: a relative one, or one of a harmless scheme.
+fn address(given: &str) -> Option<String> {
+    let given: String = given.trim().chars().filter(|c| !c.is_control()).collect();
+    let head = given.split(['/', '?', '#']).next().unwrap_or_default();
+    let harmless = match head.split_once(':') {
+        Some((scheme, _)) => SCHEMES.iter().any(|s| scheme.eq_ignore_ascii_case(s)),
+        None => true,
+    };
+    if !harmless || given.is_empty() || given.len() > MAX_ADDRESS {
+        return None;
+    }
+    let mut out = String::with_capacity(given.len());
+    for c in given.chars() {
+        match c {
+            ' ' | '<' | '>' | '"' | '\\' | '`' | '|' => out.push_str(&format!("%{:02X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+/// What the flow wrote, as markdown.
+fn converted(html: &str) -> String {
+    // It reads from memory; there is nothing to fail.
+    CONVERTER.convert(html).unwrap_or_default()
+}
+
+static CONVERTER: LazyLock<HtmlToMarkdown> = LazyLock::new(|| {
+    let options = Options {
+        bullet_list_marker: BulletListMarker::Dash,
+        ul_bullet_spacing: 1,
+        ol_number_spacing: 1,
+        ..Options::default()
+    };
+    HtmlToMarkdown::builder()
+        .options(options)
+        .add_handler(vec!["td"], |handlers: &dyn Handlers, element: Element| {
+            let content = handlers.walk_children(element.node).content;
+            let words: Vec<&str> = content.split_ascii_whitespace().collect();
+            Some(format!(" {} |", words.join(" ").replace('|', "\\|")).into())
+        })
+        .add_handler(vec!["tr"], |handlers: &dyn Handlers, element: Element| {
+            Some(
+                format!("\n|{}", handlers.walk_children(element.node).content.trim_start_matches('\n'))
+                    .into(),
+            )
+        })
+        .add_handler(vec!["table"], |handlers: &dyn Handlers, element: Element| {
+            Some(table(&handlers.walk_children(element.node).content).into())
+        })
+        .build()
+});
+
+/// The rows of a table, the first one as its head. The library's own pads each cell to the widest of its column.
+fn table(rows: &str) -> String {
+    let cells = |row: &str| row.matches(" |").count();
+    let rows = || rows.lines().filter(|line| line.starts_with('|'));
+    let columns = rows().map(cells).max().unwrap_or(0);
+    let mut out = String::from("\n\n");
+    for (n, row) in rows().enumerate() {
+        out.push_str(row);
+        if n == 0 {
+            out.push_str(&"  |".repeat(columns - cells(row)));
+            out.push_str("\n|");
+            out.push_str(&" --- |".repeat(columns));
+        }
+        out.push('\n');
+    }
+    out.push('\n');
+    out
+}

@@ -1,0 +1,198 @@
+//! JSON from the network: an object that carries a text is that text with its fields, everything else is kept as it was written,
+//! in a block of code. Values are never read and printed again, so numbers keep their digits. Nothing recurses.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::fields::{Fields, MAX_LIST, is_short, is_type, is_url, usable_title};
+use super::{Payload, PayloadError, fenced};
+use crate::{normal_tag, title};
+
+/// The members that carry the text, the first that is there.
+const TEXTS: [&str; 3] = ["content", "text", "markdown"];
+
+/// A member of an object, its value as it was written.
+type Member<'a> = (Cow<'a, str>, &'a RawValue);
+
+/// The document of a JSON text.
+///
+/// # Errors
+/// [`PayloadError::Encoding`] with line and column when it is no JSON, or the text it carries has a lone surrogate or a NUL.
+pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
+    let value: &RawValue =
+        serde_json::from_str(text).map_err(|e| PayloadError::Encoding(format!("not JSON: {e}")))?;
+    let mut members = members(value.get()).unwrap_or_default();
+    for key in TEXTS {
+        if let Some(body) = take(&mut members, key, |raw| raw.get().starts_with('"').then_some(raw)) {
+            let body = decode(text, key, body)?;
+            let body = body.strip_prefix('\u{FEFF}').unwrap_or(&body).to_owned();
+            if body.trim().is_empty() {
+                return Err(PayloadError::Empty);
+            }
+            return Ok(fields(members).document(body));
+        }
+    }
+    let title = Some(name(value.get(), &mut members));
+    Ok(Fields { title, ..Fields::default() }.document(fenced("json", value.get())))
+}
+
+/// The fields of an object whose text is taken out already.
+fn fields(mut members: Vec<Member>) -> Fields {
+    let title = take(&mut members, "title", |raw| {
+        let (title, whole) = usable_title(&string(raw)?);
+        title.filter(|_| whole)
+    });
+    let mut fields = Fields { title, ..Fields::default() };
+    fields.page_type = take(&mut members, "type", |raw| string(raw).filter(|t| is_type(t)));
+    fields.url = take(&mut members, "url", |raw| string(raw).filter(|t| is_url(t)));
+    fields.tags = take(&mut members, "tags", tags).unwrap_or_default();
+    if fields.title.is_none() {
+        // A title that is too long for one stays among the rest, whole.
+        let long = members.iter().rev().find(|(key, _)| key == "title");
+        fields.title = long.and_then(|(_, raw)| usable_title(&string(raw)?).0);
+    }
+    if !members.is_empty() {
+        let mut rest = String::from("{\n");
+        for (n, (key, raw)) in members.iter().enumerate() {
+            let gap = if n == 0 { "  " } else { ",\n  " };
+            rest.extend([gap, &quoted(key), ": ", raw.get()]);
+        }
+        rest.push_str("\n}");
+        fields.rest = Some(("json", rest));
+    }
+    fields
+}
+
+/// Takes the last member called `key` out, if `usable` makes something of it.
+fn take<'a, T>(
+    members: &mut Vec<Member<'a>>,
+    key: &str,
+    usable: impl FnOnce(&'a RawValue) -> Option<T>,
+) -> Option<T> {
+    let at = members.iter().rposition(|(name, _)| name == key)?;
+    let value = usable(members.get(at)?.1)?;
+    members.remove(at);
+    Some(value)
+}
+
+/// A text, or a number as it is written.
+fn plain(raw: &RawValue) -> Option<String> {
+    string(raw).or_else(|| Some(raw.get().to_owned()).filter(|text| !text.starts_with(['[', '{', '"'])))
+}
+
+/// A list of texts and numbers, or one text with commas between, as tags.
+fn tags(raw: &RawValue) -> Option<Vec<String>> {
+    // Longer than any list that is short, even if every character is escaped.
+    if raw.get().len() > 16 * MAX_LIST {
+        return None;
+    }
+    let given: Vec<String> = match string(raw) {
+        Some(text) => text.split(',').map(str::to_owned).collect(),
+        None => {
+            let all: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
+            all.into_iter().map(plain).collect::<Option<_>>()?
+        }
+    };
+    let (mut tags, mut seen) = (Vec::new(), HashSet::new());
+    for tag in given.iter().map(|tag| normal_tag(tag)).filter(|tag| !tag.is_empty()) {
+        if seen.insert(tag.clone()) {
+            tags.push(tag);
+        }
+    }
+    is_short(&tags).then_some(tags)
+}
+
+/// A title for JSON that carries no text: what it calls itself, else what it has.
+fn name(text: &str, members: &mut Vec<Member>) -> String {
+    for key in ["title", "name", "subject"] {
+        if let Some(title) = take(members, key, |raw| title::short(&string(raw)?, title::MAX_TITLE)) {
+            return title;
+        }
+    }
+    let keys: Vec<&str> = members.iter().take(8).map(|(key, _)| &**key).collect();
+    let about = if text.starts_with('[') {
+        "JSON list".to_owned()
+    } else if keys.is_empty() {
+        "JSON".to_owned()
+    } else {
+        format!("JSON: {}", keys.join(", "))
+    };
+    title::short(&about, title::MAX_TITLE).unwrap_or(about)
+}
+
+/// The string that `raw` is.
+fn string(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn quoted(key: &str) -> String {
+    serde_json::Value::from(key).to_string()
+}
+
+/// The text of the member `key`, which stands somewhere in `whole`.
+fn decode(whole: &str, key: &str, raw: &RawValue) -> Result<String, PayloadError> {
+    let start = (raw.get().as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
+    let refuse = |what: &str, column: usize| {
+        let before = whole.get(..start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + column;
+        PayloadError::Encoding(format!("{what} in \"{key}\", line {line}, column {column}"))
+    };
+    // A string has no line ends, so the column within it is the place.
+    let text: String =
+        serde_json::from_str(raw.get()).map_err(|e| refuse("half of a surrogate pair", e.column()))?;
+    if text.contains('\0') {
+        return Err(refuse("a NUL character", raw.get().find("\\u0000").unwrap_or(0) + 1));
+    }
+    Ok(text)
+}
+
+/// The members of an object in their order; `None` when `text` is no object, or one of its names is no text.
+fn members(text: &str) -> Option<Vec<Member<'_>>> {
+    /// A name, borrowed from the text when it has no escapes.
+    #[derive(Deserialize)]
+    struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+    /// How many members there are. A list that grew would take twice its memory and more.
+    #[derive(Default)]
+    struct Count(usize);
+    impl<'de> Visitor<'de> for &mut Count {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+                self.0 += 1;
+            }
+            Ok(())
+        }
+    }
+
+    struct Members(usize);
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<Member<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut out = Vec::with_capacity(self.0);
+            while let Some((Name(name), value)) = map.next_entry::<Name, &RawValue>()? {
+                out.push((name, value));
+            }
+            Ok(out)
+        }
+    }
+    let mut count = Count::default();
+    serde_json::Deserializer::from_str(text).deserialize_map(&mut count).ok()?;
+    serde_json::Deserializer::from_str(text).deserialize_map(Members(count.0)).ok()
+}

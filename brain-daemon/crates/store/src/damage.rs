@@ -1,0 +1,166 @@
+//! Damage to one page, told by the page's name and the newest backup that has it whole.
+//!
+//! redb verifies its checksums only when it repairs a file. So each value has a checksum of its own, and a page's text is
+//! compared with the content hash in its record, whenever it is read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use brain_protocol::{Fault, FaultCode};
+use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
+
+use super::error::naming_damage;
+use super::record::{Content, PageRecord, Provenance, VersionRecord, from_bytes};
+use super::{StoreError, migrate, tables as t};
+use brain_base::clock::rfc3339;
+use brain_page as page;
+
+/// How many of the newest backups are looked into.
+const MAX_BACKUPS: usize = 16;
+/// For how many damaged pages of one snapshot a backup is looked for: a walk through a store that is damaged all over
+/// must come to its end.
+const MAX_LOOKUPS: u32 = 20;
+
+/// A page of the store, or one of its former versions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageKey<'a> {
+    /// The source's id.
+    pub(super) source: &'a str,
+    /// The slug.
+    pub(super) slug: &'a str,
+    /// The version, when it is a former one.
+    pub(super) version: Option<u32>,
+    /// Whether it is the page's text that is damaged, which a put makes whole, rather than its record.
+    pub(super) is_text: bool,
+}
+
+/// What is needed to tell of damage: the store, and where its backups are.
+#[derive(Debug)]
+pub(super) struct DamageReport {
+    /// The store file.
+    pub(super) path: PathBuf,
+    /// The store's number, which its backups carry.
+    pub(super) store_id: u64,
+    /// The directory of the backups that are made by schedule.
+    pub(super) backups: OnceLock<PathBuf>,
+}
+
+impl DamageReport {
+    /// For the store at `path`.
+    pub(super) fn new(path: &Path, store_id: u64) -> Self {
+        Self { path: path.to_owned(), store_id, backups: OnceLock::new() }
+    }
+
+    /// The error for a damaged page. `lookups` counts the searches for a backup; none is made for a caller to whom
+    /// places on this machine are not told.
+    pub(super) fn page(
+        &self,
+        key: PageKey<'_>,
+        what: &str,
+        lookups: &AtomicU32,
+        tells_places: bool,
+    ) -> StoreError {
+        let PageKey { source, slug, version, .. } = key;
+        let of_source = match source {
+            brain_protocol::SourceId::DEFAULT => String::new(),
+            other => format!(" of source \"{other}\""),
+        };
+        let of_version = version.map_or_else(String::new, |number| format!("version {number} of "));
+        let what = what.strip_prefix(&format!("{}: ", self.path.display())).unwrap_or(what);
+        let damaged = format!("{of_version}page \"{slug}\"{of_source} is damaged in the store: {what}");
+        let fault = |message: String| Fault::new(FaultCode::StoreDamaged, message);
+        let put = match key.is_text {
+            true => {
+                format!("`brain put {slug} --file FILE` stores the page anew from its file, if that is whole")
+            }
+            false => "the page's file may still be whole, and `brain export` writes all other pages".into(),
+        };
+        if !tells_places || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
+            return fault(damaged).hint(put).into();
+        }
+        match self.newest_whole(key) {
+            Some((backup, at)) => fault(format!(
+                "{damaged}; the newest backup that has it whole is {}, of {}",
+                backup.display(),
+                rfc3339(at)
+            ))
+            .hint(format!(
+                "{put}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` makes a brain of its own in DIR, and \
+                 `BRAIN_HOME=DIR brain get {slug}` shows the page",
+                backup.display()
+            ))
+            .into(),
+            None => fault(format!("{damaged}; no backup by schedule has it whole"))
+                .hint(format!("{put}; or restore a backup that you made: `brain backup restore FILE`"))
+                .into(),
+        }
+    }
+
+    /// The newest of this store's backups that has the page whole, and when it was made.
+    fn newest_whole(&self, key: PageKey<'_>) -> Option<(PathBuf, i64)> {
+        let mut files: Vec<_> = fs::read_dir(self.backups.get()?)
+            .ok()?
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|ext| ext == "redb"))
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        files.sort_unstable();
+        let newest = files.into_iter().rev().take(MAX_BACKUPS);
+        let mut found: Vec<_> = newest
+            .filter_map(|(_, path)| {
+                let look = naming_damage(&path, || self.has_whole(&path, key));
+                Some((look.ok().flatten()?, path))
+            })
+            .collect();
+        found.sort_unstable();
+        found.pop().map(|(at, path)| (path, at))
+    }
+
+    /// When the backup at `path` was made, if it is one of this store and has the page whole.
+    fn has_whole(&self, path: &Path, key: PageKey<'_>) -> Result<Option<i64>, StoreError> {
+        let unreadable = |e: redb::DatabaseError| StoreError::damaged(e.to_string());
+        let db = ReadOnlyDatabase::open(path).map_err(unreadable)?;
+        let txn = db.begin_read()?;
+        let schema = migrate::check(&txn, path)?;
+        let number = |key| migrate::meta(&txn, key);
+        let (Some(id), Some(at)) = (number(t::META_STORE_ID)?, number(t::META_MADE_AT)?) else {
+            return Ok(None);
+        };
+        let is_whole = id == self.store_id && is_whole(&txn, schema, key)?;
+        Ok(is_whole.then_some(at).and_then(|at| i64::try_from(at).ok()))
+    }
+}
+
+fn is_whole(txn: &ReadTransaction, schema: u64, key: PageKey<'_>) -> Result<bool, StoreError> {
+    let Some(row) = txn.open_table(t::PAGES)?.get((key.source, key.slug))? else { return Ok(false) };
+    let record = migrate::page_of(schema, row.value())?;
+    if let Some(number) = key.version.filter(|number| *number != record.version) {
+        let Some(row) = txn.open_table(t::VERSIONS)?.get((record.id, number))? else { return Ok(false) };
+        let kept = migrate::version_of(schema, row.value())?;
+        return Ok(check_version(&kept, record.id, number).is_ok());
+    }
+    let Some(row) = txn.open_table(t::CONTENTS)?.get(record.id)? else { return Ok(false) };
+    Ok(check_text(&record, &from_bytes(row.value())?).is_ok())
+}
+
+/// Whether the text is the one that the record speaks of; else what is wrong.
+pub(super) fn check_text(record: &PageRecord, content: &Content) -> Result<(), &'static str> {
+    match page::content_digest(&content.body) == record.content_hash {
+        true => Ok(()),
+        false => Err("its text does not match its content hash"),
+    }
+}
+
+/// Whether this is the version `number` of the page `id`, with its text; else what is wrong.
+pub(super) fn check_version(kept: &VersionRecord, id: u64, number: u32) -> Result<(), &'static str> {
+    if (kept.record.id, kept.record.version) != (id, number) {
+        return Err("it is another one");
+    }
+    // Versions from before schema 81 have no provenance; nobody promised that their hashes were kept up.
+    match kept.record.provenance == Provenance::default() {
+        true => Ok(()),
+        false => check_text(&kept.record, &kept.content),
+    }
+}

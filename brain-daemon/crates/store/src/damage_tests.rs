@@ -1,0 +1,238 @@
+//! A store whose file is damaged inside says so with its name, wherever it is damaged; whoever reads is not blamed.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use brain_base::caller::Visibility;
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+
+use super::tests::{open, options, page, slug};
+use super::*;
+
+/// What redb calls a page, in bytes.
+const BLOCK: usize = 4096;
+const PAGES: usize = 300;
+
+#[test]
+fn a_damaged_block_is_told_as_damage_to_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    let all: Vec<_> = (0..PAGES)
+        .map(|n| {
+            (slug(&format!("area/note-{n}")), page(&format!("words of {n} ").repeat(40), &["tag"], None))
+        })
+        .collect();
+    let write = move |draft: &mut Draft<'_>| {
+        all.iter().try_for_each(|(slug, new)| {
+            draft.write_page(&SourceId::default(), slug, new.clone(), 1).map(drop)
+        })
+    };
+    store.write(write).unwrap();
+    drop(store);
+    let good = fs::read(&path).unwrap();
+    let (mut not_opened, mut not_read, mut read_on) = (0, 0, 0);
+    let named = |error: StoreError, block| {
+        assert!(error.is_damage(), "block {block}: {error:?}");
+        let what = error.to_string();
+        // The file, or the page in it.
+        assert!(
+            what.contains("bad.redb") || what.contains("is damaged in the store"),
+            "block {block}: {what}"
+        );
+    };
+    for block in 1..good.len() / BLOCK {
+        // A file of its own for each: a program that another test starts may still hold the lock of the last one.
+        let fresh = |name: &str| {
+            let bad = dir.path().join(format!("{name}-{block}-bad.redb"));
+            fs::write(&bad, &good).unwrap();
+            bad
+        };
+        let damage = |bad: &Path| {
+            let file = fs::File::options().write(true).open(bad).unwrap();
+            file.write_all_at(&[0xA5; BLOCK], (block * BLOCK) as u64).unwrap();
+        };
+        let bad = fresh("before");
+        damage(&bad);
+        if let Err(error) = Store::open(&bad, &options(), Box::new(|_| {})) {
+            not_opened += 1;
+            named(error, block);
+        }
+        fs::remove_file(bad).unwrap();
+        // Built for debugging redb looks at every block when it opens the file, so that the damage has to come after that; and no
+        // cache may hide it.
+        let bad = fresh("after");
+        let uncached = StoreOptions { cache_bytes: 0, ..options() };
+        let store = Store::open(&bad, &uncached, Box::new(|_| {})).unwrap();
+        damage(&bad);
+        let mut read = 0;
+        let looked = store.read_through(|reader| {
+            reader.newest(u64::MAX, |(_, _, record)| {
+                read += usize::from(reader.content(&record)?.body.starts_with("words of "));
+                Ok(true)
+            })
+        });
+        match looked {
+            Ok(()) => assert_eq!(read, PAGES, "block {block}"),
+            Err(error) => {
+                not_read += 1;
+                named(error, block);
+                let first = store.read_through(|reader| {
+                    Ok(reader.page_even_deleted(&SourceId::default(), &slug("area/note-0"))?.is_some())
+                });
+                read_on += usize::from(first.is_ok_and(|there| there));
+                let copy = dir.path().join("copy.redb");
+                named(store.back_up(&copy, 1, &|_, _| true).unwrap_err(), block);
+                assert!(!copy.exists());
+            }
+        }
+        drop(store);
+        fs::remove_file(bad).unwrap();
+    }
+    assert!(not_opened > 0 && not_read > 20 && read_on > 20, "{not_opened}, {not_read}, {read_on}");
+}
+
+/// Numbers that look random, the same ones in each run.
+fn seeded(mut state: u64) -> impl FnMut() -> usize {
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 1).unwrap()
+    }
+}
+
+/// Everything of a page that somebody may see.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    record: PageRecord,
+    content: Content,
+    derived: Derived,
+    versions: Vec<VersionRecord>,
+}
+
+fn see(reader: &Reader, name: &Slug) -> Result<Option<Seen>, StoreError> {
+    let Some(record) = reader.page(&SourceId::default(), name)? else { return Ok(None) };
+    let mut versions = Vec::new();
+    for kept in reader.versions(record.id)? {
+        versions.extend(reader.version(record.id, kept.version)?);
+    }
+    Ok(Some(Seen {
+        content: reader.content(&record)?,
+        derived: reader.derived(record.id)?,
+        versions,
+        record,
+    }))
+}
+
+#[test]
+fn a_hundred_damaged_places_serve_no_changed_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let names: Vec<_> = (0..40).map(|n| slug(&format!("area/note-{n}"))).collect();
+    let store = open(&path);
+    for round in 0..2 {
+        let all = names.clone();
+        store
+            .write(move |draft| {
+                for (n, name) in all.iter().enumerate() {
+                    let mut new = page(&format!("the words of {n} in {round} ").repeat(60), &["tag"], None);
+                    new.content.frontmatter = format!("note: frontmatter of {n} in {round}\n").repeat(10);
+                    new.timeline = vec![TimelineRecord {
+                        date: "2026-11-23".into(),
+                        text: format!("the event of {n} in {round}"),
+                        source: None,
+                    }];
+                    draft.write_page(&SourceId::default(), name, new, round)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+    let whole: Vec<_> = {
+        let reader = store.read(Visibility::All).unwrap();
+        names.iter().map(|name| see(&reader, name).unwrap().unwrap()).collect()
+    };
+    drop(store);
+    let good = fs::read(&path).unwrap();
+    // The places that hold words: of texts, of frontmatter, of versions, titles and dated lines.
+    let words: Vec<usize> = (0..good.len())
+        .filter(|at| {
+            let from = at.saturating_sub(16);
+            good[from..good.len().min(at + 16)].windows(4).any(|four| four == b" of ")
+        })
+        .collect();
+    let uncached = StoreOptions { cache_bytes: 0, ..options() };
+    let store = Store::open(&path, &uncached, Box::new(|_| {})).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    let (mut random, mut told) = (seeded(21), 0);
+    for _ in 0..100 {
+        let at = words[random() % words.len()];
+        let flipped = good[at] ^ (1 << (random() % 8));
+        file.write_all_at(&[flipped], at as u64).unwrap();
+        let reader = store.read(Visibility::All).unwrap();
+        let mut damaged = 0;
+        for (name, whole) in names.iter().zip(&whole) {
+            match see(&reader, name) {
+                Ok(Some(seen)) => assert_eq!(seen, *whole, "byte {at}"),
+                Ok(None) => panic!("byte {at}: page {name} is told to be absent"),
+                Err(error) => {
+                    damaged += 1;
+                    assert!(error.is_damage() && error.to_string().contains(name.as_str()), "{error}");
+                }
+            }
+        }
+        told += usize::from(damaged > 0);
+        let changes = reader.changes_after(0, 100).unwrap();
+        assert_eq!(changes.len(), names.len());
+        for page in changes.into_iter().filter_map(|change| change.page) {
+            let whole = whole.iter().find(|whole| whole.record.id == page.record.id).unwrap();
+            assert_eq!((&page.record, &page.content), (&whole.record, &whole.content), "byte {at}");
+        }
+        drop(reader);
+        file.write_all_at(&good[at..=at], at as u64).unwrap();
+    }
+    // Some of the words lie in blocks that are not in use any more.
+    assert!(told > 50, "{told} of 100 damages were met");
+}
+
+#[test]
+fn a_damaged_page_is_named_with_its_backup_and_made_whole_by_a_put() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let uncached = StoreOptions { cache_bytes: 0, ..options() };
+    let store = Store::open(&path, &uncached, Box::new(|_| {})).unwrap();
+    let backups = dir.path().join("backups");
+    fs::create_dir(&backups).unwrap();
+    store.set_backup_dir(backups.clone());
+    let name = slug("area/note");
+    let put = |body: &str| {
+        let (name, new) = (name.clone(), NewPage { title: "Note".into(), ..page(body, &[], None) });
+        store.write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1)).unwrap()
+    };
+    put("the first words\n");
+    store.back_up(&backups.join("one.redb"), 86_400_000, &|_, _| true).unwrap();
+    store.back_up(&backups.join("two.redb"), 2 * 86_400_000, &|_, _| true).unwrap();
+    fs::write(backups.join("torn.redb"), b"no backup").unwrap();
+    let record = put("the present words\n").record;
+    let good = fs::read(&path).unwrap();
+    let text = b"the present words\n";
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    for at in (0..good.len() - text.len()).filter(|at| good[*at..].starts_with(text)) {
+        file.write_all_at(b"T", at as u64).unwrap();
+    }
+    let read = |view| store.read(view).unwrap().content(&record).map_err(Fault::from).unwrap_err();
+    let fault = read(Visibility::All);
+    assert_eq!(fault.code, FaultCode::StoreDamaged);
+    for part in ["\"area/note\"", "two.redb", "1970-01-03"] {
+        assert!(fault.message.contains(part), "{fault}");
+    }
+    assert!(fault.hint.unwrap().contains("brain put area/note"));
+    let told = read(Visibility::Only(vec![SourceId::default()]));
+    assert!(!told.message.contains("two.redb"), "places are for those who see everything: {told}");
+    let again = put("the present words\n").record;
+    assert_eq!(store.read(Visibility::All).unwrap().content(&again).unwrap().body, "the present words\n");
+    let former = store.read(Visibility::All).unwrap().versions(record.id).unwrap();
+    assert_eq!(former.iter().map(|kept| kept.version).collect::<Vec<_>>(), [1], "no damaged version is kept");
+}

@@ -1,0 +1,243 @@
+//! Finding the markdown files of a directory, and how each one is, without reading them.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::beneath::Root;
+use brain_page::is_markdown;
+
+/// What tells without reading it whether a file has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Its length in bytes.
+    pub size: u64,
+    /// When its content changed, in nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// When anything about it changed, in nanoseconds since 1970.
+    pub ctime_ns: i64,
+}
+
+impl Stat {
+    /// What the system says of a file.
+    #[must_use]
+    pub fn of(meta: &fs::Metadata) -> Self {
+        let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Self {
+            size: meta.len(),
+            mtime_ns: ns(meta.mtime(), meta.mtime_nsec()),
+            ctime_ns: ns(meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+/// A markdown file.
+#[derive(Debug, Clone)]
+pub struct MarkdownFile {
+    /// Its path relative to the directory, with `/` between its parts.
+    pub path: String,
+    /// How it is.
+    pub stat: Stat,
+}
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Markdown files, in the order of the walk.
+    pub files: Vec<MarkdownFile>,
+    /// Files that are not markdown.
+    pub skipped: u64,
+    /// Places that could not be read, or whose name is not UTF-8, with the reason; relative to the directory, which is
+    /// itself empty.
+    pub unreadable: Vec<(String, String)>,
+    /// Directories below that are git work trees of their own.
+    pub repositories: Vec<String>,
+}
+
+/// All `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below` (everything when that is empty). The directory
+/// `except` and those whose name begins with a dot are left out; links are not followed, and count as skipped.
+#[must_use]
+pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> Found {
+    let mut files = Vec::new();
+    let found = each_markdown_file(dir, below, except, &mut |file| {
+        files.push(file);
+        true
+    });
+    Found { files, ..found }
+}
+
+/// The same; the files are given to `each`, one after the other in the order of their paths' bytes, until it says stop.
+pub fn each_markdown_file(
+    dir: &Path,
+    below: &str,
+    except: Option<&Path>,
+    each: &mut dyn FnMut(MarkdownFile) -> bool,
+) -> Found {
+    let mut found = Found::default();
+    let start = if below.is_empty() { dir.to_owned() } else { dir.join(below) };
+    if !below.is_empty() && !is_reached(dir, below) {
+        return found;
+    }
+    let name = |path: &Path| path.strip_prefix(dir).unwrap_or(path).display().to_string();
+    let mut repositories = Vec::new();
+    // Only the directory itself may be reached by a link.
+    let walk = walkdir::WalkDir::new(&start).follow_root_links(below.is_empty());
+    let visible = |e: &walkdir::DirEntry| {
+        if e.file_name() == ".git"
+            && let Some(parent) = e.path().parent().filter(|parent| *parent != dir)
+        {
+            repositories.push(name(parent));
+        }
+        if !e.file_type().is_dir() || e.path() == dir {
+            return true;
+        }
+        let dotted = e.file_name().as_encoded_bytes().starts_with(b".");
+        !(dotted || except == Some(e.path()))
+    };
+    for entry in walk.sort_by(by_path).into_iter().filter_entry(visible) {
+        // What goes while we look was never there.
+        let gone = |e: &walkdir::Error| {
+            e.path() != Some(dir) && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound)
+        };
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(e) if gone(&e) => continue,
+            Err(e) => {
+                let why = e.io_error().map_or_else(|| e.to_string(), ToString::to_string);
+                found.unreadable.push((name(e.path().unwrap_or(dir)), why));
+                continue;
+            }
+        };
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        if !entry.file_type().is_file() || !is_markdown(entry.path()) {
+            found.skipped += 1;
+            continue;
+        }
+        let Some(path) = entry.path().strip_prefix(dir).ok().and_then(Path::to_str) else {
+            found.unreadable.push((name(entry.path()), "its name is not UTF-8".into()));
+            continue;
+        };
+        match entry.metadata() {
+            Ok(meta) if !each(MarkdownFile { path: path.to_owned(), stat: Stat::of(&meta) }) => break,
+            Ok(_) => {}
+            Err(e) if gone(&e) => {}
+            Err(e) => found.unreadable.push((path.to_owned(), e.to_string())),
+        }
+    }
+    found.repositories = repositories;
+    found
+}
+
+/// The order of two entries of a directory in which the paths of all files below come in the order of their bytes.
+fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
+    fn bytes(entry: &walkdir::DirEntry) -> impl Iterator<Item = &u8> {
+        let end: &[u8] = if entry.file_type().is_dir() { b"/" } else { b"" };
+        entry.file_name().as_encoded_bytes().iter().chain(end)
+    }
+    bytes(a).cmp(bytes(b))
+}
+
+/// How the file at `path` in `dir` is; `None` when there is no file that a walk would find.
+///
+/// # Errors
+/// When that cannot be told.
+pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
+    // A file may be called so; a directory may not.
+    let hidden = path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|d| d.starts_with('.')));
+    if hidden {
+        return Ok(None);
+    }
+    match Root::open(dir).and_then(|root| root.stand(Path::new(path))).and_then(|place| place.metadata()) {
+        Ok(meta) => Ok(meta.is_file().then(|| Stat::of(&meta))),
+        Err(e) if is_not_there(&e) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether an error of [`Root::file`] or [`Root::stand`] says that there is no such file, or only behind a link.
+pub fn is_not_there(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::XDEV))
+}
+
+/// Whether a walk comes to `path`: over directories that are no links and not hidden.
+fn is_reached(dir: &Path, path: &str) -> bool {
+    let mut place = dir.to_owned();
+    let mut parts = path.split('/').peekable();
+    while let Some(part) = parts.next() {
+        place.push(part);
+        let last = parts.peek().is_none();
+        // A file may be called so; a directory may not.
+        if part.starts_with('.') && (!last || place.is_dir()) {
+            return false;
+        }
+        if !last && !fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_dir()) {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn write(dir: &Path, path: &str) {
+        let place = dir.join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, "x").unwrap();
+    }
+
+    fn paths(found: &Found) -> Vec<&str> {
+        found.files.iter().map(|file| file.path.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_hidden_or_linked_is_not_found() {
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = dir.path();
+        write(outside.path(), "secret.md");
+        for path in
+            ["a.md", "b/c.MDX", "b/.hidden/x.md", ".trash/x.md", "b/pic.png", "lib/.git/HEAD", "lib/r.md"]
+        {
+            write(root, path);
+        }
+        std::os::unix::fs::symlink(outside.path(), root.join("out")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret.md"), root.join("link.md")).unwrap();
+        let found = markdown_files(root, "", None);
+        assert_eq!(paths(&found), ["a.md", "b/c.MDX", "lib/r.md"]);
+        assert_eq!((found.skipped, found.repositories), (3, vec!["lib".to_owned()]));
+        assert_eq!(paths(&markdown_files(root, "b", None)), ["b/c.MDX"]);
+        assert_eq!(paths(&markdown_files(root, "a.md", None)), ["a.md"]);
+        for below in ["out", "out/secret.md", "link.md", ".trash", "b/.hidden/x.md", "none", "a.md/x"] {
+            assert_eq!(paths(&markdown_files(root, below, None)), Vec::<&str>::new(), "{below}");
+            assert_eq!(stat_of(root, below).unwrap(), None, "{below}");
+        }
+        assert_eq!(stat_of(root, "a.md").unwrap(), Some(found.files[0].stat));
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_their_paths() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["a/x.md", "a-b/x.md", "a.md", "a/b/c.md", "a/b-c.md", "b/é.md", "b/z.md", "B.md"] {
+            write(dir.path(), path);
+        }
+        let found = markdown_files(dir.path(), "", None);
+        assert_eq!(found.files.len(), 8);
+        assert!(paths(&found).is_sorted(), "{:?}", paths(&found));
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_is_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = markdown_files(&dir.path().join("none"), "", None);
+        assert_eq!((found.files.len(), found.unreadable[0].0.as_str()), (0, ""));
+    }
+}

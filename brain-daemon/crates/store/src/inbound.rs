@@ -1,0 +1,63 @@
+//! About how many pages link to each page, for all pages at once: one pass over a table of short rows, and no page is read for it.
+
+use std::collections::HashMap;
+
+use brain_protocol::{Slug, SourceId};
+use redb::ReadableTable;
+
+use super::apply::slug_keys;
+use super::read::Reader;
+use super::{StoreError, tables as t};
+use brain_page as page;
+
+/// How often slugs and names are linked to.
+#[derive(Debug, Default)]
+pub struct Inbound {
+    /// By source and key.
+    counts: HashMap<String, HashMap<String, u32>>,
+}
+
+impl Inbound {
+    /// About how many pages link to a page: by its slug, or by its file's name, whichever are more. A name that several pages have counts for
+    /// each of them.
+    #[must_use]
+    pub fn of(&self, source: &SourceId, slug: &Slug) -> u32 {
+        let Some(counts) = self.counts.get(source.as_str()) else { return 0 };
+        let count = |key: String| counts.get(&key).copied().unwrap_or(0);
+        let by_slug: u32 = slug_keys(slug.as_str()).map(count).iter().sum();
+        by_slug.max(count(page::normal_name(slug.name())))
+    }
+}
+
+impl Reader {
+    /// About how many pages link to each page. Links of pages that the caller may not see count as well.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn inbound(&self) -> Result<Inbound, StoreError> {
+        let mut inbound = Inbound::default();
+        // Rows come in the order of source and key, so each key is looked up once.
+        let mut now: Option<(String, String, u32)> = None;
+        for row in self.table(t::LINKS_IN)?.iter()? {
+            let row = row?.0;
+            let (source, key, _) = row.value();
+            match &mut now {
+                Some((of, to, count)) if of.as_str() == source && to.as_str() == key => *count += 1,
+                _ => {
+                    inbound.add(now.take());
+                    now = Some((source.to_owned(), key.to_owned(), 1));
+                }
+            }
+        }
+        inbound.add(now);
+        Ok(inbound)
+    }
+}
+
+impl Inbound {
+    fn add(&mut self, counted: Option<(String, String, u32)>) {
+        if let Some((source, key, count)) = counted {
+            self.counts.entry(source).or_default().insert(key, count);
+        }
+    }
+}

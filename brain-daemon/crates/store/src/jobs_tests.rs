@@ -1,0 +1,286 @@
+//! Jobs in the store: rows that agree whatever happens, and what comes after the commit.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use brain_base::caller::Visibility;
+use brain_protocol::{Fault, FaultCode, JobState};
+use proptest::prelude::*;
+use redb::Database;
+
+use super::jobs::{FAILED_KEPT_MS, STORED_KEPT_MS};
+use super::record::{state_of_job, to_bytes};
+use super::*;
+use crate::tables as t;
+
+pub(super) fn open(path: &std::path::Path) -> Store {
+    let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
+    Store::open(path, &options, Box::new(|_| {})).unwrap()
+}
+
+pub(super) fn job(body: &str, now: i64) -> JobRecord {
+    JobRecord {
+        state: JobState::Queued,
+        client: "phone".into(),
+        source: "default".into(),
+        content_hash: brain_page::content_digest(body),
+        content_type: "text/plain".into(),
+        bytes: body.len() as u64,
+        wishes: JobWishes::default(),
+        content: Content { frontmatter: String::new(), body: body.into() },
+        received_at: now,
+        finished_at: None,
+        attempts: 0,
+        due_at: now,
+        slug: None,
+        error: None,
+        seen: vec![brain_page::content_digest(body)],
+    }
+}
+
+fn add(store: &Store, body: &str, now: i64) -> u64 {
+    let record = job(body, now);
+    store.write(move |draft| draft.add_job(&record)).unwrap()
+}
+
+/// Changes a job; its former record.
+fn change(store: &Store, id: u64, with: impl Fn(&mut JobRecord) + Send + 'static) -> JobRecord {
+    store
+        .write(move |draft| {
+            let from = draft.job(id)?.unwrap();
+            let mut to = from.clone();
+            with(&mut to);
+            draft.change_job(id, &from, &to)?;
+            Ok(from)
+        })
+        .unwrap()
+}
+
+#[test]
+fn the_state_of_a_job_is_read_without_its_text() {
+    for state in JobState::ALL {
+        let bytes = to_bytes(&JobRecord { state, ..job("text", 5) }).unwrap();
+        assert_eq!(state_of_job(&bytes).unwrap(), state);
+    }
+    assert!(state_of_job(&[9, 0]).is_err());
+}
+
+#[test]
+fn what_comes_after_a_write_comes_after_its_commit_and_its_defects_harm_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(&dir.path().join("brain.redb")));
+    let (tell, hear) = channel();
+    let told = tell.clone();
+    let record = job("seen at once", 5);
+    store.write_then(
+        move |draft| draft.add_job(&record),
+        move |added| told.send(added.unwrap() == 1).unwrap(),
+    );
+    assert!(hear.recv().unwrap());
+    let found = store.read_queue().unwrap().job(1).unwrap();
+    assert!(found.is_some(), "a reader sees it when the sender hears of it");
+    let refused = |_: &mut Draft<'_>| -> Result<(), StoreError> {
+        Err(Fault::new(FaultCode::QueueFull, "full").into())
+    };
+    let told = tell.clone();
+    store.write_then(refused, move |result| {
+        told.send(matches!(result, Err(StoreError::Refused(fault)) if fault.code == FaultCode::QueueFull))
+            .unwrap();
+    });
+    assert!(hear.recv().unwrap());
+    store.write_then(|_| Ok(()), |_| panic!("a defect of whoever waits"));
+    assert_eq!(add(&store, "the writer goes on", 6), 2);
+    // A store that closes does what was given to it before.
+    let record = job("last", 7);
+    store.write_then(
+        move |draft| draft.add_job(&record),
+        move |added| tell.send(added.unwrap() == 3).unwrap(),
+    );
+    drop(Arc::into_inner(store).unwrap());
+    assert!(hear.recv().unwrap());
+}
+
+#[test]
+fn a_queue_without_room_refuses_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let (enter, entered) = channel();
+    let (leave, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    // Holds the writer until the queue behind it is full.
+    let held = move |_: &mut Draft<'_>| {
+        let _ = enter.send(());
+        let _ = wait.lock().unwrap().recv();
+        Ok(())
+    };
+    store.write_then(held, |_| {});
+    entered.recv().unwrap();
+    let (tell, hear) = channel();
+    for n in 0..1100 {
+        let (tell, record) = (tell.clone(), job(&format!("job {n}"), 5));
+        store.write_then(
+            move |draft| draft.add_job(&record),
+            move |added| {
+                let code = added.map_err(|error| Fault::from(error).code);
+                tell.send(code).unwrap();
+            },
+        );
+    }
+    drop(tell);
+    leave.send(()).unwrap();
+    let ended: Vec<_> = hear.iter().collect();
+    let busy = ended.iter().filter(|ended| **ended == Err(FaultCode::Busy)).count();
+    let added = ended.iter().filter(|ended| ended.is_ok()).count();
+    assert!(busy > 0 && busy + added == 1100, "{busy} {added}");
+    assert_eq!(store.read_queue().unwrap().job_counts().unwrap().waiting as usize, added);
+}
+
+#[test]
+fn the_registered_sources_are_known_without_reading_and_as_they_are_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let names = |store: &Store| -> Vec<String> {
+        store.sources().unwrap().iter().map(|(id, _)| id.to_string()).collect()
+    };
+    assert_eq!(names(&store), ["default"]);
+    let first = store.sources().unwrap();
+    add(&store, "changes no source", 5);
+    assert!(Arc::ptr_eq(&first, &store.sources().unwrap()));
+    let work = brain_protocol::SourceId::parse("work").unwrap();
+    let id = work.clone();
+    store.write(move |draft| draft.put_source(&id, &SourceRecord::new(None, 5))).unwrap();
+    assert_eq!(names(&store), ["default", "work"]);
+    store.write(move |draft| draft.remove_source(&work)).unwrap();
+    assert_eq!(names(&store), ["default"]);
+}
+
+#[test]
+fn verify_finds_what_does_not_agree() {
+    type Spoil = fn(&redb::WriteTransaction);
+    let damage: [(&str, Spoil); 5] = [
+        ("nobody would know when it is due", |txn| {
+            txn.open_table(t::JOBS_DUE).unwrap().retain(|_, _| false).unwrap();
+        }),
+        ("would never be forgotten", |txn| {
+            txn.open_table(t::JOBS_OVER).unwrap().retain(|_, _| false).unwrap();
+        }),
+        ("2 items that are due, and should have 1", |txn| {
+            txn.open_table(t::JOBS_DUE).unwrap().insert((9, 9), ()).unwrap();
+        }),
+        ("waiting items by its count", |txn| {
+            txn.open_table(t::META).unwrap().insert(t::META_WAITING, 5).unwrap();
+        }),
+        ("job_2 was not what it was seen as", |txn| {
+            txn.open_table(t::JOBS_SEEN).unwrap().insert(&[7; 32], 2).unwrap();
+        }),
+    ];
+    for (says, spoil) in damage {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("brain.redb");
+        let store = open(&path);
+        add(&store, "waits", 5);
+        let failed = add(&store, "failed", 5);
+        change(&store, failed, |job| (job.state, job.finished_at) = (JobState::Failed, Some(9)));
+        drop(store);
+        verify(&path, &|_, _| true).unwrap();
+        let db = Database::open(&path).unwrap();
+        let txn = db.begin_write().unwrap();
+        spoil(&txn);
+        txn.commit().unwrap();
+        drop(db);
+        let found = verify(&path, &|_, _| true).unwrap_err().to_string();
+        assert!(found.contains(says), "{says}: {found}");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Add(u8),
+    Fail(usize),
+    Retry(usize),
+    Store(usize),
+    Wait(i64),
+    Forget,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..6_u8).prop_map(Step::Add),
+        2 => any::<usize>().prop_map(Step::Fail),
+        1 => any::<usize>().prop_map(Step::Retry),
+        3 => any::<usize>().prop_map(Step::Store),
+        2 => prop_oneof![0..5000_i64, Just(STORED_KEPT_MS), Just(FAILED_KEPT_MS)].prop_map(Step::Wait),
+        1 => Just(Step::Forget),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever happens to jobs, the tables agree: `verify` looks at all of them.
+    #[test]
+    fn tables_of_jobs_agree(steps in proptest::collection::vec(step(), 1..40)) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("brain.redb");
+        let store = open(&path);
+        let mut now = 1000;
+        // State and when it ended, by number.
+        let mut model = std::collections::BTreeMap::<u64, (JobState, i64)>::new();
+        let pick = |model: &std::collections::BTreeMap<u64, (JobState, i64)>, n: usize, wanted: &[JobState]| {
+            let some: Vec<u64> = model.iter().filter(|(_, (s, _))| wanted.contains(s)).map(|(id, _)| *id).collect();
+            (!some.is_empty()).then(|| some[n % some.len()])
+        };
+        let waiting = [JobState::Queued, JobState::Retrying];
+        for step in steps {
+            match step {
+                Step::Add(n) => {
+                    let id = add(&store, &format!("text {n}"), now);
+                    model.insert(id, (JobState::Queued, 0));
+                }
+                Step::Fail(n) => if let Some(id) = pick(&model, n, &waiting) {
+                    let to = if n.is_multiple_of(2) { JobState::Failed } else { JobState::Retrying };
+                    change(&store, id, move |job| {
+                        (job.state, job.due_at) = (to, now + 1000);
+                        job.finished_at = (to == JobState::Failed).then_some(now);
+                    });
+                    model.insert(id, (to, now));
+                },
+                Step::Retry(n) => if let Some(id) = pick(&model, n, &[JobState::Failed]) {
+                    change(&store, id, move |job| {
+                        (job.state, job.due_at, job.finished_at) = (JobState::Queued, now, None);
+                    });
+                    model.insert(id, (JobState::Queued, 0));
+                },
+                Step::Store(n) => if let Some(id) = pick(&model, n, &waiting) {
+                    change(&store, id, move |job| {
+                        (job.state, job.finished_at) = (JobState::Stored, Some(now));
+                        job.content.body.clear();
+                    });
+                    model.insert(id, (JobState::Stored, now));
+                },
+                Step::Wait(ms) => now += ms,
+                Step::Forget => {
+                    let gone = store.write(move |draft| draft.forget_jobs(now, 1000)).unwrap();
+                    let before = model.len();
+                    model.retain(|_, (state, at)| match state {
+                        JobState::Stored => *at + STORED_KEPT_MS > now,
+                        JobState::Failed => *at + FAILED_KEPT_MS > now,
+                        _ => true,
+                    });
+                    prop_assert_eq!(gone, before - model.len());
+                }
+            }
+        }
+        let count = |wanted: &[JobState]| model.values().filter(|(s, _)| wanted.contains(s)).count() as u64;
+        let reader = store.read(Visibility::All).unwrap();
+        let counts = reader.job_counts().unwrap();
+        prop_assert_eq!(counts.waiting, count(&waiting));
+        prop_assert_eq!(counts.failed, count(&[JobState::Failed]));
+        prop_assert_eq!(counts.stored, count(&[JobState::Stored]));
+        let due = reader.due_jobs(i64::MAX - 1, 1000, usize::MAX).unwrap();
+        prop_assert_eq!(due.len() as u64, counts.waiting);
+        drop(reader);
+        drop(store);
+        verify(&path, &|_, _| true).unwrap();
+    }
+}

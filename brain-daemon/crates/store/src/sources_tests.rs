@@ -1,0 +1,280 @@
+//! The store's promises about pages that have files of their authors: whatever sync, the watcher and commands do in turn,
+//! what the tables say of each other is true.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brain_protocol::{Slug, SourceId};
+use proptest::prelude::*;
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition};
+
+use super::record::{Derived, Stored, from_bytes};
+use super::*;
+use crate::tables as t;
+use brain_page as page;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// A file was read: the slug's page is to be what it says.
+    TakeIn(u8, u8),
+    /// The page is written by a command.
+    Put(u8, u8),
+    /// Its file got another name.
+    Rename(u8, u8),
+    /// Its file is gone, or there again.
+    Vanish(u8),
+    Return(u8),
+    Delete(u8),
+    Restore(u8),
+    Purge,
+    RemoveSource,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let p = || 0..6_u8;
+    prop_oneof![
+        6 => (p(), any::<u8>()).prop_map(|(p, b)| Step::TakeIn(p, b)),
+        3 => (p(), any::<u8>()).prop_map(|(p, b)| Step::Put(p, b)),
+        4 => (p(), p()).prop_map(|(p, q)| Step::Rename(p, q)),
+        3 => p().prop_map(Step::Vanish),
+        2 => p().prop_map(Step::Return),
+        3 => p().prop_map(Step::Delete),
+        2 => p().prop_map(Step::Restore),
+        2 => Just(Step::Purge),
+        1 => Just(Step::RemoveSource),
+    ]
+}
+
+fn slug(p: u8) -> Slug {
+    Slug::parse(format!("p/{p}")).unwrap()
+}
+
+fn path(p: u8) -> String {
+    format!("P/{p}.md")
+}
+
+fn derived(p: u8) -> (Vec<String>, Vec<LinkRecord>) {
+    let to = format!("p/{}", (p + 1) % 6);
+    let link =
+        LinkRecord { source: None, slugs: vec![to.clone()], name: None, kind: "mentions".into(), raw: to };
+    (vec![p.to_string()], vec![link])
+}
+
+fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
+    let body = format!("body {body}");
+    let (names, links) = derived(p);
+    NewPage {
+        page_type: "note".into(),
+        title: body.clone(),
+        tags: vec!["t".into()],
+        aliases: vec![],
+        content_hash: page::content_digest(&body),
+        content: Content { frontmatter: String::new(), body },
+        chunks: 1,
+        links,
+        names,
+        timeline: vec![],
+        provenance: Provenance::default(),
+        replaces: None,
+        captured: false,
+        file,
+    }
+}
+
+/// Does the step, if it can be done now.
+fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(), StoreError> {
+    let found = |draft: &Draft<'_>, p: u8, active: bool| -> Result<Option<PageRecord>, StoreError> {
+        Ok(draft.page(of, &slug(p))?.filter(|page| page.deleted_at.is_none() == active))
+    };
+    let seen = |record: &PageRecord| FileRecord {
+        size: 1,
+        mtime_ns: 2,
+        ctime_ns: 3,
+        digest: [4; 32],
+        page: Some(record.id),
+        seq: record.seq,
+        problem: None,
+    };
+    match *step {
+        Step::TakeIn(p, body) => {
+            let new = page(p, body, FilePlan::Keep(path(p)));
+            let former = draft.page(of, &slug(p))?.map(|former| former.source_path);
+            let record = draft.write_page(of, &slug(p), new, now)?.record;
+            if let Some(former) = former.filter(|former| *former != path(p)) {
+                draft.forget_file(of, &former)?;
+            }
+            draft.put_file(of, &path(p), &seen(&record))?;
+        }
+        Step::Put(p, body) => _ = draft.write_page(of, &slug(p), page(p, body, FilePlan::Write), now)?,
+        Step::Rename(p, q) => {
+            let free = draft.page(of, &slug(q))?.is_none() && draft.page_at(of, &path(q))?.is_none();
+            if let Some(record) = found(draft, p, true)?.filter(|_| free) {
+                let former = record.source_path.clone();
+                let record = draft.rename_page(of, &slug(p), record, (&slug(q), &path(q)), derived(q))?;
+                draft.forget_file(of, &former)?;
+                draft.put_file(of, &path(q), &seen(&record))?;
+            }
+        }
+        Step::Vanish(p) => {
+            if let Some(record) = found(draft, p, true)? {
+                draft.forget_file(of, &record.source_path)?;
+                draft.soft_delete_fileless(of, &slug(p), record, now)?;
+            }
+        }
+        Step::Return(p) => {
+            if let Some(record) = found(draft, p, false)? {
+                let record = draft.restore_fileless(of, &slug(p), record)?;
+                draft.put_file(of, &record.source_path, &seen(&record))?;
+            }
+        }
+        Step::Delete(p) => {
+            if let Some(record) = found(draft, p, true)? {
+                draft.soft_delete(of, &slug(p), record, now)?;
+            }
+        }
+        Step::Restore(p) => {
+            if let Some(record) = found(draft, p, false)? {
+                draft.restore(of, &slug(p), record)?;
+            }
+        }
+        Step::Purge => _ = draft.purge(now + RECOVERY_MS, 100)?,
+        Step::RemoveSource => {
+            for (slug, record) in draft.active_pages(of, "", 100)? {
+                draft.soft_delete_fileless(of, &slug, record, now)?;
+            }
+            draft.remove_source(of)?;
+        }
+    }
+    Ok(())
+}
+
+fn stored<T: Stored>(
+    txn: &ReadTransaction,
+    table: TableDefinition<'static, u64, &'static [u8]>,
+) -> BTreeMap<u64, T> {
+    let table = txn.open_table(table).unwrap();
+    let rows = table.iter().unwrap().map(|row| row.unwrap());
+    rows.map(|(key, value)| (key.value(), from_bytes(value.value()).unwrap())).collect()
+}
+
+fn pairs<T>(
+    txn: &ReadTransaction,
+    table: TableDefinition<'static, (&'static str, &'static str), &'static [u8]>,
+) -> BTreeMap<(String, String), T>
+where
+    T: Stored,
+{
+    let table = txn.open_table(table).unwrap();
+    let rows = table.iter().unwrap().map(|row| row.unwrap());
+    rows.map(|(key, value)| {
+        ((key.value().0.into(), key.value().1.into()), from_bytes(value.value()).unwrap())
+    })
+    .collect()
+}
+
+type Index = TableDefinition<'static, (&'static str, &'static str, u64), ()>;
+
+fn index(txn: &ReadTransaction, table: Index) -> BTreeSet<(String, u64)> {
+    let table = txn.open_table(table).unwrap();
+    let rows = table.iter().unwrap().map(|row| row.unwrap().0);
+    rows.map(|key| (key.value().1.to_owned(), key.value().2)).collect()
+}
+
+/// What each table must say, worked out from the pages alone.
+fn check(txn: &ReadTransaction, registered: bool) {
+    let pages: BTreeMap<(String, String), PageRecord> = pairs(txn, t::PAGES);
+    let table = txn.open_table(t::IDS).unwrap();
+    let ids: BTreeMap<u64, (String, String)> = table
+        .iter()
+        .unwrap()
+        .map(|row| row.unwrap())
+        .map(|(id, key)| (id.value(), (key.value().0.into(), key.value().1.into())))
+        .collect();
+    assert_eq!(ids, pages.iter().map(|(key, page)| (page.id, key.clone())).collect());
+    let table = txn.open_table(t::PATHS).unwrap();
+    let paths: BTreeMap<String, u64> = table
+        .iter()
+        .unwrap()
+        .map(|row| row.unwrap())
+        .map(|(key, id)| (key.value().1.into(), id.value()))
+        .collect();
+    assert_eq!(paths, pages.values().map(|page| (page.source_path.clone(), page.id)).collect());
+    let contents: BTreeMap<u64, Content> = stored(txn, t::CONTENTS);
+    assert!(contents.keys().eq(ids.keys()));
+    let derived: BTreeMap<u64, Derived> = stored(txn, t::DERIVED);
+    assert!(derived.keys().eq(ids.keys()));
+    let [mut names, mut links, mut tags, mut types] = std::array::from_fn(|_| BTreeSet::new());
+    for page in pages.values().filter(|page| page.deleted_at.is_none()) {
+        let rows = &derived[&page.id];
+        names.extend(rows.names.iter().map(|name| (name.clone(), page.id)));
+        tags.extend(rows.tags.iter().map(|tag| (tag.clone(), page.seq)));
+        types.insert((page.page_type.clone(), page.seq));
+        links.extend(rows.link_rows("s").into_iter().map(|(_, key)| (key, page.id)));
+    }
+    assert_eq!(index(txn, t::NAMES), names);
+    assert_eq!(index(txn, t::TAGS), tags);
+    assert_eq!(index(txn, t::TYPES), types);
+    assert_eq!(index(txn, t::LINKS_IN), links);
+    let changes = txn.open_table(t::CHANGES).unwrap();
+    for ((_, slug), page) in &pages {
+        assert_eq!(changes.get(page.seq).unwrap().unwrap().value(), page.id);
+        assert_eq!(derived[&page.id].names, [slug.trim_start_matches("p/")], "names are those of the slug");
+        assert_eq!(page::content_digest(&contents[&page.id].body), page.content_hash);
+    }
+    let versions = txn.open_table(t::VERSIONS).unwrap();
+    let kept: Vec<(u64, u32)> = versions.iter().unwrap().map(|row| row.unwrap().0.value()).collect();
+    let expected: Vec<(u64, u32)> = {
+        let by_id: BTreeMap<u64, u32> = pages.values().map(|page| (page.id, page.version)).collect();
+        by_id.into_iter().flat_map(|(id, version)| (1..version).map(move |n| (id, n))).collect()
+    };
+    assert_eq!(kept, expected, "every former version is there, and none of a purged page");
+    let by_id: BTreeMap<u64, &PageRecord> = pages.values().map(|page| (page.id, page)).collect();
+    for (id, row) in stored::<OutboxRow>(txn, t::OUTBOX) {
+        assert!(registered, "a removed source's files are none of our business");
+        match by_id.get(&id) {
+            Some(page) => {
+                let want = if page.deleted_at.is_none() { FileState::Present } else { FileState::Trashed };
+                assert_eq!((row.want, &row.path, row.seq), (want, &page.source_path, page.seq));
+            }
+            None => assert!(matches!(row.want, FileState::Purged | FileState::TrashPurged)),
+        }
+    }
+    for ((_, path), file) in pairs::<FileRecord>(txn, t::FILES) {
+        assert!(registered);
+        assert_eq!(paths.get(&path).copied(), file.page, "{path}");
+        assert!(file.seq <= by_id[&file.page.unwrap()].seq);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn tables_agree_about_files(steps in proptest::collection::vec(step(), 1..30)) {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("brain.redb");
+        let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 0, fresh_id: 7 };
+        let store = Store::open(&place, &options, Box::new(|_| {})).unwrap();
+        let of = SourceId::parse("s").unwrap();
+        let mut registered = true;
+        for (now, step) in (1..).zip(steps) {
+            let (source, job) = (of.clone(), step.clone());
+            store
+                .write(move |draft| {
+                    // As `sources add` does before anything else can be done there.
+                    if draft.source(&source)?.is_none() && !matches!(job, Step::Purge | Step::RemoveSource) {
+                        draft.put_source(&source, &SourceRecord::new(Some("/notes".into()), now))?;
+                    }
+                    work(draft, &source, &job, now)
+                })
+                .unwrap();
+            registered = match step {
+                Step::RemoveSource => false,
+                Step::Purge => registered,
+                _ => true,
+            };
+        }
+        drop(store);
+        verify(&place, &|_, _| true).unwrap();
+        check(&Database::open(&place).unwrap().begin_read().unwrap(), registered);
+    }
+}

@@ -1,0 +1,414 @@
+//! Reading a store file back, whole, without changing a byte of it: checksums, every row, what the tables say of each
+//! other, and every content hash.
+
+mod http;
+mod marks;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path};
+
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+use redb::{
+    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
+    TableDefinition, TableError, TableHandle,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::backup::{Heard, gave_up};
+use super::error::naming_damage;
+use super::overlay::Overlay;
+use super::record::{Content, Derived, FileRecord, OutboxRow, Provenance, from_bytes};
+use super::{StoreError, migrate, tables as t};
+use brain_page as page;
+
+use marks::Marks;
+
+/// What every redb file begins with.
+const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
+/// The cache for reading.
+const CACHE_BYTES: usize = 8_000_000;
+
+/// A store file that was read and found sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sound {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// The schema's number.
+    pub schema: u64,
+    /// Active pages.
+    pub pages: u64,
+    /// Soft-deleted pages.
+    pub deleted: u64,
+    /// Former versions.
+    pub versions: u64,
+    /// Rows of all tables.
+    pub rows: u64,
+    /// When the backup was made, Unix milliseconds; `None` for a store that is no backup.
+    pub made_at: Option<i64>,
+    /// Sources with a directory outside of the home: id and directory.
+    pub directories: Vec<(String, String)>,
+}
+
+/// Reads the store file at `path` back, of this schema or an older one.
+///
+/// # Errors
+/// [`StoreError::Damaged`] with what is wrong, [`StoreError::Newer`], [`StoreError::Locked`] when a daemon has it,
+/// `cancelled` when `heard` says stop, and what the disk says.
+pub fn verify(path: &Path, heard: Heard<'_>) -> Result<Sound, StoreError> {
+    verify_against(path, heard, None)
+}
+
+/// The same; and every row has to be the one that was written, when the digest of those is given.
+pub(super) fn verify_against(
+    path: &Path,
+    heard: Heard<'_>,
+    written: Option<[u8; 32]>,
+) -> Result<Sound, StoreError> {
+    let place = path.display().to_string();
+    let file = open(path)?;
+    let bytes = file.metadata().map_err(|e| StoreError::from_io(&e, &place))?.len();
+    let look = || -> Result<Sound, StoreError> {
+        let overlay = Overlay::new(file).map_err(|e| StoreError::from_io(&e, &place))?;
+        let mut db = Database::builder()
+            .set_cache_size(CACHE_BYTES)
+            .create_with_backend(overlay)
+            .map_err(|e| of_redb(e, &place))?;
+        if !db.check_integrity().map_err(|e| of_redb(e, &place))? {
+            return Err(StoreError::damaged("it does not match its checksums"));
+        }
+        let txn = db.begin_read()?;
+        let schema = migrate::check(&txn, path)?;
+        let look = Look { txn: &txn, schema, path, heard };
+        let sound = look.whole(bytes)?;
+        match written {
+            Some(written) if look.digest(sound.rows)? != written => Err(Fault::new(
+                FaultCode::StoreDamaged,
+                format!("{place}: the copy does not have the rows that were written to it"),
+            )
+            .hint("the store itself is unchanged and nothing was kept; back up again, or to another disk")
+            .into()),
+            _ => Ok(sound),
+        }
+    };
+    naming_damage(path, look)
+}
+
+/// The number that the store at `path` was made with, read without looking further.
+///
+/// # Errors
+/// When it is no store, or a daemon has it.
+pub fn store_id(path: &Path) -> Result<u64, StoreError> {
+    let place = path.display().to_string();
+    drop(open(path)?);
+    naming_damage(path, || {
+        let db = redb::ReadOnlyDatabase::open(path).map_err(|e| of_redb(e, &place))?;
+        Ok(migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
+    })
+}
+
+/// The file, if it can be one of redb's and nobody writes to it.
+fn open(path: &Path) -> Result<File, StoreError> {
+    let place = path.display().to_string();
+    let io = |e: std::io::Error| StoreError::from_io(&e, &place);
+    // Looked at before it is opened: a pipe would keep us waiting for somebody who writes to it.
+    if !std::fs::metadata(path).map_err(io)?.is_file() {
+        return Err(StoreError::Damaged(format!("{place} is not a file")));
+    }
+    let mut file = File::open(path).map_err(io)?;
+    if let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared() {
+        return Err(StoreError::Locked(place));
+    }
+    let mut begins = Vec::with_capacity(MAGIC.len());
+    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut begins).map_err(io)?;
+    match begins.as_slice() {
+        begins if begins == MAGIC => Ok(file),
+        [] => Err(StoreError::Damaged(format!("{place} is empty"))),
+        _ => Err(StoreError::Damaged(format!("{place} is not a brain store"))),
+    }
+}
+
+fn of_redb(error: redb::DatabaseError, place: &str) -> StoreError {
+    match error {
+        redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(place.to_owned()),
+        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, place),
+        e => StoreError::Damaged(format!("{place}: {e}")),
+    }
+}
+
+/// A digest of rows in the order of their tables. A backup marks its numbers, so [`t::META`] has no part in it.
+#[derive(Default)]
+pub(super) struct Digest(Sha256);
+
+impl Digest {
+    pub(super) fn row<'k, 'v, K: redb::Key + 'static, V: redb::Value + 'static>(
+        &mut self,
+        table: &TableDefinition<'static, K, V>,
+        key: &K::SelfType<'k>,
+        value: &V::SelfType<'v>,
+    ) {
+        if table.name() == t::META.name() {
+            return;
+        }
+        for part in [table.name().as_bytes(), K::as_bytes(key).as_ref(), V::as_bytes(value).as_ref()] {
+            self.0.update((part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+    }
+
+    pub(super) fn end(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
+/// Whether `path` is that of a markdown file below its source's directory, whatever that is; else what it is.
+fn check_path(path: &str) -> Result<(), &'static str> {
+    let mut parts = Path::new(path).components();
+    if path.contains('\0') || !parts.all(|part| matches!(part, Component::Normal(_))) {
+        return Err("leads out of its source");
+    }
+    if !page::is_markdown(Path::new(path)) {
+        return Err("is not a markdown file");
+    }
+    Ok(())
+}
+
+/// Whether `path` can be the directory of a source.
+fn is_directory(path: &str) -> bool {
+    let path = Path::new(path);
+    path.is_absolute()
+        && !path.as_os_str().as_encoded_bytes().contains(&0)
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+}
+
+fn wrong_file(source: &str, path: &str, what: &str) -> StoreError {
+    StoreError::damaged(format!("file {path:?} of source \"{source}\" {what}"))
+}
+
+/// One look through a whole store.
+struct Look<'a> {
+    txn: &'a ReadTransaction,
+    schema: u64,
+    path: &'a Path,
+    heard: Heard<'a>,
+}
+
+impl Look<'_> {
+    fn whole(&self, bytes: u64) -> Result<Sound, StoreError> {
+        let mut rows = 0;
+        macro_rules! measure {
+            ($($table:ident),*) => {$( if let Some(table) = self.table(t::$table)? { rows += table.len()?; } )*};
+        }
+        t::every_table!(measure);
+        let mut sound = Sound {
+            bytes,
+            schema: self.schema,
+            pages: 0,
+            deleted: 0,
+            versions: 0,
+            rows,
+            made_at: migrate::meta(self.txn, t::META_MADE_AT)?.and_then(|at| i64::try_from(at).ok()),
+            directories: Vec::new(),
+        };
+        let mut done = 0;
+        let mut step = || {
+            let goes_on = done % 256 != 0 || (self.heard)(done, rows);
+            done += 1;
+            match goes_on {
+                true => Ok(()),
+                false => Err(StoreError::from(gave_up(self.path))),
+            }
+        };
+        step()?;
+        self.pages(&mut sound, &mut step)?;
+        self.versions(&mut sound, &mut step)?;
+        for row in self.must(t::SOURCES)?.iter()? {
+            step()?;
+            let (key, value) = row?;
+            let id = SourceId::parse(key.value())
+                .map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
+            let Some(path) = migrate::source_of(self.schema, value.value())?.path else { continue };
+            if id.as_str() == SourceId::DEFAULT || !is_directory(&path) {
+                return Err(StoreError::damaged(format!("source \"{id}\": {path:?} is no directory for it")));
+            }
+            sound.directories.push((id.to_string(), path));
+        }
+        for row in self.must(t::DERIVED)?.iter()? {
+            step()?;
+            from_bytes::<Derived>(row?.1.value())?;
+        }
+        self.outbox(&mut step)?;
+        if self.schema >= 82 {
+            for row in self.must(t::FILES)?.iter()? {
+                step()?;
+                let (key, value) = row?;
+                from_bytes::<FileRecord>(value.value())?;
+                let (source, path) = key.value();
+                check_path(path).map_err(|what| wrong_file(source, path, what))?;
+            }
+        }
+        if self.schema >= 83 {
+            self.http(&mut step)?;
+        }
+        (self.heard)(rows, rows);
+        Ok(sound)
+    }
+
+    /// The digest of all `rows`.
+    fn digest(&self, rows: u64) -> Result<[u8; 32], StoreError> {
+        let mut digest = Digest::default();
+        macro_rules! gather {
+            ($($table:ident),*) => {$(
+                for (n, row) in self.must(t::$table)?.iter()?.enumerate() {
+                    if n % 256 == 0 && !(self.heard)(rows, rows) {
+                        return Err(gave_up(self.path).into());
+                    }
+                    let (key, value) = row?;
+                    digest.row(&t::$table, &key.value(), &value.value());
+                }
+            )*};
+        }
+        t::every_table!(gather);
+        Ok(digest.end())
+    }
+
+    /// Every page with its text, and that the tables agree on it.
+    fn pages(
+        &self,
+        sound: &mut Sound,
+        step: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (ids, contents) = (self.must(t::IDS)?, self.must(t::CONTENTS)?);
+        let (changes, deleted) = (self.must(t::CHANGES)?, self.must(t::DELETED)?);
+        let paths = self.must(t::PATHS)?;
+        let mut marks = Marks::default();
+        for row in self.must(t::PAGES)?.iter()? {
+            step()?;
+            let (key, value) = row?;
+            let (source, slug) = key.value();
+            let wrong =
+                |what: &str| StoreError::damaged(format!("page \"{slug}\" of source \"{source}\": {what}"));
+            if SourceId::parse(source).is_err() || Slug::parse(slug).is_err() {
+                return Err(wrong("it has no valid key"));
+            }
+            let record = migrate::page_of(self.schema, value.value())?;
+            if ids.get(record.id)?.is_none_or(|found| found.value() != (source, slug)) {
+                return Err(wrong("its id leads elsewhere"));
+            }
+            if changes.get(record.seq)?.is_none_or(|found| found.value() != record.id) {
+                return Err(wrong("its last change is not in the sequence"));
+            }
+            let path = record.source_path.as_str();
+            check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
+            if paths.get((source, path))?.is_none_or(|found| found.value() != record.id) {
+                return Err(wrong(&format!("its file {path:?} is another page's")));
+            }
+            let Some(text) = contents.get(record.id)? else { return Err(wrong("it has no text")) };
+            let content: Content = from_bytes(text.value())?;
+            if page::content_digest(&content.body) != record.content_hash {
+                return Err(wrong("its text does not match its content hash"));
+            }
+            match record.deleted_at {
+                None => {
+                    sound.pages += 1;
+                    marks.expect(source, &record);
+                }
+                Some(at) if deleted.get((at, record.id))?.is_some() => sound.deleted += 1,
+                Some(_) => return Err(wrong("it is deleted, and the purge does not know")),
+            }
+        }
+        let all = sound.pages + sound.deleted;
+        let active = migrate::meta(self.txn, t::META_ACTIVE)?.unwrap_or_default();
+        for (what, found, expected) in [
+            ("ids", ids.len()?, all),
+            ("texts", contents.len()?, all),
+            ("files", paths.len()?, all),
+            ("deleted pages", deleted.len()?, sound.deleted),
+            ("active pages by its count", active, sound.pages),
+        ] {
+            if found != expected {
+                return Err(StoreError::damaged(format!(
+                    "it has {found} {what}, and should have {expected}"
+                )));
+            }
+        }
+        if self.schema >= 85 {
+            self.marks(marks, step)?;
+        }
+        Ok(())
+    }
+
+    /// What is still to be done to files, and that it is to be done to the pages' own.
+    fn outbox(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let (ids, pages) = (self.must(t::IDS)?, self.must(t::PAGES)?);
+        for row in self.must(t::OUTBOX)?.iter()? {
+            step()?;
+            let (key, value) = row?;
+            let row: OutboxRow = from_bytes(value.value())?;
+            let wrong = |what: &str| wrong_file(&row.source, &row.path, what);
+            check_path(&row.path).map_err(wrong)?;
+            let Some(key) = ids.get(key.value())? else { continue };
+            let page = match pages.get(key.value())? {
+                Some(page) => migrate::page_of(self.schema, page.value())?,
+                None => return Err(wrong("is that of no page")),
+            };
+            if (key.value().0, page.source_path) != (row.source.as_str(), row.path.clone()) {
+                return Err(wrong("is not that of its page"));
+            }
+        }
+        Ok(())
+    }
+
+    fn versions(
+        &self,
+        sound: &mut Sound,
+        step: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let ids = self.must(t::IDS)?;
+        for row in self.must(t::VERSIONS)?.iter()? {
+            step()?;
+            let (key, value) = row?;
+            let (id, number) = key.value();
+            let wrong = |what: &str| StoreError::damaged(format!("version {number} of page {id}: {what}"));
+            let kept = migrate::version_of(self.schema, value.value())?;
+            if (kept.record.id, kept.record.version) != (id, number) {
+                return Err(wrong("it is another one"));
+            }
+            if ids.get(id)?.is_none() {
+                return Err(wrong("there is no such page"));
+            }
+            let path = kept.record.source_path.as_str();
+            check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
+            // Versions from before schema 81 have no provenance; nobody promised that their hashes were kept up.
+            let promised = kept.record.provenance != Provenance::default();
+            if promised && page::content_digest(&kept.content.body) != kept.record.content_hash {
+                return Err(wrong("its text does not match its content hash"));
+            }
+            sound.versions += 1;
+        }
+        Ok(())
+    }
+
+    /// A table, if this schema has it.
+    fn table<K: redb::Key + 'static, V: redb::Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<Option<ReadOnlyTable<K, V>>, StoreError> {
+        match self.txn.open_table(definition) {
+            Ok(table) => Ok(Some(table)),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(TableError::Storage(e)) => Err(e.into()),
+            Err(e) => Err(StoreError::damaged(e.to_string())),
+        }
+    }
+
+    fn must<K: redb::Key + 'static, V: redb::Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<ReadOnlyTable<K, V>, StoreError> {
+        match self.table(definition)? {
+            Some(table) => Ok(table),
+            None => Err(StoreError::damaged(format!("{definition} is not there"))),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Fakes for tests: of the network, of programs, and of what they start.
+
+use std::collections::HashMap;
+use std::io::{Error, ErrorKind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Child, Launch, Starter};
+use brain_net::{Answer, Call, Outgoing, Trouble};
+
+/// Answers by address; nobody listens anywhere else.
+#[derive(Default)]
+pub(super) struct FakeNet(Mutex<HashMap<String, (u16, String)>>);
+
+impl FakeNet {
+    pub(super) fn put(&self, url: &str, status: u16, body: &Value) {
+        self.0.lock().unwrap().insert(url.into(), (status, body.to_string()));
+    }
+
+    pub(super) fn gone(&self, url: &str) {
+        self.0.lock().unwrap().remove(url);
+    }
+}
+
+impl Outgoing for FakeNet {
+    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+        let known = self.0.lock().unwrap().get(call.url.as_str()).cloned();
+        let (status, body) = known.ok_or(Trouble::Refused)?;
+        Ok(Answer { status, headers: Vec::new(), body: body.into_bytes(), from: None })
+    }
+}
+
+/// What is known of programs.
+#[derive(Default)]
+pub(super) struct Programs {
+    /// What a program that is run prints.
+    says: String,
+    pub(super) missing: bool,
+    pub(super) started: Vec<Launch>,
+    /// How the child ended, and its lines; of the last one.
+    pub(super) ended: Option<String>,
+    pub(super) lines: Vec<String>,
+    pub(super) stopped: usize,
+}
+
+/// Starts nothing, and notes it.
+#[derive(Clone, Default)]
+pub(super) struct FakeStarter(Arc<Mutex<Programs>>);
+
+impl FakeStarter {
+    pub(super) fn answering(text: &str) -> Self {
+        let starter = Self::default();
+        starter.0.lock().unwrap().says = text.into();
+        starter
+    }
+
+    pub(super) fn programs(&self) -> MutexGuard<'_, Programs> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Starter for FakeStarter {
+    fn find(&self, program: &str) -> Option<PathBuf> {
+        (!self.0.lock().unwrap().missing).then(|| program.into())
+    }
+
+    fn start(&self, launch: &Launch) -> std::io::Result<Box<dyn Child>> {
+        let mut programs = self.0.lock().unwrap();
+        if programs.missing {
+            return Err(Error::new(ErrorKind::NotFound, "there is none"));
+        }
+        programs.started.push(launch.clone());
+        (programs.ended, programs.lines) = (None, Vec::new());
+        Ok(Box::new(self.clone()))
+    }
+
+    fn run(&self, _: &[String], _: Duration) -> std::io::Result<(i32, String)> {
+        Ok((0, self.0.lock().unwrap().says.clone()))
+    }
+}
+
+impl Child for FakeStarter {
+    fn ended(&self) -> Option<String> {
+        self.0.lock().unwrap().ended.clone()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap().lines)
+    }
+
+    fn stop(&self) {
+        self.0.lock().unwrap().stopped += 1;
+    }
+}

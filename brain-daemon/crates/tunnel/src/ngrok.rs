@@ -1,0 +1,345 @@
+//! The agent `ngrok`, of the majors 2 and 3. Its API has two shapes: `/api/tunnels`, and from agent 3.30 on `/api/endpoints`, which is to
+//! take the other's place. Reachable is not connected: without a session it answers `{"tunnels":[]}`.
+
+use std::time::Duration;
+
+use brain_protocol::Secret;
+use serde_json::Value;
+
+use super::{Agent, Launch, Refusal, Says, Settings, Starter, get, json, leads_to, public, shown};
+use brain_net::Outgoing;
+
+/// An agent takes the next port when one is taken.
+const PORTS: std::ops::RangeInclusive<u16> = 4040..=4044;
+/// How long the program may take to say its version.
+const VERSION_WITHIN: Duration = Duration::from_secs(5);
+/// What stands before the number of a code.
+const CODE: &str = "ERR_NGROK_";
+/// Agents from this version on know `--url`.
+const KNOWS_URL: (u32, u32) = (3, 16);
+
+/// The agent.
+pub(super) struct Ngrok {
+    settings: Settings,
+}
+
+/// A tunnel: where it is reached, and what it leads to.
+type Tunnel = (String, String);
+
+impl Ngrok {
+    /// With these settings.
+    pub(super) fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+
+    /// What the agent at `base` says.
+    fn at(&self, net: &dyn Outgoing, base: &str) -> Says {
+        let mut others = Vec::new();
+        let mut answers = false;
+        for (path, read) in
+            [("/api/tunnels", tunnels as fn(&Value) -> Option<Vec<Tunnel>>), ("/api/endpoints", endpoints)]
+        {
+            let Some(answer) = get(net, &format!("{base}{path}")) else { break };
+            let Some(known) = json(&answer, &[200]).as_ref().and_then(read) else { continue };
+            answers = true;
+            let ours = |(_, upstream): &&Tunnel| leads_to(upstream, self.settings.forward);
+            // Those within the platform are for its own rules, not for clients.
+            let urls: Vec<String> = known
+                .iter()
+                .filter(ours)
+                .filter_map(|(url, _)| public(url))
+                .filter(|url| !url.ends_with(".internal"))
+                .collect();
+            if !urls.is_empty() {
+                return Says::Up(urls);
+            }
+            for (url, upstream) in known {
+                let other = format!("{url} to {upstream}");
+                if !others.contains(&other) {
+                    others.push(other);
+                }
+            }
+        }
+        match (answers, others.is_empty()) {
+            (false, _) => Says::Nothing,
+            (true, true) => Says::NoTunnel(format!("the agent answers at {base}, and has no tunnel")),
+            (true, false) => Says::Elsewhere(format!(
+                "the agent at {base} has no https tunnel to port {}, but {}",
+                self.settings.forward,
+                shown(&others)
+            )),
+        }
+    }
+
+    /// Major and minor version of the program; the newest kind when it does not say.
+    fn version(&self, starter: &dyn Starter) -> (u32, u32) {
+        let said = starter.run(&[self.program(), "version".into()], VERSION_WITHIN);
+        said.ok().and_then(|(_, text)| version(&text)).unwrap_or(KNOWS_URL)
+    }
+}
+
+/// The version in `ngrok version 3.22.1`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let number = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut parts = number.split(['.', '-']).map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+/// `/api/tunnels`.
+fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let tunnels = value.get("tunnels")?.as_array()?;
+    Some(tunnels.iter().map(|one| (text(&one["public_url"]), text(&one["config"]["addr"]))).collect())
+}
+
+/// `/api/endpoints`.
+fn endpoints(value: &Value) -> Option<Vec<Tunnel>> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let endpoints = value.get("endpoints")?.as_array()?;
+    Some(endpoints.iter().map(|one| (text(&one["url"]), text(&one["upstream"]["url"]))).collect())
+}
+
+impl Agent for Ngrok {
+    fn name(&self) -> &'static str {
+        "ngrok"
+    }
+
+    fn program(&self) -> String {
+        self.settings.program("ngrok")
+    }
+
+    fn ask(&self, net: &dyn Outgoing, _: &dyn Starter) -> Says {
+        self.settings.ask(self.settings.places(PORTS), |base| self.at(net, base))
+    }
+
+    fn launch(&self, token: Option<&Secret>, starter: &dyn Starter) -> Launch {
+        let version = self.version(starter);
+        let (port, domain) = (self.settings.forward.to_string(), self.settings.domain.clone());
+        let mut command = vec![self.program(), "http".to_owned()];
+        if version.0 < 3 {
+            command.extend(["-log=stdout", "-log-format=logfmt", "-bind-tls=true"].map(str::to_owned));
+            command.extend(domain.map(|name| format!("-hostname={name}")));
+            command.push(port);
+            let warning = token.map(|_| {
+                "ngrok 2 takes a token from its own configuration only: `ngrok authtoken …`; better, install ngrok 3".to_owned()
+            });
+            return Launch { command, variables: Vec::new(), warning };
+        }
+        command.push(port);
+        match domain {
+            Some(name) if version >= KNOWS_URL => command.extend(["--url".into(), format!("https://{name}")]),
+            Some(name) => command.extend(["--domain".into(), name]),
+            None => {}
+        }
+        command.extend(["--log", "stdout", "--log-format", "logfmt"].map(str::to_owned));
+        let variables =
+            token.map(|token| ("NGROK_AUTHTOKEN".to_owned(), token.clone())).into_iter().collect();
+        Launch { command, variables, warning: None }
+    }
+
+    fn refusal(&self, line: &str) -> Option<Refusal> {
+        let digits: String = line.split_once(CODE)?.1.chars().take_while(char::is_ascii_digit).collect();
+        let number: u32 = digits.parse().ok()?;
+        let domain = self.settings.domain.as_deref().unwrap_or("the domain");
+        let token = "make or copy a token in ngrok's dashboard (Your Authtoken), put it into secrets/tunnel-authtoken with mode 600, then \
+                     `brain tunnel start`";
+        let (message, hint, lasting) = match number {
+            // These are told to who calls the public address; they are about us, not about the agent.
+            3004 | 3200 | 6024 | 8012 => return None,
+            105 => ("ngrok says that the authtoken is no token".into(), token.into(), true),
+            107 => ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true),
+            4018 => ("ngrok wants an authtoken, and got none".into(), token.into(), true),
+            102 | 103 => (
+                "ngrok has suspended or blocked the account".into(),
+                "see ngrok's dashboard; then `brain tunnel start`".into(),
+                true,
+            ),
+            108 => (
+                "the account has as many agents at once as its plan allows".into(),
+                "end the other agents, see ngrok's dashboard (Agents); it is tried again".into(),
+                false,
+            ),
+            120 | 121 => (
+                "this agent is too old for ngrok".into(),
+                "install ngrok 3, then `brain tunnel start`".into(),
+                true,
+            ),
+            334 => (
+                format!("{domain} is online already, by another agent"),
+                "end that agent, on whichever machine it is; it is tried again".into(),
+                false,
+            ),
+            313 | 314 | 320 => (
+                format!("the account may not use {domain}"),
+                "reserve it in ngrok's dashboard (Domains), or set tunnel.domain to one that is yours, and restart the daemon".into(),
+                true,
+            ),
+            9009 => (
+                "ngrok may not be reached through this proxy on this plan".into(),
+                "take http_proxy out of the daemon's environment, or change the plan".into(),
+                true,
+            ),
+            _ => (
+                "ngrok refuses".into(),
+                format!("https://ngrok.com/docs/errors/err_ngrok_{number} says what it means; it is tried again"),
+                false,
+            ),
+        };
+        let token = matches!(number, 105 | 107 | 4018);
+        Some(Refusal { code: format!("{CODE}{number}"), message, hint, lasting, token })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Kind;
+    use super::super::fakes::{FakeNet, FakeStarter};
+    use super::*;
+
+    fn ngrok(domain: Option<&str>) -> Ngrok {
+        Ngrok::new(Settings {
+            provider: Kind::Ngrok,
+            domain: domain.map(str::to_owned),
+            binary: None,
+            api: "http://127.0.0.1:4040".into(),
+            api_is_default: true,
+            forward: 8765,
+        })
+    }
+
+    fn ask(net: &FakeNet) -> Says {
+        ngrok(None).ask(net, &FakeStarter::default())
+    }
+
+    fn tunnel(url: &str, addr: &str) -> Value {
+        json!({"name": "command_line", "uri": "/api/tunnels/command_line", "public_url": url, "proto": "https",
+            "config": {"addr": addr, "inspect": true}, "metrics": {}})
+    }
+
+    #[test]
+    fn both_shapes_of_the_api_are_read_and_only_https_to_our_port_counts() {
+        let net = FakeNet::default();
+        assert_eq!(ask(&net), Says::Nothing);
+        let tunnels = |list: Vec<Value>| json!({"tunnels": list, "uri": "/api/tunnels"});
+        net.put("http://127.0.0.1:4040/api/tunnels", 200, &tunnels(vec![]));
+        assert!(matches!(ask(&net), Says::NoTunnel(_)), "reachable is not connected");
+        net.put(
+            "http://127.0.0.1:4040/api/tunnels",
+            200,
+            &tunnels(vec![
+                tunnel("http://a.ngrok.io", "http://localhost:8765"),
+                tunnel("https://a.ngrok.io", "http://localhost:8765"),
+            ]),
+        );
+        assert_eq!(ask(&net), Says::Up(vec!["https://a.ngrok.io".into()]));
+        net.put(
+            "http://127.0.0.1:4040/api/tunnels",
+            200,
+            &tunnels(vec![tunnel("https://b.ngrok.io", "http://localhost:3000")]),
+        );
+        let Says::Elsewhere(said) = ask(&net) else { panic!("for another port") };
+        assert!(said.contains("https://b.ngrok.io to http://localhost:3000"), "{said}");
+        // The shape of newer agents, with the older one gone.
+        net.put("http://127.0.0.1:4040/api/tunnels", 404, &json!({"error_code": 100}));
+        let endpoint = json!({"name": "x", "uri": "/api/endpoints/x", "url": "https://c.ngrok.app",
+            "upstream": {"url": "http://localhost:8765", "protocol": "http1"}});
+        let inner = json!({"url": "https://c.internal", "upstream": {"url": "8765"}});
+        net.put("http://127.0.0.1:4040/api/endpoints", 200, &json!({"endpoints": [inner, endpoint]}));
+        assert_eq!(ask(&net), Says::Up(vec!["https://c.ngrok.app".into()]));
+    }
+
+    #[test]
+    fn the_next_ports_are_tried_and_what_is_no_ngrok_is_nothing() {
+        let net = FakeNet::default();
+        net.put("http://127.0.0.1:4040/api/tunnels", 200, &json!({"hello": "world"}));
+        assert_eq!(ask(&net), Says::Nothing);
+        net.put(
+            "http://127.0.0.1:4041/api/tunnels",
+            200,
+            &json!({"tunnels": [tunnel("https://x.ngrok.app", "http://localhost:1")]}),
+        );
+        assert!(matches!(ask(&net), Says::Elsewhere(_)));
+        net.put("http://127.0.0.1:4042/api/tunnels", 200, &json!({"tunnels": []}));
+        assert!(matches!(ask(&net), Says::NoTunnel(_)), "ours may be the one that does not connect");
+        net.put(
+            "http://127.0.0.1:4044/api/tunnels",
+            200,
+            &json!({"tunnels": [tunnel("https://d.ngrok.app", "8765")]}),
+        );
+        assert_eq!(ask(&net), Says::Up(vec!["https://d.ngrok.app".into()]));
+        // One with the fixed name counts, wherever it is; without it, what there is instead is told.
+        net.put(
+            "http://127.0.0.1:4043/api/tunnels",
+            200,
+            &json!({"tunnels": [tunnel("https://e.ngrok.app", "8765")]}),
+        );
+        let asked = |domain: &str| ngrok(Some(domain)).ask(&net, &FakeStarter::default());
+        let both = Says::Up(vec!["https://e.ngrok.app".into(), "https://d.ngrok.app".into()]);
+        assert_eq!((asked("d.ngrok.app"), asked("f.ngrok.app")), (both.clone(), both));
+        let configured =
+            Settings { api: "http://127.0.0.1:4999".into(), api_is_default: false, ..ngrok(None).settings };
+        assert_eq!(Ngrok::new(configured).ask(&net, &FakeStarter::default()), Says::Nothing);
+    }
+
+    #[test]
+    fn it_is_started_as_its_version_wants_it_and_the_token_is_no_argument() {
+        let token = Secret::new("2abc_secret");
+        for (says, expected) in [
+            (
+                "ngrok version 3.22.1\n",
+                "ngrok http 8765 --url https://b.ngrok.app --log stdout --log-format logfmt",
+            ),
+            (
+                "ngrok version 3.9.0\n",
+                "ngrok http 8765 --domain b.ngrok.app --log stdout --log-format logfmt",
+            ),
+            (
+                "ngrok version 2.3.41\n",
+                "ngrok http -log=stdout -log-format=logfmt -bind-tls=true -hostname=b.ngrok.app 8765",
+            ),
+            ("what", "ngrok http 8765 --url https://b.ngrok.app --log stdout --log-format logfmt"),
+        ] {
+            let starter = FakeStarter::answering(says);
+            let launch = ngrok(Some("b.ngrok.app")).launch(Some(&token), &starter);
+            assert_eq!(launch.command.join(" "), expected);
+            let named: Vec<&str> = launch.variables.iter().map(|(name, _)| name.as_str()).collect();
+            match says.contains(" 2.") {
+                true => assert!(named.is_empty() && launch.warning.unwrap().contains("ngrok 3")),
+                false => assert_eq!(named, ["NGROK_AUTHTOKEN"]),
+            }
+        }
+        let bare = ngrok(None).launch(None, &FakeStarter::answering("ngrok version 3.22.1"));
+        assert_eq!(bare.command.join(" "), "ngrok http 8765 --log stdout --log-format logfmt");
+        assert!(bare.variables.is_empty());
+    }
+
+    #[test]
+    fn codes_are_told_apart_by_whether_trying_again_can_help() {
+        let agent = ngrok(Some("b.ngrok.app"));
+        for (code, lasting, token) in [
+            (105, true, true),
+            (107, true, true),
+            (4018, true, true),
+            (108, false, false),
+            (121, true, false),
+            (334, false, false),
+            (320, true, false),
+            (102, true, false),
+            (77_777, false, false),
+        ] {
+            let line = format!(
+                "t=2026-11-21T10:00:00+0000 lvl=eror msg=\"session closed\" err=\"… ERR_NGROK_{code}\\n\""
+            );
+            let refusal = agent.refusal(&line).unwrap();
+            assert_eq!((refusal.lasting, refusal.token), (lasting, token), "{code}");
+            assert_eq!(refusal.code, format!("ERR_NGROK_{code}"));
+            assert!(!refusal.hint.is_empty());
+        }
+        for line in ["", "ERR_NGROK_", "lvl=info msg=\"started tunnel\"", "ERR_NGROK_8012"] {
+            assert_eq!(agent.refusal(line), None, "{line}");
+        }
+    }
+}

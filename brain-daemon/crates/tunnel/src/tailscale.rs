@@ -1,0 +1,169 @@
+//! The agent `tailscale`: `tailscale funnel`. It has no API of its own: its program asks the machine's tailscaled. Started without `--bg`, so
+//! that the funnel goes with the program.
+
+use std::time::Duration;
+
+use brain_protocol::Secret;
+use serde_json::Value;
+
+use super::{Agent, Launch, Refusal, Says, Settings, Starter, leads_to, public, shown};
+use brain_net::Outgoing;
+
+/// How long the program may take to say how it is.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// The agent.
+pub(super) struct Tailscale {
+    settings: Settings,
+}
+
+impl Tailscale {
+    /// With these settings.
+    pub(super) fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+
+    /// What `funnel status --json` means.
+    fn read(&self, status: &Value) -> Says {
+        let (mut ours, mut others) = (Vec::new(), Vec::new());
+        // What programs in the foreground serve is beside what stays.
+        let foreground = status.get("Foreground").and_then(Value::as_object);
+        let parts = foreground.into_iter().flat_map(|parts| parts.values()).chain([status]);
+        for part in parts {
+            let web = part.get("Web").and_then(Value::as_object);
+            for (place, site) in web.into_iter().flatten() {
+                let open = part.get("AllowFunnel").and_then(|open| open.get(place)).and_then(Value::as_bool);
+                let proxy = site.pointer("/Handlers/~1/Proxy").and_then(Value::as_str).unwrap_or_default();
+                match public(&format!("https://{place}")) {
+                    Some(url) if open == Some(true) && leads_to(proxy, self.settings.forward) => {
+                        ours.push(url);
+                    }
+                    _ if open == Some(true) => others.push(format!("{place} to {proxy}")),
+                    // Served within the tailnet only.
+                    _ => {}
+                }
+            }
+        }
+        match (ours.is_empty(), others.is_empty()) {
+            (false, _) => Says::Up(ours),
+            (true, true) => Says::Nothing,
+            (true, false) => Says::Elsewhere(format!(
+                "tailscale has no funnel to port {}, but {}",
+                self.settings.forward,
+                shown(&others)
+            )),
+        }
+    }
+}
+
+impl Agent for Tailscale {
+    fn name(&self) -> &'static str {
+        "tailscale"
+    }
+
+    fn program(&self) -> String {
+        self.settings.program("tailscale")
+    }
+
+    fn ask(&self, _: &dyn Outgoing, starter: &dyn Starter) -> Says {
+        let command = [&self.program(), "funnel", "status", "--json"].map(str::to_owned);
+        let Ok((0, text)) = starter.run(&command, WITHIN) else { return Says::Nothing };
+        serde_json::from_str(&text).map_or(Says::Nothing, |status| self.read(&status))
+    }
+
+    fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
+        let target = format!("http://127.0.0.1:{}", self.settings.forward);
+        let command =
+            [&self.program(), "funnel", "--yes", "--https=443", &target].map(str::to_owned).to_vec();
+        let warning = token.map(|_| {
+            "tailscale takes no token here: the machine is logged in with `tailscale up`".to_owned()
+        });
+        Launch { command, variables: Vec::new(), warning }
+    }
+
+    fn refusal(&self, line: &str) -> Option<Refusal> {
+        let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+        let (message, hint, lasting) = if has(&[
+            "Funnel is not enabled",
+            "Funnel not available",
+            "\"funnel\" node attribute",
+        ]) {
+            (
+                "funnel is not switched on for this tailnet or machine",
+                "switch it on in Tailscale's admin console (MagicDNS, HTTPS certificates, and the node attribute funnel), then `brain tunnel start`",
+                true,
+            )
+        } else if has(&["Logged out", "NeedsLogin", "not logged in"]) {
+            ("this machine is not logged in to Tailscale", "`tailscale up`, then `brain tunnel start`", true)
+        } else if has(&["Access denied", "access denied"]) {
+            (
+                "this user may not change what tailscale serves",
+                "once, as root: `tailscale set --operator=$USER`; then `brain tunnel start`",
+                true,
+            )
+        } else if has(&["failed to connect to local tailscaled", "is Tailscale running?"]) {
+            (
+                "tailscaled does not run on this machine",
+                "start it: `systemctl start tailscaled`; it is tried again",
+                false,
+            )
+        } else {
+            return None;
+        };
+        Some(Refusal {
+            code: String::new(),
+            message: message.into(),
+            hint: hint.into(),
+            lasting,
+            token: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Kind;
+    use super::super::fakes::{FakeNet, FakeStarter};
+    use super::*;
+
+    fn tailscale() -> Tailscale {
+        Tailscale::new(Settings {
+            provider: Kind::Tailscale,
+            domain: None,
+            binary: None,
+            api: "http://127.0.0.1:4040".into(),
+            api_is_default: true,
+            forward: 8765,
+        })
+    }
+
+    #[test]
+    fn a_funnel_to_our_port_counts_and_what_is_served_within_does_not() {
+        let ask = |text: &str| tailscale().ask(&FakeNet::default(), &FakeStarter::answering(text));
+        let site = |proxy: &str| json!({"Handlers": {"/": {"Proxy": proxy}}});
+        let serve = |proxy: &str, open: bool| {
+            json!({"TCP": {"443": {"HTTPS": true}}, "Web": {"node.tail1.ts.net:443": site(proxy)},
+                "AllowFunnel": {"node.tail1.ts.net:443": open}})
+        };
+        let ours = serve("http://127.0.0.1:8765", true);
+        let up = Says::Up(vec!["https://node.tail1.ts.net".into()]);
+        assert_eq!(ask(&ours.to_string()), up);
+        assert_eq!(ask(&json!({"Foreground": {"0c55": ours}}).to_string()), up);
+        assert!(matches!(ask(&serve("http://127.0.0.1:3000", true).to_string()), Says::Elsewhere(_)));
+        for nothing in ["{}", "null", "No serve config", &serve("http://127.0.0.1:8765", false).to_string()] {
+            assert_eq!(ask(nothing), Says::Nothing, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn it_stays_in_the_foreground() {
+        let launch = tailscale().launch(None, &FakeStarter::default());
+        assert_eq!(launch.command.join(" "), "tailscale funnel --yes --https=443 http://127.0.0.1:8765");
+        let line =
+            "Funnel is not enabled on your tailnet. To enable, visit: https://login.tailscale.com/f/funnel";
+        assert!(tailscale().refusal(line).is_some_and(|refusal| refusal.lasting));
+        assert_eq!(tailscale().refusal("Press Ctrl+C to exit."), None);
+    }
+}
