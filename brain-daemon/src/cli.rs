@@ -8,10 +8,10 @@ use std::sync::Arc;
 use brain_protocol::{Fault, FaultCode, SourceId, VERSION};
 use clap::{Parser, Subcommand};
 
-use crate::brain;
-use crate::config::Config;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
+use brain_core as brain;
+use brain_core::config::Config;
 
 /// The resident part of brain. Started by `brain`, by systemd, or by hand.
 #[derive(Parser)]

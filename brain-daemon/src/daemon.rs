@@ -11,12 +11,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::activation::{self, Sockets};
-use crate::brain::Brain;
-use crate::config::Config;
-use crate::doors::{http, ipc};
+use crate::ipc;
 use crate::workers;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
+use brain_core::Brain;
+use brain_core::config::Config;
+use brain_http as http;
 use brain_tunnel::SystemStarter;
 
 /// How long requests that are under way may take after the daemon was told to end. With what follows it stays below

@@ -1,12 +1,10 @@
-//! brain-daemon as a library: its program is a thin `main.rs`, so that tests and benchmarks reach every room.
+//! brain-daemon as a library: its program is a thin `main.rs`, so that tests and benchmarks start it in
+//! their own process.
 //!
-//! `ARCHITECTURE.md` has the map. Dependencies point down: doors and workers → brain → store, search, files →
-//! page → protocol.
+//! `ARCHITECTURE.md` has the map. What the daemon does is in the crates below; here they are put together.
 
 pub mod activation;
-pub mod brain;
 pub mod cli;
-pub mod config;
 pub mod daemon;
-pub mod doors;
+pub mod ipc;
 pub mod workers;

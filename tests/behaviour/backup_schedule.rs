@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_base::caller::Caller;
-use brain_daemon::brain::{Brain, Silent};
+use brain_core::{Brain, Silent};
 use brain_protocol::{
     BackupVerify, Capture, Check, CheckStatus, Doctor, Fault, FaultCode, Origin, Reply, Request,
 };

@@ -4,7 +4,7 @@ use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scopes};
 use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, Noted, PostId, Record, Stream};
-use brain_daemon::brain::Silent;
+use brain_core::Silent;
 use brain_protocol::{CollectorDigest, Digest, DigestPost, FaultCode, NamedPage, Request, SourceId};
 use brain_tests::TestHome;
 use brain_tests::mcp::mcp;

@@ -3,7 +3,7 @@
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scopes};
 use brain_collector::{Noted, Stream};
-use brain_daemon::brain::Silent;
+use brain_core::Silent;
 use brain_protocol::{CollectorEnrich, CollectorEnriched, FaultCode, History, Reply, Request, SourceId};
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, Noted, PostId, Record, Stream};
-use brain_daemon::brain::{Brain, Silent};
+use brain_core::{Brain, Silent};
 use brain_protocol::{
     CollectorDigest, CollectorEnrich, CollectorEnriched, Digest, Fault, Get, Origin, Page, PageRef, Put,
     Reply, Request, Slug,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_collector::Stream;
-use brain_daemon::brain::Silent;
+use brain_core::Silent;
 use brain_protocol::{Costs, Rating, Reply, Request};
 use brain_tests::model::{Asked, FakeModel, Manner, Said};
 use serde_json::{Value, json};

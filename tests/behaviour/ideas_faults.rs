@@ -12,8 +12,8 @@ use brain_base::caller::{Caller, Scopes};
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
-use brain_daemon::brain::{Brain, Outside, Silent, StandardOutput};
-use brain_daemon::config::Config;
+use brain_core::config::Config;
+use brain_core::{Brain, Outside, Silent, StandardOutput};
 use brain_net::Client;
 use brain_protocol::{
     FaultCode, IdeaProfile, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd,

@@ -5,8 +5,8 @@ use std::sync::mpsc::channel;
 
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope, Scopes};
-use brain_daemon::brain::ingest::{Accepted, CHUNK, Item};
-use brain_daemon::brain::{Brain, Silent};
+use brain_core::ingest::{Accepted, CHUNK, Item};
+use brain_core::{Brain, Silent};
 use brain_page::{MediaType, content_hash};
 use brain_protocol::{
     Doctor, Fault, FaultCode, Get, Job, JobCounts, JobList, JobRetry, JobShow, JobState, Jobs, Origin, Page,

@@ -3,8 +3,8 @@
 
 use brain_base::caller::Scope;
 use brain_base::clock::{Clock, rfc3339};
-use brain_daemon::brain::Silent;
-use brain_daemon::brain::ingest::{Accepted, CHUNK, Item};
+use brain_core::Silent;
+use brain_core::ingest::{Accepted, CHUNK, Item};
 use brain_page::content_hash;
 use brain_protocol::{
     Backup, FaultCode, JobId, JobList, JobRetry, JobShow, JobState, PageRef, Reply, Request, Slug,

@@ -44,7 +44,7 @@ impl Lab {
     }
 
     fn write(&self, caller: &Caller, request: Request) -> Result<Written, Fault> {
-        match self.brain().answer(caller, request, &brain_daemon::brain::Silent)? {
+        match self.brain().answer(caller, request, &brain_core::Silent)? {
             Reply::Written(written) => Ok(written),
             other => panic!("{other:?}"),
         }

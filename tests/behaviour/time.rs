@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brain_base::caller::Caller;
 use brain_base::clock::{Clock, rfc3339};
-use brain_daemon::brain::{Brain, Silent};
+use brain_core::{Brain, Silent};
 use brain_protocol::{
     Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug,
     SourceAdd, SourceId, SourceRemove, Sync, WriteStatus, Written,

@@ -1,6 +1,6 @@
 //! Taking an item in once more: what becomes a page then is what its sender sent, from whoever sent it.
 
-use brain_daemon::brain::ingest::{Accepted, Item};
+use brain_core::ingest::{Accepted, Item};
 use brain_page::MediaType;
 use brain_protocol::{
     Fault, FaultCode, JobId, JobState, PageRef, Reply, Request, Slug, TunnelReplay, TunnelReplayed,

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use brain_daemon::brain::EventLines;
+use brain_core::EventLines;
 
 /// Event lines, kept in order.
 #[derive(Debug, Default)]

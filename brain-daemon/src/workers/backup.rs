@@ -8,7 +8,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Minutes;
-use crate::brain::Brain;
+use brain_core::Brain;
 
 /// What it is called among the jobs.
 const NAME: &str = "backup";

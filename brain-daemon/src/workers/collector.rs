@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Minutes;
 use super::bell::Bells;
-use crate::brain::Brain;
 use brain_base::schedule::Job;
+use brain_core::Brain;
 
-/// What the jobs are called, as in [`crate::config::Config::planned_jobs`].
+/// What the jobs are called, as in [`brain_core::config::Config::planned_jobs`].
 const RUN: &str = "collector";
 const RATINGS: &str = "collector.ratings";
 /// After a failure, what waits is tried again this much later, or when new posts come.
@@ -185,8 +185,8 @@ mod tests {
     use brain_protocol::FaultCode;
 
     use super::*;
-    use crate::config::Config;
     use brain_base::clock::parse_instant;
+    use brain_core::config::Config;
 
     /// Work that does what it is told in turn, then nothing; and when each turn began.
     struct Lab {

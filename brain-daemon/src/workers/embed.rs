@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::brain::Brain;
+use brain_core::Brain;
 
 /// After a defect.
 const RETRY: Duration = Duration::from_secs(60);

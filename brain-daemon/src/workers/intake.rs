@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::brain::Brain;
-use crate::brain::ingest::{CHUNK, Load};
+use brain_core::Brain;
+use brain_core::ingest::{CHUNK, Load};
 
 /// Items that arrive faster than this, a second, are a stream. One client that sends the next item after the answer to the last
 /// one is faster on every disk but the slowest.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use brain_protocol::Fault;
 
-use crate::config::Config;
 use brain_base::schedule::Job;
+use brain_core::config::Config;
 
 /// In milliseconds.
 const MINUTE: i64 = 60_000;

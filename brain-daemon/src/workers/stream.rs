@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::brain::Brain;
+use brain_core::Brain;
 
 /// After a defect it is begun anew this much later.
 const AGAIN: Duration = Duration::from_secs(60);

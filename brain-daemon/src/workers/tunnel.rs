@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::brain::Brain;
+use brain_core::Brain;
 
 /// When a look ended in a defect.
 const AFTER_DEFECT: Duration = Duration::from_secs(2 * 60);

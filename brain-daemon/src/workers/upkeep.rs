@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::brain::Brain;
+use brain_core::Brain;
 
 /// Written files are made durable, and their outbox rows dropped, this often.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::brain::{Brain, WatchState, is_markdown};
+use brain_core::{Brain, WatchState, is_markdown};
 
 /// Changes that follow each other within this time are taken in together: editors save in several steps.
 const QUIET: Duration = Duration::from_millis(150);

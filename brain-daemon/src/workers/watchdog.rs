@@ -13,8 +13,8 @@ use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::brain::{Brain, Silent};
 use brain_base::caller::Caller;
+use brain_core::{Brain, Silent};
 
 /// How often the line is looked at when nobody watches.
 const UNWATCHED: Duration = Duration::from_secs(30);

@@ -19,10 +19,10 @@ use std::sync::Arc;
 use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
-use brain_daemon::brain::{Brain, Silent};
-use brain_daemon::config::Config;
-use brain_daemon::doors::http::Listeners;
-use brain_daemon::doors::mcp::{Mode, over_http};
+use brain_core::config::Config;
+use brain_core::{Brain, Silent};
+use brain_http::Listeners;
+use brain_mcp::{Mode, over_http};
 use brain_protocol::{Reply, Request, Scopes, TokenCreate};
 use tokio_util::sync::CancellationToken;
 

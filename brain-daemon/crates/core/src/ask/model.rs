@@ -1,0 +1,85 @@
+//! The language model that answers, as it is configured.
+
+use std::sync::Arc;
+
+use brain_protocol::{Fault, FaultCode, Secret, usd};
+
+use super::super::Brain;
+use brain_costs::{Price, Till};
+use brain_llm::{Model, ModelFault, Why};
+
+impl Brain {
+    /// The model that reads text, or the one that is named instead of it; `None` when there is no provider, or none is named.
+    ///
+    /// # Errors
+    /// When its key cannot be read, or is missing where one is needed.
+    pub(crate) fn language_model(&self, named: Option<&str>) -> Result<Option<Model>, Fault> {
+        let Some(settings) = self.config.llm() else { return Ok(None) };
+        let named = named.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+        let Some(name) = named.or_else(|| settings.model.clone()) else {
+            return Ok(None);
+        };
+        let model = Model::open(&settings, &name, self.llm_key()?, &*self.net, self.llm_till());
+        model.map(Some).map_err(|fault| model_fault(&fault))
+    }
+
+    /// The key for language models, where there is one.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub(crate) fn llm_key(&self) -> Result<Option<Secret>, Fault> {
+        let file = self.config.llm_key_file(&self.home);
+        Ok(self.secrets.find("llm-api-key", file.as_deref())?.map(|found| found.secret))
+    }
+
+    /// How the language model is configured: well, or what is wrong with it, and the command that helps. Asks nobody.
+    pub(crate) fn llm_standing(&self) -> Result<String, (String, String)> {
+        let way_out = || "brain config path".to_owned();
+        if let Err(fault) = self.ledger.check() {
+            return Err((format!("what is paid cannot be written down: {fault}"), "brain costs".into()));
+        }
+        let Some(settings) = self.config.llm() else {
+            return Ok("none is configured (llm.provider)".into());
+        };
+        let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
+            return Err((
+                "llm.provider is set, but neither llm.model nor llm.vision_model is".into(),
+                way_out(),
+            ));
+        };
+        let key = self.llm_key().map_err(|fault| (fault.message, fault.hint.unwrap_or_else(way_out)))?;
+        let model = Model::open(&settings, name, key, &*self.net, self.llm_till())
+            .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), way_out()))?;
+        if settings.is_paid() && self.config.llm_price().is_free() {
+            let problem = "the provider's own service is paid, but llm.price_in and llm.price_out are 0: nothing is counted, and no budget holds";
+            return Err((problem.into(), way_out()));
+        }
+        let Price { input, output } = self.config.llm_price();
+        Ok(format!(
+            "\"{}\" at {}; a million tokens cost {} USD in, {} USD out",
+            model.name(),
+            model.place(),
+            usd(input),
+            usd(output)
+        ))
+    }
+
+    /// Where language models are paid.
+    pub(crate) fn llm_till(&self) -> Till {
+        Till { ledger: Arc::clone(&self.ledger), price: self.config.llm_price() }
+    }
+}
+
+/// Why a model does not answer, for whoever asked.
+pub(crate) fn model_fault(fault: &ModelFault) -> Fault {
+    let code = match fault.why {
+        Why::NoKey => FaultCode::NotSetUp,
+        Why::Budget => FaultCode::OverBudget,
+        Why::Ledger => FaultCode::Io,
+        Why::RateLimited(_) => FaultCode::RateLimited,
+        Why::Slow => FaultCode::Timeout,
+        Why::Stopped => FaultCode::Cancelled,
+        _ => FaultCode::ServiceFailed,
+    };
+    Fault::new(code, &fault.message).hint(&fault.hint)
+}

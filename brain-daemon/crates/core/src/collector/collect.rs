@@ -1,0 +1,271 @@
+//! Runs: by hand, and by schedule.
+
+use std::cell::Cell;
+use std::io::ErrorKind;
+use std::sync::PoisonError;
+
+use brain_protocol::{CollectorRun, Fault, FaultCode, Secret};
+use serde_json::json;
+use url::Url;
+
+use super::super::{Brain, Progress, Silent};
+use super::{TOKEN, data_fault};
+use brain_base::schedule::Job;
+use brain_collector::{COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, Settings, Sink, State, Stream};
+use brain_net::Link;
+
+/// What a run begins with.
+pub(super) struct Ready {
+    /// The settings, with the account.
+    pub(super) settings: Settings,
+    /// The platform's token.
+    pub(super) token: Secret,
+}
+
+/// Hears of a run, and tells everybody who listens.
+struct Told<'a> {
+    brain: &'a Brain,
+    progress: &'a dyn Progress,
+    /// Whether a post came that was not stored before.
+    new: Cell<bool>,
+}
+
+impl Sink for Told<'_> {
+    fn line(&self, line: &Line) {
+        let line = line.to_string();
+        self.brain.lines.emit(&line);
+        self.progress.line(&line);
+    }
+
+    fn new_post(&self, _: Stream, _: &Record) {
+        self.new.set(true);
+    }
+
+    fn goes_on(&self, done: u64, total: u64) -> bool {
+        // Who asked for a run wants it done, even when nobody waits for its answer any more.
+        let _ = self.progress.at(done, total);
+        !self.brain.is_stopping()
+    }
+}
+
+/// Whether a run by schedule is due: a beginning lies between the last run and now. One that never ran has missed nothing; it waits for
+/// its minute, as does one whose last run lies in the future, by a clock that was wrong. All in Unix milliseconds.
+fn is_due(job: &Job, last_started: Option<i64>, now: i64) -> bool {
+    match last_started {
+        Some(started) if started <= now => job.last(now) > started,
+        _ => job.begins(now),
+    }
+}
+
+impl Brain {
+    /// Runs the collector once. Its event lines go to where all event lines go, and to `progress`.
+    ///
+    /// # Errors
+    /// What kept it from beginning: no token, no account, another run. A run that began is an answer, failed or not.
+    pub(crate) fn collect(&self, progress: &dyn Progress) -> Result<CollectorRun, Fault> {
+        let _at_work = self.collecting.begin("a run that was asked for", self.now())?;
+        let ready = self.collector_ready()?;
+        self.run_collector(&ready, progress)
+    }
+
+    /// Runs the collector if its time has come: it is switched on and set up, and a beginning lies between its last run and now. So a run
+    /// that was missed is made up once. For a timer.
+    ///
+    /// # Errors
+    /// What keeps it from beginning; also when the run failed.
+    pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
+        let now = self.now();
+        if !self.config.collector_enabled() || !self.is_home_here() {
+            return Ok(None);
+        }
+        let (state, damage) =
+            State::look(&Data::new(&self.collector_settings().dir)).map_err(|f| data_fault(&f))?;
+        let last = state.last_started.as_deref().and_then(|at| brain_base::clock::parse_instant(at, false));
+        {
+            let mut tried = self.collecting.tried.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_due(&self.config.collector_job()?, last.max(*tried), now) {
+                return Ok(None);
+            }
+            *tried = Some(now);
+        }
+        // Whatever is at work there has the same effect, or ends with a run of its own.
+        let Ok(_at_work) = self.collecting.begin("a run by schedule", now) else { return Ok(None) };
+        let ready = match self.collector_ready() {
+            // What was set up, and is not any more, is nothing to be quiet about.
+            Err(fault) if fault.code == FaultCode::NotSetUp && damage.is_none() => return Ok(None),
+            ready => ready?,
+        };
+        let run = self.run_collector(&ready, &Silent)?;
+        for warning in &run.warnings {
+            tracing::warn!(warning, "the collector's run");
+        }
+        if run.status == "failed" && !self.is_stopping() {
+            let why = run.message.as_deref().or(run.reason.as_deref()).unwrap_or_default();
+            return Err(Fault::new(FaultCode::ServiceFailed, format!("the collector's run failed: {why}"))
+                .hint("see how it is with `brain collector status`; `brain collector setup` checks step by step"));
+        }
+        Ok(Some(run))
+    }
+
+    /// What a run begins with.
+    ///
+    /// # Errors
+    /// `not_set_up` without a token or an account, each with the way out; what keeps either from being read.
+    pub(super) fn collector_ready(&self) -> Result<Ready, Fault> {
+        let found = self.platform_token()?.ok_or_else(|| self.no_token())?;
+        let settings = self.collector_settings();
+        let (state, damage) = State::look(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
+        let settings = Self::with_account(settings, &state);
+        if settings.user_id.is_none() {
+            let handle = settings.handle.as_deref().unwrap_or("NAME");
+            let lost = damage.map(|damage| format!(" ({damage})")).unwrap_or_default();
+            let what = format!("the collector does not know whose posts to collect{lost}");
+            return Err(Fault::new(FaultCode::NotSetUp, what).hint(format!(
+                "`brain collector setup --handle {handle}` looks the account's id up; or set collector.user_id"
+            )));
+        }
+        // A damaged state is the run's to tell.
+        Ok(Ready { settings, token: found.secret })
+    }
+
+    /// There is no token: where one may be.
+    pub(super) fn no_token(&self) -> Fault {
+        let variable = format!("BRAIN_{}", TOKEN.to_uppercase().replace('-', "_"));
+        let file = self.home.secrets().join(TOKEN);
+        Fault::new(
+            FaultCode::NotSetUp,
+            format!(
+                "there is no bearer token for the platform: neither ${variable}, nor the file of collector.token_file, nor the systemd \
+                 credential {TOKEN}, nor {}",
+                file.display()
+            ),
+        )
+        .hint("`brain collector setup --token-file FILE` checks one and keeps it")
+    }
+
+    /// The platform's address and the way there.
+    ///
+    /// # Errors
+    /// When the address is none, or cannot be called.
+    pub(super) fn platform_link(&self, settings: &Settings) -> Result<(Url, Box<dyn Link>), Fault> {
+        let base = Url::parse(&settings.platform_api).map_err(|e| {
+            Fault::new(FaultCode::InvalidConfig, format!("collector.platform_api: {e}"))
+                .hint("write it as https://api.x.com")
+        })?;
+        let link = self.net.link(&base).map_err(|trouble| {
+            Fault::new(FaultCode::ServiceFailed, format!("{base} cannot be called: {trouble}"))
+                .hint("check collector.platform_api and the network")
+        })?;
+        Ok((base, link))
+    }
+
+    /// A run, and the heartbeat after it. The directory must be taken.
+    pub(super) fn run_collector(
+        &self,
+        ready: &Ready,
+        progress: &dyn Progress,
+    ) -> Result<CollectorRun, Fault> {
+        let (base, link) = self.platform_link(&ready.settings)?;
+        let told = Told { brain: self, progress, new: Cell::new(false) };
+        let run = Run {
+            settings: &ready.settings,
+            base: &base,
+            link: &*link,
+            token: &ready.token,
+            clock: &*self.clock,
+        };
+        let ran = run.go(&told);
+        if told.new.get() {
+            self.collecting.collected.notify_one();
+        }
+        let user_id = ready.settings.user_id.as_ref().map(ToString::to_string);
+        let (status, details) = match &ran {
+            Ok(run) => {
+                let status = if run.status == "failed" { "failed" } else { "ok" };
+                let skipped: Vec<&str> =
+                    run.streams.iter().filter(|s| s.skipped.is_some()).map(|s| s.stream.as_str()).collect();
+                let details = json!({
+                    "user_id": user_id, "tweets_stored": run.tweets_stored, "deletions": run.deletions,
+                    "velocity_alerts": run.velocity_alerts, "skipped": skipped, "reason": run.reason,
+                });
+                (status, details)
+            }
+            // Somebody else's run will say how it went.
+            Err(fault) if fault.error.kind() == ErrorKind::WouldBlock => {
+                return Err(Fault::new(
+                    FaultCode::Busy,
+                    format!("another program runs the collector in {}", ready.settings.dir.display()),
+                )
+                .hint("wait for its end; two brains need two directories: collector.dir"));
+            }
+            Err(fault) => ("failed", json!({ "user_id": user_id, "reason": fault.to_string() })),
+        };
+        let beat = self.heartbeat("collect", status, &details);
+        let mut run = ran.map_err(|fault| data_fault(&fault))?;
+        run.warnings.extend(beat.err().map(|fault| fault.message));
+        Ok(run)
+    }
+
+    /// Appends a heartbeat line of the collector.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn heartbeat(
+        &self,
+        event: &str,
+        status: &str,
+        details: &serde_json::Value,
+    ) -> Result<(), Fault> {
+        let heartbeat = Heartbeat::new(self.home.root(), "collector", COLLECTOR_VERSION);
+        heartbeat.beat(self.now(), event, status, details).map_err(|fault| data_fault(&fault))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use brain_base::clock::parse_instant;
+
+    fn at(time: &str) -> i64 {
+        parse_instant(&format!("2026-11-21T{time}Z"), false).unwrap()
+    }
+
+    #[test]
+    fn a_run_is_due_once_in_each_slot() {
+        let job = Job::new("collector", 30 * 60, 0).unwrap();
+        for (last, now, due) in [
+            ("10:00:00.050", "10:00:00.051", false),
+            ("10:00:00.050", "10:29:59.999", false),
+            ("10:00:00.050", "10:30:00.000", true),
+            ("10:30:00.000", "10:30:00.000", false),
+            ("10:29:59.999", "10:30:00.000", true),
+            // By hand, between two slots.
+            ("10:12:00.000", "10:20:00.000", false),
+            ("10:12:00.000", "10:30:00.000", true),
+        ] {
+            assert_eq!(is_due(&job, Some(at(last)), at(now)), due, "{last} {now}");
+        }
+    }
+
+    #[test]
+    fn what_was_missed_is_made_up_once() {
+        let job = Job::new("collector", 30 * 60, 0).unwrap();
+        let woke = at("10:47:13.000");
+        assert!(is_due(&job, Some(at("02:00:00.010")), woke), "17 slots were missed");
+        assert!(!is_due(&job, Some(woke), woke + 1), "it has run");
+        assert!(is_due(&job, Some(woke), at("11:00:00.000")));
+    }
+
+    #[test]
+    fn the_first_run_waits_for_its_minute() {
+        let job = Job::new("collector", 3600, 5).unwrap();
+        for (now, due) in
+            [("10:04:59.999", false), ("10:05:00.000", true), ("10:05:59.999", true), ("10:06:00.000", false)]
+        {
+            assert_eq!(is_due(&job, None, at(now)), due, "{now}");
+            // A clock that was ahead when it ran last keeps it from nothing.
+            assert_eq!(is_due(&job, Some(at("23:00:00.000")), at(now)), due, "{now}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What an agent needs to enrich pages: facts only, of what was collected in a span of time.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use brain_protocol::{
+    Alert, CollectorDigest, Deletion, Digest, DigestAuthor, DigestPost, DigestTopic, Fault, FaultCode, Rating,
+};
+use serde_json::Value;
+
+use super::super::search::instant;
+use super::super::{Brain, Caller};
+use super::named::Names;
+use super::noticed::{Author, Files, NewPost, Noticed};
+use super::topics::{Dated, WEEK_MS, recurring};
+use super::words::cut;
+use brain_base::clock::{day, rfc3339};
+use brain_collector::{COLLECTED_AT, PostId, Record, Stream, compared};
+use brain_store::Reader;
+
+/// How far back a digest looks that is not told.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// The most posts in one answer.
+const MAX_LIMIT: u32 = 1000;
+/// The longest text of a post, in characters: the platform has no longer ones.
+const TEXT: usize = 25_000;
+/// The longest text of a deleted post, of an alert, and of what was read in pictures, in characters.
+const SHORTER: usize = 1_000;
+/// After so many bytes of posts an answer is full.
+const BYTES: usize = 4_000_000;
+/// The most topics, deletions and alerts, each.
+const MOST: usize = 500;
+
+impl Brain {
+    pub(crate) fn collector_digest(
+        &self,
+        caller: &Caller,
+        request: &CollectorDigest,
+    ) -> Result<Digest, Fault> {
+        let files = Files::of(self, caller)?;
+        let place = request.after.as_deref().map(Place::read).transpose()?;
+        let given = instant(request.since.as_deref(), false)?;
+        let (since, until) = match &place {
+            None => {
+                let now = self.clock.now();
+                (given.unwrap_or(now - DAY_MS), now)
+            }
+            Some(place) => (place.since, place.until),
+        };
+        if given.is_some_and(|given| given != since) {
+            return Err(Fault::new(FaultCode::Usage, "this cursor belongs to another `since`")
+                .hint("give the same `since` as before, or none, or leave the cursor away"));
+        }
+        let reader = self.store.read(caller.view())?;
+        let names = Names::read(&reader)?;
+        // Also of an answer that goes on: what came by another stream before `since` is not new.
+        let from = since.min(until - WEEK_MS);
+        let mut noticed = files.noticed(from, until)?;
+        let mut digest = Digest {
+            since: rfc3339(since),
+            until: rfc3339(until),
+            authors: Vec::new(),
+            topics: Vec::new(),
+            deletions: Vec::new(),
+            alerts: Vec::new(),
+            next: None,
+        };
+        if place.is_none() {
+            digest.topics = topics(&files, &names, &noticed.posts, from);
+            digest.deletions = deletions(&files, &noticed, since);
+            digest.alerts = alerts(&noticed, since);
+        }
+        let left =
+            |post: &NewPost| place.as_ref().is_none_or(|place| (post.at, &post.id) < (place.at, &place.id));
+        noticed.posts.retain(|post| post.at >= since && left(post));
+        noticed.posts.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
+        let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let (mut authors, mut count, mut bytes) = (Authors::default(), 0, 0);
+        let mut last: Option<&NewPost> = None;
+        for post in &noticed.posts {
+            if count == limit || bytes > BYTES {
+                let place = last.map(|last| Place { since, until, at: last.at, id: last.id.clone() });
+                digest.next = place.map(|place| place.cursor());
+                break;
+            }
+            last = Some(post);
+            let Some((record, streams)) = files.post(&post.id) else { continue };
+            let author = files.author(&record, post.author_id());
+            let told = told(&files, &names, &record, author.as_ref(), &streams, post);
+            bytes += told.text.len() + told.image_text.as_ref().map_or(0, String::len) + 500;
+            count += 1;
+            authors.add(author, told);
+        }
+        digest.authors = authors.finish(self, &reader, &names)?;
+        Ok(digest)
+    }
+}
+
+/// Where a digest goes on.
+struct Place {
+    since: i64,
+    until: i64,
+    /// When the last post that was shown was noted, and which it was. New posts come before it, so nothing is shown twice or left out.
+    at: i64,
+    id: PostId,
+}
+
+impl Place {
+    fn cursor(&self) -> String {
+        URL_SAFE_NO_PAD.encode(format!("digest {} {} {} {}", self.since, self.until, self.at, self.id))
+    }
+
+    fn read(cursor: &str) -> Result<Self, Fault> {
+        let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).unwrap_or_default();
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        let parts: Vec<&str> = text.split(' ').collect();
+        let number = |text: &str| text.parse::<i64>().ok();
+        let place = match parts.as_slice() {
+            ["digest", since, until, at, id] => (|| {
+                let (since, until, at) = (number(since)?, number(until)?, number(at)?);
+                Some(Self { since, until, at, id: PostId::parse(id)? })
+            })(),
+            _ => None,
+        };
+        place.ok_or_else(|| {
+            Fault::new(FaultCode::Usage, "the cursor is none that brain has made for a digest")
+                .hint("give `next` of the answer before as it came; without a cursor the digest begins anew")
+        })
+    }
+}
+
+/// Topics of posts that were written at or after `from`: what was written long ago and collected just now is no pattern of this week.
+fn topics(files: &Files, names: &Names, posts: &[NewPost], from: i64) -> Vec<DigestTopic> {
+    let (mut dated, mut handles) = (Vec::new(), HashMap::new());
+    for post in posts {
+        let Some((record, _)) = files.post(&post.id) else { continue };
+        let at = post.written(&record);
+        let Some(author) = files.author(&record, post.author_id()).filter(|_| at >= from) else { continue };
+        let topics = files.about(&record, Some(&author), names).topics(names);
+        dated.push(Dated { author: author.id.clone(), post: post.id.to_string(), at, topics });
+        handles.extend(author.handle.map(|handle| (author.id, handle)));
+    }
+    let found = recurring(&dated).into_iter().take(MOST);
+    let topic = found.map(|found| DigestTopic {
+        author: handles.get(&found.author).cloned(),
+        author_id: found.author,
+        topic: found.topic,
+        count: found.posts.len() as u64,
+        first: day(found.span.0),
+        last: day(found.span.1),
+        posts: found.posts,
+    });
+    topic.collect()
+}
+
+/// Deletions, newest first.
+fn deletions(files: &Files, noticed: &Noticed, since: i64) -> Vec<Deletion> {
+    let mut noted: Vec<&(i64, PostId)> = noticed.deletions.iter().filter(|(at, _)| *at >= since).collect();
+    noted.sort_by(|a, b| b.cmp(a));
+    noted.dedup_by(|a, b| a.1 == b.1);
+    let mut found: Vec<Deletion> =
+        noted.into_iter().filter_map(|(_, id)| deletion(files, id)).take(MOST).collect();
+    found.iter_mut().for_each(|deletion| deletion.text = cut(&deletion.text, SHORTER));
+    found
+}
+
+/// The recorded deletion of a post, if there is one that can be read.
+fn deletion(files: &Files, id: &PostId) -> Option<Deletion> {
+    files.data.deletion(id).unwrap_or_else(|fault| {
+        tracing::warn!(%fault, "a recorded deletion cannot be read");
+        None
+    })
+}
+
+/// Alerts, newest first.
+fn alerts(noticed: &Noticed, since: i64) -> Vec<Alert> {
+    let mut found: Vec<&(i64, Alert)> = noticed.alerts.iter().filter(|(at, _)| *at >= since).collect();
+    found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    let told = |(_, alert): &(i64, Alert)| Alert { message: cut(&alert.message, SHORTER), ..alert.clone() };
+    found.into_iter().take(MOST).map(told).collect()
+}
+
+/// What is told of a post.
+fn told(
+    files: &Files,
+    names: &Names,
+    record: &Record,
+    author: Option<&Author>,
+    streams: &[Stream],
+    post: &NewPost,
+) -> DigestPost {
+    let about = files.about(record, author, names);
+    let beside = |kind: &str| {
+        files.data.beside(kind, &post.id).unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "what stands beside a post cannot be read");
+            None
+        })
+    };
+    let handle = author.and_then(|author| author.handle.as_deref()).unwrap_or("i");
+    let image_text = beside("images").and_then(|it| Some(cut(it.get("text")?.as_str()?, SHORTER)));
+    DigestPost {
+        id: post.id.to_string(),
+        streams: streams.iter().map(|stream| stream.as_str().to_owned()).collect(),
+        created_at: record.str("created_at").map(str::to_owned),
+        collected_at: record.str(COLLECTED_AT).map_or_else(|| rfc3339(post.at), str::to_owned),
+        text: cut(record.text(), TEXT),
+        url: format!("https://x.com/{handle}/status/{}", post.id),
+        metrics: compared(record),
+        pages: names.told(&about.pages),
+        topics: about.marked,
+        mentions: about.mentions,
+        rating: beside("ratings").and_then(|it: Value| serde_json::from_value::<Rating>(it).ok()),
+        image_text: image_text.filter(|text| !text.trim().is_empty()),
+        deleted: deletion(files, &post.id).map(|deletion| deletion.detected_at),
+    }
+}
+
+/// Posts by who wrote them.
+#[derive(Default)]
+struct Authors {
+    places: HashMap<String, usize>,
+    authors: Vec<(Author, Vec<DigestPost>)>,
+}
+
+impl Authors {
+    fn add(&mut self, author: Option<Author>, post: DigestPost) {
+        let author = author.unwrap_or_else(Author::unknown);
+        let at = *self.places.entry(author.id.clone()).or_insert(self.authors.len());
+        match self.authors.get_mut(at) {
+            Some((known, posts)) => {
+                // The newest post has the newest name, but not each has one.
+                known.handle = known.handle.take().or(author.handle);
+                known.name = known.name.take().or(author.name);
+                posts.push(post);
+            }
+            None => self.authors.push((author, vec![post])),
+        }
+    }
+
+    /// Most posts first, each author's newest first; and the pages about each of them.
+    fn finish(mut self, brain: &Brain, reader: &Reader, names: &Names) -> Result<Vec<DigestAuthor>, Fault> {
+        self.authors.sort_by_key(|(_, posts)| std::cmp::Reverse(posts.len()));
+        let finished = self.authors.into_iter().map(|(author, mut posts)| {
+            let age = |post: &DigestPost| std::cmp::Reverse(PostId::parse(&post.id));
+            posts.sort_by_cached_key(age);
+            let Author { id, handle, name, own, .. } = author;
+            let pages = brain.pages_of(reader, names, handle.as_deref(), name.as_deref())?;
+            Ok(DigestAuthor { id, handle, name, own, pages, posts })
+        });
+        finished.collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_says_where_a_digest_goes_on_and_no_other_text_does() {
+        let place = Place { since: 1, until: -2, at: 3, id: PostId::parse("9007199254740993").unwrap() };
+        let read = Place::read(&format!(" {} ", place.cursor())).unwrap();
+        assert_eq!((read.since, read.until, read.at, read.id), (1, -2, 3, place.id));
+        let id = URL_SAFE_NO_PAD.encode("digest 1 2 3 ../4");
+        for bad in ["", "!", "digest 1 2 3 4", &URL_SAFE_NO_PAD.encode("digest 1 2 3"), &id] {
+            assert!(Place::read(bad).is_err(), "{bad}");
+        }
+    }
+}

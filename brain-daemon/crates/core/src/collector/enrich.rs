@@ -1,0 +1,184 @@
+//! The enrichment rules that need no judgement, carried out: each line once, however often. `plan` finds out what belongs into which
+//! page, `work` puts it into a page's text, `pattern` is the note on topics that come back.
+
+mod newcomer;
+mod pattern;
+mod plan;
+mod work;
+
+use std::collections::HashSet;
+
+use brain_protocol::{
+    CollectorEnrich, CollectorEnriched, EnrichedPage, Expect, Fault, FaultCode, Origin, PageRef, Put, Slug,
+    SourceId, Sync,
+};
+
+use super::super::intake::stored_document;
+use super::super::provenance::COLLECTOR;
+use super::super::search::instant;
+use super::super::{Brain, Caller, Progress};
+use super::data_fault;
+use super::noticed::Files;
+use super::topics::WEEK_MS;
+use brain_collector::Noted;
+use brain_page::Document;
+use plan::{Plan, Target};
+use work::Outcome;
+
+/// How often a page is worked out anew because somebody else was faster.
+const TRIES: usize = 16;
+
+/// What a page was, when its lines were worked out.
+struct Draft {
+    document: Document,
+    outcome: Outcome,
+    /// As what it may be overwritten; new when it is to be absent.
+    expect: Expect,
+}
+
+impl Brain {
+    pub(crate) fn collector_enrich(
+        &self,
+        caller: &Caller,
+        request: &CollectorEnrich,
+        progress: &dyn Progress,
+    ) -> Result<CollectorEnriched, Fault> {
+        let files = Files::of(self, caller)?;
+        let now = self.clock.now();
+        let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
+        let Plan { pages, done, below_gate, unclaimed } = self.enrichment(caller, &files, since, now)?;
+        let total = pages.len() as u64;
+        let (mut enriched, mut failures) = (Vec::new(), Vec::new());
+        for (target, at) in pages.into_iter().zip(1..) {
+            match self.enrich_page(caller, &files, &target, &done, request.dry_run) {
+                Ok((page, failed)) => {
+                    enriched.extend(page);
+                    failures.extend(failed.into_iter().map(|failed| format!("{}: {failed}", target.slug)));
+                }
+                Err(fault) => failures.push(format!("{}: {}", target.slug, fault.message)),
+            }
+            if !progress.at(at, total) || self.is_stopping() {
+                return Err(Fault::new(
+                    FaultCode::Cancelled,
+                    "the enrichment ended early; what it wrote is complete",
+                )
+                .hint("run it again: it goes on where it was"));
+            }
+        }
+        if !request.dry_run {
+            failures.extend(self.sync_enriched(caller, progress));
+        }
+        Ok(CollectorEnriched { dry_run: request.dry_run, pages: enriched, below_gate, unclaimed, failures })
+    }
+
+    /// The last of the rules: what `brain sync --no-pull --no-embed` does. What failed, in words.
+    fn sync_enriched(&self, caller: &Caller, progress: &dyn Progress) -> Option<String> {
+        let wish = Sync {
+            source: None,
+            all: false,
+            pull: false,
+            embed: false,
+            dry_run: false,
+            full: false,
+            yes: false,
+        };
+        match self.sync(caller, &wish, progress) {
+            Ok(synced) if synced.status == "done" => None,
+            Ok(synced) => {
+                let problem = synced.sources.into_iter().find_map(|source| source.problem);
+                let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
+                Some(format!("the sync at the end is {}{problem}; see `brain sync --no-pull`", synced.status))
+            }
+            Err(fault) => Some(format!("the sync at the end: {}", fault.message)),
+        }
+    }
+
+    /// Writes into one page what belongs there, and into the journal that it is done; what it wrote, and what failed.
+    fn enrich_page(
+        &self,
+        caller: &Caller,
+        files: &Files,
+        target: &Target,
+        done: &HashSet<String>,
+        dry_run: bool,
+    ) -> Result<(Option<EnrichedPage>, Vec<String>), Fault> {
+        let mut tries = 1..=TRIES;
+        loop {
+            let Some(Draft { mut document, outcome, expect }) = self.draft(caller, target, done)? else {
+                return Ok((None, Vec::new()));
+            };
+            let Outcome { body, lines, mut keys, failures } = outcome;
+            let created = expect == Expect::Absent;
+            if let Some(body) = body.filter(|_| !dry_run) {
+                document.body = body;
+                match self.write_enriched(caller, target, &document, expect) {
+                    Err(fault) if fault.code == FaultCode::Conflict && tries.next().is_some() => continue,
+                    result => result?,
+                }
+            }
+            if !dry_run {
+                keys.extend(target.created.as_ref().filter(|_| created).map(newcomer::key));
+                self.note_enriched(files, keys)?;
+            }
+            let page =
+                EnrichedPage { source_id: target.source.clone(), slug: target.slug.clone(), created, lines };
+            return Ok(((!page.lines.is_empty()).then_some(page), failures));
+        }
+    }
+
+    /// The page as it is, and what its lines make of it; `None` when it is gone.
+    fn draft(
+        &self,
+        caller: &Caller,
+        target: &Target,
+        done: &HashSet<String>,
+    ) -> Result<Option<Draft>, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let (document, expect) = match (reader.page(&target.source, &target.slug)?, &target.created) {
+            (Some(record), _) => {
+                (stored_document(&reader.content(&record)?)?, Expect::Version(record.version))
+            }
+            (None, Some(author)) => (newcomer::page(author), Expect::Absent),
+            (None, None) => return Ok(None),
+        };
+        let outcome = target.work.apply(&document.body, &target.name(), done);
+        Ok(Some(Draft { document, outcome, expect }))
+    }
+
+    /// Writes a page as text from outside: whose lines it has, its words are not only the owner's any more.
+    fn write_enriched(
+        &self,
+        caller: &Caller,
+        target: &Target,
+        document: &Document,
+        expect: Expect,
+    ) -> Result<(), Fault> {
+        let put = Put {
+            page: PageRef { source: Some(target.source.clone()), slug: target.slug.clone() },
+            content: document.render().into_bytes(),
+            origin: Origin::Argument,
+            allow_empty: false,
+            expect: Some(expect),
+        };
+        let written = self.put_through(caller, &put, &COLLECTOR, target.uri.clone())?;
+        if written.written {
+            return Ok(());
+        }
+        // The next sync takes the page back to what its file says; then the lines are written again.
+        let why = written.warnings.join("; ");
+        Err(Fault::new(FaultCode::Io, format!("the page's file does not have the new lines: {why}")))
+    }
+
+    fn note_enriched(&self, files: &Files, keys: Vec<String>) -> Result<(), Fault> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let noted: Vec<Noted> = keys.into_iter().map(|key| Noted::Enriched { key }).collect();
+        files.journal.append(self.clock.now(), &noted).map_err(|fault| data_fault(&fault))
+    }
+}
+
+/// What a journal line calls a page.
+fn page_name(source: &SourceId, slug: &Slug) -> String {
+    format!("{source}:{slug}")
+}

@@ -1,0 +1,363 @@
+//! `brain collector setup`: seven steps, each checked before the next; it can be walked again.
+
+use brain_protocol::{
+    CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Fault, FaultCode, Secret,
+};
+use serde_json::json;
+
+use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
+use super::super::{Brain, Caller, Progress};
+use super::collect::Ready;
+use super::{TOKEN, data_fault};
+use crate::config;
+use brain_base::clock::rfc3339;
+use brain_collector::{
+    Account, Data, Endpoint, Platform, PlatformFault, Settings, State, Stream, UserId, Why,
+};
+
+/// The longest query that self-serve access to the platform takes, in characters.
+const LONGEST_QUERY: usize = 512;
+/// Posts that the digest is tried with.
+const DIGEST: u32 = 100;
+
+/// The progress of a run within the setup: how far, without its lines.
+struct HowFar<'a>(&'a dyn Progress);
+
+impl Progress for HowFar<'_> {
+    fn at(&self, done: u64, total: u64) -> bool {
+        self.0.at(done, total)
+    }
+}
+
+/// What the first step found out.
+struct Valid {
+    token: Secret,
+    /// The account, when the way to check the token was to look it up.
+    account: Option<Account>,
+}
+
+/// A step that a fault ended.
+fn fell(fault: Fault) -> Failed {
+    Failed { message: fault.message, hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()) }
+}
+
+/// A step that the platform ended.
+fn refused(what: &str, fault: PlatformFault) -> Failed {
+    Failed { message: format!("{what}: {}", fault.message), hint: fault.hint }
+}
+
+fn is(handle: &str, account: &Account) -> bool {
+    handle.eq_ignore_ascii_case(&account.username)
+}
+
+impl Brain {
+    /// Walks the steps. The report says how far it came; what was found and kept stays.
+    ///
+    /// # Errors
+    /// `usage` for a handle that is none, `busy` while a run is at work, and when the collector's state cannot be read.
+    pub(crate) fn collector_setup(
+        &self,
+        request: &CollectorSetup,
+        progress: &dyn Progress,
+    ) -> Result<CollectorSetupReply, Fault> {
+        let named = request.handle.as_deref().map(|text| {
+            config::handle(text).ok_or_else(|| {
+                let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+                Fault::new(FaultCode::Usage, format!("\"{shown}\" is no handle")).hint(
+                    "a handle has 1 to 15 letters, digits and underscores, for example --handle ada_lovelace",
+                )
+            })
+        });
+        let named = named.transpose()?;
+        let _at_work = self.collecting.begin("the setup", self.now())?;
+        let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
+        let mut walk = Walk::begin(self, named, progress)?;
+        let through = walk.all(request.token.as_ref(), &mut steps).is_some();
+        Ok(CollectorSetupReply {
+            status: if through { "passed" } else { "failed" }.into(),
+            user_id: walk.state.user.map(|user| user.id),
+            steps: steps.taken,
+        })
+    }
+}
+
+/// A setup under way.
+struct Walk<'a> {
+    brain: &'a Brain,
+    progress: &'a dyn Progress,
+    /// The configuration's.
+    settings: Settings,
+    data: Data,
+    state: State,
+    /// What was wrong with the state.
+    damage: Option<String>,
+    /// The handle that was given with the request.
+    named: Option<String>,
+}
+
+impl<'a> Walk<'a> {
+    fn begin(brain: &'a Brain, named: Option<&str>, progress: &'a dyn Progress) -> Result<Self, Fault> {
+        let settings = brain.collector_settings();
+        let data = Data::new(&settings.dir);
+        let (state, damage) = State::load(&data).map_err(|f| data_fault(&f))?;
+        Ok(Self { brain, progress, settings, data, state, damage, named: named.map(str::to_owned) })
+    }
+
+    fn all(&mut self, token: Option<&Secret>, steps: &mut Steps<'_>) -> Option<()> {
+        let valid = steps.take("token", || self.token(token))?;
+        let account = steps.take("user", || self.user(&valid))?;
+        let settings = steps.take("directories", || self.directories(account))?;
+        let ready = Ready { settings, token: valid.token };
+        steps.take("collect", || self.collect(&ready))?;
+        steps.take("enrichment", || self.enrichment())?;
+        steps.take("schedule", || self.schedule())?;
+        steps.take("heartbeat", || self.heartbeat())
+    }
+
+    /// Asks the platform something, and keeps what it says of its endpoints.
+    fn ask<T>(
+        &mut self,
+        token: &Secret,
+        question: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
+    ) -> Result<Result<T, PlatformFault>, Failed> {
+        let (base, link) = self.brain.platform_link(&self.settings).map_err(fell)?;
+        let now = || self.brain.now();
+        let mut platform = Platform::new(&*link, &base, token, self.state.rate_limits.clone(), &now);
+        let answer = question(&mut platform);
+        self.state.rate_limits = platform.rates;
+        Ok(answer)
+    }
+
+    /// The handle to look up: the one that was given, the configuration's, the one that was looked up before.
+    fn handle(&self) -> Option<String> {
+        let known = || self.state.user.as_ref().map(|user| user.username.clone());
+        self.named.clone().or_else(|| self.settings.handle.clone()).or_else(known)
+    }
+
+    /// 1: the token is one that the platform takes. Only then is a new one kept.
+    // The method itself is of one lifetime, and the question must be of any.
+    #[allow(clippy::redundant_closure_for_method_calls)]
+    fn token(&mut self, given: Option<&Secret>) -> Ended<Valid> {
+        let (token, place) = match given {
+            Some(token) => (token.clone(), "the token".to_owned()),
+            None => {
+                let found =
+                    self.brain.platform_token().map_err(fell)?.ok_or_else(|| fell(self.brain.no_token()))?;
+                (found.secret, format!("the token of {}", found.origin))
+            }
+        };
+        let (account, seen) = match self.ask(&token, |platform| platform.me())? {
+            Ok(account) => {
+                let seen = format!("{place} is valid; it acts for @{}", account.username);
+                (Some(account), seen)
+            }
+            // What an app's own token gets here, and a wrong one too: the lookup tells them apart.
+            Err(me) if matches!(me.why, Why::Unauthorized | Why::Forbidden) => {
+                let Some(handle) = self.handle() else {
+                    return failed(
+                        format!(
+                            "{place} cannot say whose it is (GET /2/users/me: {}), as an app's own token cannot",
+                            me.message
+                        ),
+                        "name the account, which checks the token as well: `brain collector setup --handle NAME`",
+                    );
+                };
+                let lookup = self.ask(&token, |platform| platform.by_username(&handle))?;
+                let seen = format!(
+                    "{place} is valid: an app's own token may not ask GET /2/users/me, so the lookup of @{handle} was the check"
+                );
+                match lookup {
+                    Ok(account) => (Some(account), seen),
+                    Err(fault) if fault.why == Why::NotFound => (None, seen),
+                    Err(fault) if fault.why == Why::Unauthorized => {
+                        return failed(
+                            format!("the platform does not take {place}: {}", fault.message),
+                            "it has to be the app's bearer token (not its API key or secret) or a user's access token; make a new one in the \
+                             platform's developer console, then `brain collector setup --token-file FILE`",
+                        );
+                    }
+                    Err(fault) => return Err(refused(&format!("{place} could not be checked"), fault)),
+                }
+            }
+            Err(fault) => return Err(refused(&format!("{place} could not be checked"), fault)),
+        };
+        let valid = Valid { token, account };
+        if given.is_none() {
+            return passed(valid, seen);
+        }
+        let kept = self.brain.secrets.keep(TOKEN, &valid.token).map_err(fell)?;
+        let seen = format!("{seen}; kept in {}", kept.display());
+        match self.brain.platform_token() {
+            Ok(Some(found)) if found.secret == valid.token => passed(valid, seen),
+            Ok(Some(found)) => {
+                let warning =
+                    format!("{} has another token, which is read before it: remove that one", found.origin);
+                warned(valid, seen, warning)
+            }
+            Ok(None) => failed(format!("{seen}, and it is not found there"), "run setup again"),
+            Err(fault) => Err(fell(fault)),
+        }
+    }
+
+    /// 2: the account's id.
+    fn user(&mut self, valid: &Valid) -> Ended<Account> {
+        let (named, configured) = (self.named.as_deref(), self.settings.handle.as_deref());
+        if let (Some(named), Some(configured)) = (named, configured)
+            && !named.eq_ignore_ascii_case(configured)
+        {
+            return failed(
+                format!("--handle says @{named}, the configuration's collector.handle @{configured}"),
+                "change collector.handle in config.toml (`brain config path`), restart the daemon, and run setup again",
+            );
+        }
+        let wanted = self.handle();
+        let account = match (wanted, &valid.account) {
+            (None, Some(own)) => own.clone(),
+            (Some(handle), Some(known)) if is(&handle, known) => known.clone(),
+            (None, None) => {
+                return failed("there is no handle to look up", "`brain collector setup --handle NAME`");
+            }
+            (Some(handle), _) => match self.ask(&valid.token, |platform| platform.by_username(&handle))? {
+                Ok(account) => account,
+                Err(fault) if fault.why == Why::NotFound => {
+                    return failed(
+                        format!(
+                            "the platform has no account @{handle}, or it is suspended: {}",
+                            fault.message
+                        ),
+                        "check the spelling: `brain collector setup --handle NAME`, and collector.handle",
+                    );
+                }
+                Err(fault) => return Err(refused(&format!("@{handle} could not be looked up"), fault)),
+            },
+        };
+        if UserId::parse(&account.id).is_none() {
+            return failed("the platform gave an id that is none", "try again later");
+        }
+        match &self.settings.user_id {
+            Some(id) if id.as_str() != account.id => failed(
+                format!(
+                    "@{} has the id {}, the configuration's collector.user_id is {id}",
+                    account.username, account.id
+                ),
+                "correct or remove collector.user_id in config.toml, restart the daemon, and run setup again",
+            ),
+            _ => {
+                let seen = format!("@{} has the id {}", account.username, account.id);
+                passed(account, seen)
+            }
+        }
+    }
+
+    /// 3: the tree of directories, the account in the state, and the searches.
+    fn directories(&mut self, account: Account) -> Ended<Settings> {
+        self.data.prepare().map_err(|f| fell(data_fault(&f)))?;
+        let rates = self.state.rate_limits.clone();
+        let changed = State::change(&self.data, |state| {
+            if state.user.as_ref().is_some_and(|user| user.id != account.id) {
+                // What another account had is not missing from this one.
+                for stream in [Stream::Own, Stream::Mentions] {
+                    state.streams.remove(stream.as_str());
+                }
+            }
+            state.rate_limits.take(&[Endpoint::Me, Endpoint::ByUsername], &rates);
+            state.user = Some(account);
+        });
+        self.state = changed.map_err(|f| fell(data_fault(&f)))?;
+        let settings = Brain::with_account(self.settings.clone(), &self.state);
+        let searches = &settings.searches;
+        let seen = match searches.len() {
+            0 => "no searches: `searches = [\"…\"]` in [collector] of config.toml adds some".to_owned(),
+            1 => "1 search".to_owned(),
+            n => format!("{n} searches"),
+        };
+        let seen = format!("{} is ready; {seen}", self.data.root().display());
+        let long = searches.iter().position(|query| query.chars().count() > LONGEST_QUERY);
+        let long = long.map(|n| {
+            format!("search {} is longer than the {LONGEST_QUERY} characters that most plans allow", n + 1)
+        });
+        let warnings: Vec<String> = self.damage.take().into_iter().chain(long).collect();
+        if warnings.is_empty() { passed(settings, seen) } else { warned(settings, seen, warnings.join("; ")) }
+    }
+
+    /// 4: a run, after which posts of the own timeline are there.
+    fn collect(&self, ready: &Ready) -> Ended<()> {
+        let run = self.brain.run_collector(ready, &HowFar(self.progress)).map_err(fell)?;
+        if run.status == "failed" {
+            let why = run.message.or(run.reason).unwrap_or_default();
+            return failed(
+                format!("the run failed: {why}"),
+                "once that is mended, run setup again; nothing that was collected is lost",
+            );
+        }
+        let own = self.data.count("tweets/own");
+        let skipped = skipped(&run);
+        if own == 0 {
+            let id = ready.settings.user_id.as_ref().map(ToString::to_string).unwrap_or_default();
+            let skipped =
+                if skipped.is_empty() { String::new() } else { format!("; {}", skipped.join("; ")) };
+            return failed(
+                format!("no posts of the own timeline were collected{skipped}"),
+                format!(
+                    "look at three things: is {id} the account's numeric id; is the token valid for its timeline; is the account protected (then an \
+                     app's own token sees nothing: it takes a user's access token, OAuth 2.0 user context). An account without posts has nothing \
+                     to collect: write one, then run setup again"
+                ),
+            );
+        }
+        let seen = format!(
+            "{own} {} in {}; {} seen in this run with {} requests",
+            if own == 1 { "post" } else { "posts" },
+            self.data.root().join("tweets/own").display(),
+            run.tweets_stored,
+            run.requests
+        );
+        let warnings: Vec<String> = skipped.into_iter().chain(run.warnings).collect();
+        if warnings.is_empty() { passed((), seen) } else { warned((), seen, warnings.join("; ")) }
+    }
+
+    /// 5: what an agent needs can be made.
+    fn enrichment(&self) -> Ended<()> {
+        let me = Caller::local(rustix::process::geteuid().as_raw());
+        let request = CollectorDigest { since: None, limit: DIGEST, after: None };
+        let digest = self.brain.collector_digest(&me, &request).map_err(fell)?;
+        let posts: usize = digest.authors.iter().map(|author| author.posts.len()).sum();
+        let more = if digest.next.is_some() { " and more" } else { "" };
+        passed(
+            (),
+            format!(
+                "the digest has {posts} posts{more} by {} accounts; let an agent read it two or three times a day (`brain collector digest --json`, or \
+                 the MCP tool), and then run `brain collector enrich`",
+                digest.authors.len()
+            ),
+        )
+    }
+
+    /// 6: when it runs by itself.
+    fn schedule(&self) -> Ended<()> {
+        let job = self.brain.config.collector_job().map_err(fell)?;
+        if !self.brain.config.collector_enabled() {
+            return warned(
+                (),
+                "it does not run by itself: collector.enabled is false",
+                "set it to true in config.toml and restart the daemon, or let something else run `brain collector collect`",
+            );
+        }
+        let next = job.next(self.brain.now());
+        let minutes = (job.next(next) - next) / 60_000;
+        passed((), format!("the next run begins at {}, and then one every {minutes} minutes", rfc3339(next)))
+    }
+
+    /// 7: the line by which others see that it is set up.
+    fn heartbeat(&self) -> Ended<()> {
+        let details = json!({ "user_id": self.state.user.as_ref().map(|user| &user.id) });
+        self.brain.heartbeat("setup_complete", "ok", &details).map_err(fell)?;
+        passed((), "setup_complete stands in integrations/collector/heartbeat.jsonl")
+    }
+}
+
+/// Which streams were not pulled to their end, and why.
+fn skipped(run: &CollectorRun) -> Vec<String> {
+    let skipped = run.streams.iter().filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));
+    skipped.map(|(stream, skipped)| format!("{stream} was skipped: {}", skipped.message)).collect()
+}

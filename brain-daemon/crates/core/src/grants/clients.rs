@@ -1,0 +1,265 @@
+//! Clients: registered, changed, revoked by the owner.
+
+use brain_protocol::{
+    Client as Shown, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate,
+    Clients, Fault, FaultCode, GrantType, Scope, Scopes,
+};
+
+use super::redirect::{self, Flaw};
+use super::table::{Client, Table, digest};
+use super::validate::{self, shown, wrong};
+use crate::Brain;
+use brain_base::clock::rfc3339;
+use brain_base::random;
+use brain_store::{ClientRecord, GrantChange};
+
+/// How long access tokens live unless the owner says otherwise, in seconds.
+pub(super) const TOKEN_TTL: u32 = 3600;
+/// How long they may live, in seconds.
+const TTL: std::ops::RangeInclusive<u32> = 60..=30 * 24 * 60 * 60;
+/// The most redirect addresses of one client.
+pub(super) const MOST_ADDRESSES: usize = 10;
+
+impl Brain {
+    pub(crate) fn client_register(&self, request: ClientRegister) -> Result<ClientRegistered, Fault> {
+        let name = checked_name(&request.name)?;
+        let grant_types = checked_grants(&request)?;
+        check_addresses(&request.redirect_uris, &grant_types)?;
+        let token_ttl = checked_ttl(request.token_ttl.unwrap_or(TOKEN_TTL))?;
+        let sources = self.granted_sources(&request.sources)?;
+        check_reach(request.scopes, &sources)?;
+        let id = format!("brain_cl_{}", random::text::<16>(&*self.grants.random)?);
+        let secret = match request.public {
+            true => None,
+            false => Some(random::secret(&*self.grants.random, "brain_cs_")?),
+        };
+        let record = ClientRecord {
+            name,
+            secret: secret.as_ref().map(|secret| digest(secret.expose())),
+            scopes: request.scopes,
+            sources,
+            grant_types,
+            redirect_uris: request.redirect_uris,
+            token_ttl,
+            registered_by: "admin".into(),
+            created_at: self.clock.now(),
+            last_used_at: None,
+            revoked_at: None,
+        };
+        let clients = vec![(id.clone(), Some(record.clone()))];
+        self.change_grants(&mut self.grants.turn(), GrantChange { clients, ..GrantChange::default() })?;
+        tracing::info!(client = id, scopes = %record.scopes, "a client was registered");
+        Ok(ClientRegistered {
+            client_id: id,
+            client_secret: secret,
+            client_name: record.name,
+            scope: record.scopes.to_string(),
+            sources: record.sources,
+            grant_types: grant_names(&record.grant_types),
+            redirect_uris: record.redirect_uris,
+            token_ttl,
+        })
+    }
+
+    pub(crate) fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
+        let table = self.grants.table();
+        let wanted = |client: &Client| request.all || client.record.revoked_at.is_none();
+        let mut found: Vec<_> = table.clients().filter(|(_, client)| wanted(client)).collect();
+        found.sort_by_key(|(id, client)| (client.record.created_at, *id));
+        Ok(Clients { clients: found.into_iter().map(|(id, client)| client_shown(id, client)).collect() })
+    }
+
+    pub(crate) fn client_update(&self, request: ClientUpdate) -> Result<ClientChanged, Fault> {
+        let ttl = request.token_ttl.map(checked_ttl).transpose()?;
+        let sources = request.sources.map(|sources| self.granted_sources(&sources)).transpose()?;
+        let mut turn = self.grants.turn();
+        let (id, before) = self.named_client(&request.client)?;
+        if before.revoked_at.is_some() {
+            return Err(Fault::new(
+                FaultCode::Conflict,
+                format!("the client \"{}\" is revoked", before.name),
+            )
+            .hint("register a new one: `brain clients register <name>`"));
+        }
+        let after = ClientRecord {
+            scopes: request.scopes.unwrap_or(before.scopes),
+            sources: sources.unwrap_or_else(|| before.sources.clone()),
+            token_ttl: ttl.unwrap_or(before.token_ttl),
+            ..before.clone()
+        };
+        check_reach(after.scopes, &after.sources)?;
+        let status = if after == before { "unchanged" } else { "updated" };
+        if after != before {
+            tracing::info!(client = id, scopes = %after.scopes, "a client was changed");
+            let clients = vec![(id.clone(), Some(after))];
+            // On a full disk a grant can still be made smaller.
+            let takes_away = true;
+            self.change_grants(&mut turn, GrantChange { clients, takes_away, ..GrantChange::default() })?;
+        }
+        self.client_changed(&id, status, 0)
+    }
+
+    pub(crate) fn client_revoke(&self, request: &ClientRevoke) -> Result<ClientChanged, Fault> {
+        let mut turn = self.grants.turn();
+        let (id, client) = self.named_client(&request.client)?;
+        if client.revoked_at.is_some() {
+            return self.client_changed(&id, "revoked", 0);
+        }
+        if !request.yes {
+            let message =
+                format!("revoking \"{}\" locks it out at once, with every token it has", client.name);
+            return Err(Fault::new(FaultCode::ConfirmationNeeded, message)
+                .hint(format!("`brain clients revoke {id} --yes`")));
+        }
+        let now = self.clock.now();
+        let mut change = GrantChange::default();
+        let tokens = self
+            .grants
+            .table()
+            .revoke(&mut change, now, |token| token.client.as_deref() == Some(id.as_str()));
+        change.clients.push((id.clone(), Some(ClientRecord { revoked_at: Some(now), ..client })));
+        self.change_grants(&mut turn, change)?;
+        tracing::info!(client = id, tokens, "a client was revoked");
+        self.client_changed(&id, "revoked", tokens)
+    }
+
+    fn client_changed(&self, id: &str, status: &str, tokens_revoked: u64) -> Result<ClientChanged, Fault> {
+        let table = self.grants.table();
+        let client = table.client(id).ok_or_else(|| unknown(id))?;
+        Ok(ClientChanged { status: status.into(), client: client_shown(id, client), tokens_revoked })
+    }
+
+    fn named_client(&self, text: &str) -> Result<(String, ClientRecord), Fault> {
+        find(&self.grants.table(), text)
+    }
+}
+
+/// The client with this id, else the only one with this name: one that is not revoked before those that are.
+fn find(table: &Table, text: &str) -> Result<(String, ClientRecord), Fault> {
+    if let Some(client) = table.client(text) {
+        return Ok((text.to_owned(), client.record.clone()));
+    }
+    let named: Vec<_> = table.clients().filter(|(_, client)| client.record.name == text).collect();
+    let active: Vec<_> = named.iter().copied().filter(|(_, c)| c.record.revoked_at.is_none()).collect();
+    match if active.is_empty() { named } else { active }.as_slice() {
+        [] => Err(unknown(text)),
+        [(id, client)] => Ok(((*id).clone(), client.record.clone())),
+        several => {
+            let mut ids: Vec<&str> = several.iter().map(|(id, _)| id.as_str()).collect();
+            ids.sort_unstable();
+            let message = format!("{} clients are called \"{}\"", ids.len(), shown(text));
+            Err(Fault::new(FaultCode::Conflict, message)
+                .hint(format!("name one by its id: {}", ids.join(", "))))
+        }
+    }
+}
+
+fn unknown(text: &str) -> Fault {
+    Fault::new(FaultCode::UnknownClient, format!("there is no client \"{}\"", shown(text)))
+        .hint("`brain clients list` shows them all")
+}
+
+/// A client as people see it.
+pub(super) fn client_shown(id: &str, client: &Client) -> Shown {
+    let record = &client.record;
+    Shown {
+        client_id: id.into(),
+        client_name: record.name.clone(),
+        scope: record.scopes.to_string(),
+        sources: record.sources.clone(),
+        grant_types: grant_names(&record.grant_types),
+        redirect_uris: record.redirect_uris.clone(),
+        token_ttl: record.token_ttl,
+        public: record.secret.is_none(),
+        registered_by: record.registered_by.clone(),
+        created_at: rfc3339(record.created_at),
+        last_used_at: client.last_used().map(rfc3339),
+        revoked_at: record.revoked_at.map(rfc3339),
+    }
+}
+
+fn grant_names(kinds: &[GrantType]) -> Vec<String> {
+    kinds.iter().map(|kind| kind.as_str().to_owned()).collect()
+}
+
+pub(super) fn checked_name(text: &str) -> Result<String, Fault> {
+    validate::name(text).map_err(|why| wrong(why, "give a short name, for example \"my phone\""))
+}
+
+fn checked_ttl(seconds: u32) -> Result<u32, Fault> {
+    if TTL.contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(wrong(
+        format!("token_ttl is {seconds} seconds"),
+        "access tokens live 60 to 2,592,000 seconds (30 days)",
+    ))
+}
+
+/// The ways by which the client may come, each once, in their usual order.
+fn checked_grants(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
+    let wanted = match (request.grant_types.as_slice(), request.public) {
+        ([], false) => &[GrantType::ClientCredentials][..],
+        ([], true) => &[GrantType::AuthorizationCode, GrantType::RefreshToken][..],
+        (wanted, _) => wanted,
+    };
+    let kinds: Vec<GrantType> = GrantType::ALL.into_iter().filter(|kind| wanted.contains(kind)).collect();
+    if request.public && kinds.contains(&GrantType::ClientCredentials) {
+        return Err(wrong(
+            "a public client has no secret, so it cannot come with client_credentials",
+            "leave away that grant type, or register it with a secret",
+        ));
+    }
+    if kinds == [GrantType::RefreshToken] {
+        return Err(wrong(
+            "refresh_token alone leads nowhere: a refresh token comes from a consent",
+            "add the grant type authorization_code",
+        ));
+    }
+    Ok(kinds)
+}
+
+fn check_addresses(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
+    let by_consent = kinds.contains(&GrantType::AuthorizationCode);
+    if by_consent && uris.is_empty() {
+        return Err(wrong(
+            "a client that asks for consent needs an address to be sent back to",
+            "name at least one redirect_uri, https://… or http://localhost/…",
+        ));
+    }
+    if !by_consent && !uris.is_empty() {
+        return Err(wrong(
+            "redirect_uris are for clients that ask for consent",
+            "add the grant type authorization_code, or leave them away",
+        ));
+    }
+    if uris.len() > MOST_ADDRESSES {
+        return Err(wrong(format!("{} redirect_uris", uris.len()), "name at most 10"));
+    }
+    for uri in uris {
+        if let Err(flaw) = redirect::check(uri) {
+            let why = match flaw {
+                Flaw::Refused(why) => why,
+                Flaw::PrivateScheme => {
+                    "a redirect address begins with https://, or http:// and this machine's name"
+                }
+            };
+            return Err(wrong(
+                format!("{why}: \"{}\"", shown(uri)),
+                "register the address exactly as it will be used",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An administrator reaches everything: a list of sources would only pretend otherwise.
+pub(super) fn check_reach(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
+    if scopes.most() == Scope::Admin && !sources.is_empty() {
+        return Err(wrong(
+            "the scope admin reaches every source, so it cannot be limited to some",
+            "leave away the sources, or grant read or write only",
+        ));
+    }
+    Ok(())
+}

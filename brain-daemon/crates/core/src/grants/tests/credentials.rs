@@ -1,0 +1,152 @@
+//! `client_credentials`: scopes exactly as asked for, resources, and what a stranger learns.
+
+use super::*;
+
+#[test]
+fn the_scope_is_granted_as_it_was_asked_for() {
+    let lab = Lab::new();
+    let (who, made) = lab.service("phone", "write, read", &[]);
+    assert_eq!(made.scope, "read write");
+    for (asked, granted) in [
+        (None, "read write"),
+        (Some("read"), "read"),
+        (Some("write"), "write"),
+        (Some("write read"), "read write"),
+        // Clients ask for what a challenge names; what is not granted is left out, and said.
+        (Some("read admin"), "read"),
+    ] {
+        let issued = lab.credentials(&who, asked).unwrap();
+        assert_eq!(issued.scopes.to_string(), granted, "{asked:?}");
+        assert!(issued.refresh_token.is_none());
+        let caller = lab.brain().bearer(issued.access_token.expose()).unwrap();
+        assert_eq!(caller.scopes().to_string(), granted);
+    }
+    for asked in ["admin", "owner", "read offline_access", "READ", "read\u{0}"] {
+        assert_eq!(error(lab.credentials(&who, Some(asked))), OAuthError::InvalidScope, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_client_cannot_go_on_with_more_than_it_is_granted_now() {
+    let lab = Lab::new();
+    let (who, _) = lab.service("phone", "write", &[]);
+    lab.update("phone", Some("read"), None).unwrap();
+    assert_eq!(lab.credentials(&who, None).unwrap().scopes.to_string(), "read");
+    assert_eq!(error(lab.credentials(&who, Some("write"))), OAuthError::InvalidScope);
+}
+
+#[test]
+fn only_this_service_may_be_the_target() {
+    let lab = Lab::new();
+    let (who, _) = lab.service("phone", "read", &[]);
+    let to = |resources: &[&str]| {
+        let resources: Vec<String> = resources.iter().map(|&r| r.to_owned()).collect();
+        lab.brain().exchange(&who, &Offer::ClientCredentials { scope: None }, &resources)
+    };
+    for ours in [
+        "https://brain.example",
+        "https://brain.example/",
+        "https://brain.example/mcp",
+        "https://BRAIN.example:443/mcp",
+        "http://127.0.0.1:3131/mcp",
+        "http://localhost:3131",
+        "http://[::1]:3131/mcp",
+    ] {
+        assert!(to(&[ours]).is_ok(), "{ours}");
+    }
+    assert!(
+        to(&["https://brain.example/mcp", "https://brain.example/mcp"]).is_ok(),
+        "ChatGPT sends it twice"
+    );
+    for other in [
+        "https://evil.example",
+        "http://brain.example/mcp",
+        "https://brain.example.evil.example/mcp",
+        "https://brain.example:8443/mcp",
+        "https://user@brain.example/mcp",
+        "https://brain.example/mcp?x",
+        "https://brain.example/mcp#x",
+        "https://brain.example/mcp/x",
+        "http://localhost:3132/mcp",
+        "brain.example",
+        "/mcp",
+        "",
+    ] {
+        assert_eq!(error(to(&[other])), OAuthError::InvalidTarget, "{other:?}");
+        assert_eq!(error(to(&["https://brain.example/mcp", other])), OAuthError::InvalidTarget, "{other:?}");
+    }
+}
+
+#[test]
+fn a_stranger_and_a_wrong_secret_look_the_same() {
+    let lab = Lab::new();
+    let (who, made) = lab.service("phone", "read", &[]);
+    let (_, other) = lab.service("other", "read", &[]);
+    let app = lab.app("read");
+    lab.service("gone", "read", &[]);
+    let mut said = Vec::new();
+    let mut cannot = |id: &str, secret: Option<&str>| {
+        let who = Credentials { client_id: id.into(), secret: secret.map(Secret::new) };
+        said.push(lab.credentials(&who, None).unwrap_err());
+    };
+    let secret = made.client_secret.clone().unwrap();
+    cannot("brain_cl_nobody", Some(secret.expose()));
+    cannot("", Some(""));
+    cannot(&who.client_id, None);
+    cannot(&who.client_id, Some(""));
+    cannot(&who.client_id, Some(&secret.expose()[1..]));
+    cannot(&who.client_id, Some(other.client_secret.as_ref().unwrap().expose()));
+    cannot(&app.client_id, Some("a secret of which nobody knows"));
+    cannot("https://claude.ai/oauth/mcp-oauth-client-metadata", None);
+    said.dedup();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0].error, OAuthError::InvalidClient);
+    assert!(lab.credentials(&who, None).is_ok());
+}
+
+#[test]
+fn nobody_comes_by_a_way_that_is_not_theirs() {
+    let lab = Lab::new();
+    let (who, _) = lab.service("phone", "read", &[]);
+    let app = lab.app("read");
+    let empty = Credentials { secret: Some(Secret::new("")), ..app.clone() };
+    assert_eq!(error(lab.credentials(&app, None)), OAuthError::UnauthorizedClient);
+    assert_eq!(error(lab.credentials(&empty, None)), OAuthError::UnauthorizedClient);
+    assert_eq!(error(lab.redeem(&who, &Secret::new("brain_co_x"))), OAuthError::UnauthorizedClient);
+    assert_eq!(
+        error(lab.refresh(&who, &Some(Secret::new("brain_rt_x")), None)),
+        OAuthError::UnauthorizedClient
+    );
+}
+
+#[test]
+fn a_client_that_asks_again_and_again_fills_no_memory() {
+    let lab = Lab::new();
+    let (who, _) = lab.service("phone", "read", &[]);
+    let (quiet, _) = lab.service("quiet", "read", &[]);
+    let kept = lab.credentials(&quiet, None).unwrap().access_token;
+    let first = lab.credentials(&who, None).unwrap().access_token;
+    // As many as a client may have, written at once rather than one by one.
+    let mut change = brain_store::GrantChange::default();
+    {
+        let table = lab.brain().grants.table();
+        let hash = crate::grants::table::digest(first.expose());
+        let record = table.token(&hash).unwrap().1.record.clone();
+        for n in 0..998_u64 {
+            let hash = crate::grants::table::digest(&n.to_string());
+            let created_at = record.created_at + 1 + n as i64;
+            change.tokens.push((hash, Some(brain_store::TokenRecord { created_at, ..record.clone() })));
+        }
+    }
+    lab.brain().change_grants(&mut lab.brain().grants.turn(), change).unwrap();
+    lab.turn(2000);
+    let count = || {
+        let all = lab.brain().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
+        all.iter().filter(|t| t.client_id.as_deref() == Some(&who.client_id)).count()
+    };
+    lab.credentials(&who, None).unwrap();
+    assert_eq!((count(), lab.is_let_in(&first)), (1000, true));
+    let last = lab.credentials(&who, None).unwrap().access_token;
+    assert_eq!((count(), lab.is_let_in(&first)), (1000, false), "the oldest one made room");
+    assert!(lab.is_let_in(&last) && lab.is_let_in(&kept));
+}

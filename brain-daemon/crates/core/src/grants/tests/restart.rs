@@ -1,0 +1,155 @@
+//! What a start keeps, and what time takes.
+
+use brain_protocol::{ClientList, TokenList, TokenRevoke};
+
+use super::*;
+
+fn clients(lab: &Lab) -> Vec<brain_protocol::Client> {
+    lab.brain().client_list(&ClientList { all: true }).unwrap().clients
+}
+
+fn tokens(lab: &Lab) -> usize {
+    lab.brain().token_list(&TokenList { all: true }).unwrap().tokens.len()
+}
+
+#[test]
+fn a_start_keeps_every_grant() {
+    let mut lab = Lab::new();
+    let (who, _) = lab.service("phone", "read write", &["work"]);
+    let app = lab.app("read");
+    let (access, consented) = (lab.credentials(&who, Some("read")).unwrap(), lab.consented(&app));
+    let personal = lab.personal("laptop", "write", None).unwrap();
+    let gone = lab.personal("gone", "write", None).unwrap();
+    lab.brain().token_revoke(&TokenRevoke { token: "gone".into() }).unwrap();
+    let code = lab.code(&ask(&app.client_id));
+    let before = (clients(&lab), tokens(&lab));
+    let caller = lab.brain().bearer(access.access_token.expose()).unwrap();
+    lab.brain().write_uses().unwrap();
+    lab.reopen();
+    let listed = |clients: &[brain_protocol::Client]| -> Vec<_> {
+        clients
+            .iter()
+            .map(|c| (c.client_id.clone(), c.scope.clone(), c.sources.clone(), c.created_at.clone()))
+            .collect()
+    };
+    assert_eq!((listed(&clients(&lab)), tokens(&lab)), (listed(&before.0), before.1));
+    let again = lab.brain().bearer(access.access_token.expose()).unwrap();
+    assert_eq!(
+        (again.name.as_str(), again.scopes(), again.view()),
+        (&*caller.name, caller.scopes(), caller.view())
+    );
+    assert!(lab.is_let_in(&personal) && lab.is_let_in(&consented.access_token) && !lab.is_let_in(&gone));
+    assert!(lab.refresh(&app, &consented.refresh_token, None).is_ok());
+    assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant, "codes are in memory only");
+}
+
+#[test]
+fn a_restored_brain_lets_nobody_in_by_what_was_lent() {
+    let mut lab = Lab::new();
+    let (who, _) = lab.service("phone", "read", &[]);
+    let app = lab.app("read");
+    let (access, consented) = (lab.credentials(&who, None).unwrap(), lab.consented(&app));
+    let personal = lab.personal("laptop", "write", None).unwrap();
+    let file = lab.dir.path().join("then.redb");
+    lab.brain().back_up_to(&file, &crate::Silent).unwrap();
+    // Thrown out afterwards, which the backup knows nothing of.
+    lab.brain().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();
+    lab.brain = None;
+    std::fs::rename(lab.dir.path().join("home"), lab.dir.path().join("former")).unwrap();
+    let home = Home::at(lab.dir.path().join("home"));
+    let config = Config::load(&home.config(), |_| None).unwrap();
+    let answer = crate::restore(home, config, &file, &[], Arc::new(lab.hands.clone()), 8).unwrap();
+    let told = answer.warnings.join("; ");
+    for part in ["personal tokens: 1, `brain token list`", "clients: 2, `brain clients list`"] {
+        assert!(told.contains(part), "{told}");
+    }
+    lab.reopen();
+    for issued in [&access, &consented] {
+        assert!(!lab.is_let_in(&issued.access_token));
+    }
+    assert_eq!(error(lab.refresh(&app, &consented.refresh_token, None)), OAuthError::InvalidGrant);
+    assert!(lab.is_let_in(&personal), "the owner is told to look through these");
+    assert!(lab.is_let_in(&lab.credentials(&who, None).unwrap().access_token));
+}
+
+#[test]
+fn when_a_client_came_last_is_written_down_now_and_then() {
+    let mut lab = Lab::new();
+    let (who, _) = lab.service("phone", "read", &[]);
+    let token = lab.credentials(&who, None).unwrap().access_token;
+    lab.turn(3 * MINUTE);
+    let guess = Credentials { secret: Some(Secret::new("guess")), ..who };
+    assert_eq!(error(lab.credentials(&guess, None)), OAuthError::InvalidClient);
+    assert!(clients(&lab)[0].last_used_at.as_deref() < Some("2026-11-21T10:33"), "it was not let in");
+    assert!(lab.is_let_in(&token));
+    // 2026-11-21T10:33:45, to the minute.
+    let last = Some("2026-11-21T10:33:00.000Z".to_owned());
+    assert_eq!(clients(&lab)[0].last_used_at, last, "it shows at once");
+    lab.brain().write_uses().unwrap();
+    lab.turn(10 * MINUTE);
+    assert!(lab.is_let_in(&token));
+    lab.reopen();
+    assert_eq!(clients(&lab)[0].last_used_at, last, "what was not written down is forgotten");
+    lab.turn(MINUTE);
+    assert!(lab.is_let_in(&token));
+    lab.brain().settle();
+    lab.reopen();
+    assert_eq!(clients(&lab)[0].last_used_at.as_deref(), Some("2026-11-21T10:44:00.000Z"));
+}
+
+#[test]
+fn what_has_ended_is_forgotten_in_time() {
+    let mut lab = Lab::new();
+    let (who, _) = lab.service("phone", "read", &[]);
+    let app = lab.app("read");
+    lab.credentials(&who, None).unwrap();
+    let first = lab.consented(&app);
+    lab.turn(1000);
+    let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
+    lab.personal("short", "read", Some(60)).unwrap();
+    lab.personal("long", "read", Some(0)).unwrap();
+    assert_eq!(tokens(&lab), 7);
+    assert_eq!(lab.brain().purge_grants().unwrap(), 0, "nothing has ended");
+    lab.turn(HOUR + DAY);
+    assert_eq!(lab.brain().purge_grants().unwrap(), 3, "access tokens go after a day");
+    lab.turn(28 * DAY);
+    assert_eq!(lab.brain().purge_grants().unwrap(), 0);
+    assert_eq!(
+        error(lab.refresh(&app, &first.refresh_token, None)),
+        OAuthError::InvalidGrant,
+        "reuse still shows"
+    );
+    assert_eq!(error(lab.refresh(&app, &second.refresh_token, None)), OAuthError::InvalidGrant);
+    lab.turn(DAY);
+    assert_eq!(lab.brain().purge_grants().unwrap(), 2, "refresh tokens go when they end");
+    lab.turn(60 * DAY);
+    assert_eq!(lab.brain().purge_grants().unwrap(), 1, "a personal one 90 days after its end");
+    lab.reopen();
+    assert_eq!((tokens(&lab), clients(&lab).len()), (1, 2), "the rest stays");
+}
+
+#[test]
+fn revoked_clients_and_idle_ones_that_registered_themselves_go_after_90_days() {
+    let mut lab = Lab::new();
+    let client = super::super::DynamicClient {
+        redirect_uris: vec![CALLBACK.into()],
+        ..super::super::DynamicClient::default()
+    };
+    let (_, gone) = lab.service("gone", "read", &[]);
+    let (_, kept) = lab.service("kept", "read", &[]);
+    let idle = lab.brain().register_itself(&client).unwrap();
+    let busy = lab.brain().register_itself(&client).unwrap();
+    lab.revoke_client("gone");
+    lab.turn(90 * DAY - 1);
+    let who = Credentials { client_id: busy.client_id.clone(), secret: None };
+    let issued = lab.consented(&who);
+    assert_eq!(lab.brain().purge_grants().unwrap(), 0);
+    lab.turn(1);
+    assert_eq!(lab.brain().purge_grants().unwrap(), 2);
+    lab.brain().write_uses().unwrap();
+    lab.reopen();
+    let left: Vec<String> = clients(&lab).into_iter().map(|client| client.client_id).collect();
+    assert!(left.contains(&kept.client_id) && left.contains(&busy.client_id), "{left:?}");
+    assert!(!left.contains(&gone.client_id) && !left.contains(&idle.client_id), "{left:?}");
+    assert!(lab.is_let_in(&issued.access_token));
+}

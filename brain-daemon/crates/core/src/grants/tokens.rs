@@ -1,0 +1,157 @@
+//! Tokens that the owner makes and takes back.
+
+use brain_protocol::{
+    Fault, FaultCode, Scope, TokenCreate, TokenInfo, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+};
+
+use super::clients::{check_reach, checked_name};
+use super::table::{Table, digest, is_live};
+use super::validate::{shown, wrong};
+use crate::Brain;
+use brain_base::clock::rfc3339;
+use brain_base::random;
+use brain_store::{GrantChange, Hash, TokenKind, TokenRecord};
+
+/// A day, in seconds.
+const DAY: u64 = 24 * 60 * 60;
+/// How long a token lives when nobody says, in seconds.
+const USUAL: u64 = 90 * DAY;
+/// The same for a token that administers.
+const USUAL_ADMIN: u64 = 30 * DAY;
+/// How long a token may be made for, in seconds: a minute to ten years.
+const TTL: std::ops::RangeInclusive<u64> = 60..=10 * 366 * 24 * 60 * 60;
+
+impl Brain {
+    pub(crate) fn token_create(&self, request: &TokenCreate) -> Result<TokenMade, Fault> {
+        let name = checked_name(&request.name)?;
+        let sources = self.granted_sources(&request.sources)?;
+        check_reach(request.scopes, &sources)?;
+        let usual =
+            if request.scopes.iter().any(|scope| scope == Scope::Admin) { USUAL_ADMIN } else { USUAL };
+        // 0 says "never", which an absent span no longer does.
+        let lives = Some(request.expires_in.unwrap_or(usual)).filter(|&seconds| seconds != 0);
+        if lives.is_some_and(|seconds| !TTL.contains(&seconds)) {
+            return Err(wrong("a token lives a minute to ten years", "for example 90d, or never"));
+        }
+        let now = self.clock.now();
+        let mut turn = self.grants.turn();
+        if active(&self.grants.table(), &name, now).is_some() {
+            return Err(Fault::new(
+                FaultCode::Conflict,
+                format!("there is a token called \"{name}\" already"),
+            )
+            .hint(format!("take another name, or revoke it first: `brain token revoke \"{name}\"`")));
+        }
+        let token = random::secret(&*self.grants.random, "brain_pt_")?;
+        let hash = digest(token.expose());
+        let record = TokenRecord {
+            kind: TokenKind::Personal,
+            client: None,
+            name,
+            scopes: request.scopes,
+            sources,
+            resource: None,
+            family: random::number(&*self.grants.random)?,
+            created_at: now,
+            expires_at: lives.map(|seconds| now + 1000 * seconds as i64),
+            used_at: None,
+            revoked_at: None,
+        };
+        let tokens = vec![(hash, Some(record.clone()))];
+        self.change_grants(&mut turn, GrantChange { tokens, ..GrantChange::default() })?;
+        let info = info(&self.grants.table(), &hash, &record);
+        tracing::info!(token = info.id, scopes = info.scope, "a token was made");
+        Ok(TokenMade { token, info })
+    }
+
+    pub(crate) fn token_list(&self, request: &TokenList) -> Result<Tokens, Fault> {
+        let now = self.clock.now();
+        let table = self.grants.table();
+        let wanted = |t: &TokenRecord| request.all || (t.kind == TokenKind::Personal && is_live(t, now));
+        let mut found: Vec<_> = table.tokens().filter(|(_, token)| wanted(token)).collect();
+        found.sort_by_key(|(hash, token)| (token.created_at, *hash));
+        Ok(Tokens { tokens: found.into_iter().map(|(hash, token)| info(&table, hash, token)).collect() })
+    }
+
+    pub(crate) fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevoked, Fault> {
+        let now = self.clock.now();
+        let mut turn = self.grants.turn();
+        let mut change = GrantChange::default();
+        let (hash, revoked) = {
+            let table = self.grants.table();
+            let (hash, token) = find(&table, &request.token, now)?;
+            let revoked = token.revoked_at.is_none();
+            if token.kind == TokenKind::Refresh {
+                // Who has it could have made others with it.
+                table.revoke(&mut change, now, |other| other.family == token.family);
+            } else if revoked {
+                change.tokens.push((hash, Some(TokenRecord { revoked_at: Some(now), ..token })));
+                change.takes_away = true;
+            }
+            (hash, revoked)
+        };
+        self.change_grants(&mut turn, change)?;
+        let table = self.grants.table();
+        let (_, token) = table.token(&hash).ok_or_else(|| unknown(&request.token))?;
+        let info = info(&table, &hash, &token.record);
+        if revoked {
+            tracing::info!(token = info.id, "a token was revoked");
+        }
+        Ok(TokenRevoked { status: if revoked { "revoked" } else { "already_revoked" }.into(), info })
+    }
+}
+
+/// The personal token of this name that is good.
+fn active(table: &Table, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
+    let mut tokens = table.tokens();
+    let of_name = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == name && is_live(t, now);
+    tokens.find(|(_, token)| of_name(token)).map(|(hash, token)| (*hash, token.clone()))
+}
+
+/// The token that is meant: the good one of this name, the one with this id, else the last one that had this name.
+fn find(table: &Table, text: &str, now: i64) -> Result<(Hash, TokenRecord), Fault> {
+    let by_id = || table.tokens().find(|(hash, _)| id(hash) == text);
+    let by_name = || {
+        let named = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == text;
+        table.tokens().filter(|(_, token)| named(token)).max_by_key(|(hash, token)| (token.created_at, *hash))
+    };
+    if let Some(found) = active(table, text, now) {
+        return Ok(found);
+    }
+    let found = by_id().or_else(by_name).map(|(hash, token)| (*hash, token.clone()));
+    found.ok_or_else(|| unknown(text))
+}
+
+fn unknown(text: &str) -> Fault {
+    // Somebody may have typed the token itself.
+    let named =
+        if text.starts_with("brain_") { "of this name".into() } else { format!("\"{}\"", shown(text)) };
+    Fault::new(FaultCode::UnknownToken, format!("there is no token {named}"))
+        .hint("`brain token list --all` shows names and ids; a token itself names nothing")
+}
+
+/// A token's name for people: the beginning of its digest, from which nobody gets back.
+fn id(hash: &Hash) -> String {
+    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A token as people see it.
+fn info(table: &Table, hash: &Hash, token: &TokenRecord) -> TokenInfo {
+    let client = token.client.as_deref().and_then(|id| table.client(id)).map(|client| &client.record);
+    TokenInfo {
+        id: id(hash),
+        kind: match token.kind {
+            TokenKind::Personal => "personal",
+            TokenKind::Access => "access",
+            TokenKind::Refresh => "refresh",
+        }
+        .into(),
+        name: client.map_or_else(|| token.name.clone(), |client| client.name.clone()),
+        client_id: token.client.clone(),
+        scope: token.scopes.to_string(),
+        sources: client.map_or_else(|| token.sources.clone(), |client| client.sources.clone()),
+        created_at: rfc3339(token.created_at),
+        expires_at: token.expires_at.map(rfc3339),
+        revoked_at: token.revoked_at.map(rfc3339),
+    }
+}

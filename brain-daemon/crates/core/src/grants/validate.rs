@@ -1,0 +1,110 @@
+//! What a client or token may be called, and which sources it may name.
+
+use brain_protocol::{Fault, FaultCode, SourceId};
+
+use crate::Brain;
+use brain_base::caller::Visibility;
+
+/// The longest name, in characters.
+const LONGEST: usize = 120;
+
+/// A name as it is kept: 1 to 120 visible characters, without white space around them.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn name(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > LONGEST {
+        return Err("a name has 1 to 120 characters");
+    }
+    if !text.chars().all(is_visible) {
+        return Err("a name has visible characters only");
+    }
+    Ok(text.to_owned())
+}
+
+/// Whether people see a character for what it is: not one that controls, hides or turns what stands beside it.
+fn is_visible(c: char) -> bool {
+    let hidden = matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    );
+    c == ' ' || !(c.is_control() || c.is_whitespace() || hidden)
+}
+
+/// At most 80 characters of what somebody sent, harmless to print.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_debug).collect()
+}
+
+/// A field of a request that cannot be.
+pub(super) fn wrong(message: impl Into<String>, hint: &str) -> Fault {
+    Fault::new(FaultCode::InvalidRequest, message).hint(hint)
+}
+
+impl Brain {
+    /// The sources of a grant: all of them registered, none twice.
+    ///
+    /// # Errors
+    /// [`FaultCode::UnknownSource`], naming it.
+    pub(super) fn granted_sources(&self, sources: &[SourceId]) -> Result<Vec<String>, Fault> {
+        let registered = self.store.read(Visibility::All)?.sources()?;
+        let mut out: Vec<String> = Vec::new();
+        for id in sources {
+            if !registered.iter().any(|(known, _)| known == id) {
+                let known: Vec<&str> = registered.iter().map(|(id, _)| id.as_str()).collect();
+                let hint =
+                    format!("registered: {}; `brain sources add {id} --path <path>`", known.join(", "));
+                return Err(Fault::new(
+                    FaultCode::UnknownSource,
+                    format!("source \"{id}\" is not registered"),
+                )
+                .hint(hint));
+            }
+            if !out.iter().any(|seen| seen == id.as_str()) {
+                out.push(id.to_string());
+            }
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_visible() {
+        for good in ["phone", " my phone ", "Zoë’s 電話", "a", "📱"] {
+            assert_eq!(name(good), Ok(good.trim().to_owned()));
+        }
+        let long = "x".repeat(121);
+        for bad in [
+            "",
+            "  ",
+            "a\nb",
+            "a\u{0}b",
+            "a\u{202e}b",
+            "a\u{200b}b",
+            "\u{2066}a",
+            "a\u{1b}[31m",
+            "a\u{a0}b",
+            long.as_str(),
+        ] {
+            assert!(name(bad).is_err(), "{bad:?}");
+        }
+        assert!(name(&"x".repeat(120)).is_ok());
+    }
+}

@@ -1,0 +1,607 @@
+//! The brain: answers every [`Request`], whichever door it came through.
+//!
+//! This room decides who may do what, what a capture becomes, and what an answer says. It must not know sockets,
+//! HTTP, or how the store and the index keep their bytes. Everything here blocks; doors call it off their async
+//! threads.
+
+mod ask;
+mod audit;
+mod backup;
+mod batch;
+mod broken_links;
+mod capture;
+mod collector;
+pub mod config;
+mod connect;
+mod dedup;
+mod doctor;
+mod event_lines;
+mod export;
+mod fields;
+pub mod grants;
+mod home_place;
+mod ideas;
+mod import;
+mod index;
+pub mod ingest;
+mod intake;
+mod jobs;
+mod links;
+mod list;
+mod meaning;
+mod outbox;
+mod pages;
+mod provenance;
+mod put;
+mod read_only;
+mod recovery;
+mod remove;
+mod restore;
+mod saves;
+mod scheduled;
+mod sealed;
+mod search;
+mod sources;
+mod status;
+mod steps;
+mod sync;
+mod text_budget;
+mod timeline;
+mod tunnel;
+mod voice;
+mod watched;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
+
+use crate::config::Config;
+use brain_base::caller::{Caller, Scope};
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_base::random::{Random, SystemRandom};
+use brain_base::secrets::{Secrets, Variables};
+use brain_costs::Ledger;
+use brain_net::{self as net, Outgoing};
+use brain_store::{Reader, SourceRecord, Store, StoreOptions};
+
+pub use provenance::{OWN, STAMPS};
+
+use audit::Calls;
+use collector::Collecting;
+use dedup::Dedup;
+use grants::Grants;
+use index::Follower;
+use ingest::Queue;
+use meaning::{Meaning, both};
+use outbox::Outbox;
+use scheduled::Schedule;
+use text_budget::{TextBudget, text_of};
+use tunnel::Tunnelling;
+use watched::Watched;
+
+pub use backup::verify_backup;
+pub use event_lines::{EventLines, StandardOutput};
+pub use grants::Places;
+pub use restore::restore;
+pub use text_budget::TextPermit;
+pub use tunnel::PublicRequest;
+pub use voice::TELEPHONE;
+pub use watched::{WatchState, is_markdown};
+
+/// Hears how far long work is, and says whether to go on.
+pub trait Progress: Sync {
+    /// `done` of `total` units are through. `false` means that nobody waits any more: stop at the next safe place.
+    fn at(&self, done: u64, total: u64) -> bool;
+
+    /// A line of what is going on.
+    fn line(&self, _line: &str) {}
+
+    /// The next piece of an answer in prose.
+    fn text(&self, _text: &str) {}
+}
+
+/// For callers that do not care.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn at(&self, _done: u64, _total: u64) -> bool {
+        true
+    }
+}
+
+/// What a brain takes from outside besides time.
+pub struct Outside {
+    /// What secrets are made of.
+    pub random: Arc<dyn Random>,
+    /// The environment's variables, for secrets.
+    pub variables: Variables,
+    /// What goes out over HTTP.
+    pub net: Arc<dyn Outgoing>,
+    /// Where event lines go.
+    pub lines: Arc<dyn EventLines>,
+}
+
+/// One brain: the store, what is derived from it, and the operations.
+pub struct Brain {
+    home: Home,
+    /// The home's directory as it was at the start.
+    home_handle: std::fs::File,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    store: Arc<Store>,
+    index: Follower,
+    /// Vectors of pages, in this process.
+    meaning: Meaning,
+    outbox: Outbox,
+    schedule: Schedule,
+    dedup: Dedup,
+    watched: Watched,
+    queue: Arc<Queue>,
+    /// How much text is parsed and stored at a time.
+    text: TextBudget,
+    started: Instant,
+    stopping: AtomicBool,
+    /// Held by the sync that is at work.
+    syncing: Mutex<()>,
+    /// Where HTTP is served.
+    places: OnceLock<Places>,
+    /// Where the control socket is.
+    socket: OnceLock<PathBuf>,
+    /// Who may come in over HTTP.
+    grants: Grants,
+    /// Calls that wait to be written into the audit.
+    calls: Calls,
+    /// Where secrets are.
+    secrets: Arc<Secrets>,
+    /// What goes out over HTTP.
+    net: Arc<dyn Outgoing>,
+    /// Where event lines go.
+    lines: Arc<dyn EventLines>,
+    /// The collector, in this process.
+    collecting: Collecting,
+    /// The tunnel, in this process.
+    tunnelling: Tunnelling,
+    /// What paid services cost.
+    ledger: Arc<Ledger>,
+    /// Runs of idea making that are under way.
+    idea_making: ideas::AtWork,
+    /// What the watcher has removed lately: source, when, how many pages.
+    removals: Mutex<Vec<(SourceId, i64, usize)>>,
+}
+
+impl Brain {
+    /// Opens the brain at `home`: store, migration, index, and whatever a crash left undone.
+    ///
+    /// # Errors
+    /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
+    pub fn open(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Result<Self, Fault> {
+        let variables = Box::new(|name: &str| std::env::var(name).ok());
+        let (random, net) = (Arc::new(SystemRandom), Arc::new(net::Client::new()));
+        let lines = Arc::new(StandardOutput::default());
+        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net, lines })
+    }
+
+    /// The same, with what else comes from outside.
+    ///
+    /// # Errors
+    /// As [`Brain::open`].
+    pub fn open_with(
+        home: Home,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        fresh_id: u64,
+        outside: Outside,
+    ) -> Result<Self, Fault> {
+        home.prepare().map_err(|e| home_fault(&home, &e))?;
+        let home_handle = std::fs::File::open(home.root()).map_err(|e| home_fault(&home, &e))?;
+        let now = clock.now();
+        let options = StoreOptions {
+            cache_bytes: config.store_cache_mb() * 1_000_000,
+            min_free_bytes: config.store_min_free_mb() * 1_000_000,
+            now,
+            fresh_id,
+        };
+        let (index, meaning) = (Follower::new(), Meaning::new());
+        let hook = both(meaning.hook(), index.hook());
+        let store = Arc::new(Store::open(&home.store(), &options, hook)?);
+        check_not_emptied(&home, &store)?;
+        if let Some(dir) = config.backup_dir(&home) {
+            store.set_backup_dir(dir);
+        }
+        index.start(&store, &home.index(), &config)?;
+        let waiting = store.read_through(Reader::job_counts)?.waiting;
+        // The store is ours from here on, so the owner's token is made once.
+        let secrets = Arc::new(Secrets::new(home.secrets(), outside.variables));
+        let grants = Grants::open(
+            &store,
+            Arc::clone(&secrets),
+            config.http_admin_token_file(&home),
+            outside.random,
+            Arc::clone(&outside.net),
+        )?;
+        let brain = Self {
+            dedup: Dedup::new(config.dedup_entries()),
+            outbox: Outbox::new(home.pages()),
+            schedule: Schedule::new(now),
+            watched: Watched::new(),
+            queue: Arc::new(Queue::new(config.ingest_queue(), waiting)),
+            text: TextBudget::new(),
+            started: Instant::now(),
+            stopping: AtomicBool::new(false),
+            syncing: Mutex::default(),
+            places: OnceLock::new(),
+            socket: OnceLock::new(),
+            grants,
+            calls: Calls::default(),
+            secrets,
+            net: outside.net,
+            lines: outside.lines,
+            collecting: Collecting::default(),
+            tunnelling: Tunnelling::default(),
+            ledger: Arc::new(Ledger::new(&home.costs(), Arc::clone(&clock))),
+            idea_making: ideas::AtWork::default(),
+            removals: Mutex::default(),
+            home_handle,
+            home,
+            config,
+            clock,
+            store,
+            index,
+            meaning,
+        };
+        brain.dedup.refill(&brain.store, now)?;
+        brain.begin_recovery();
+        brain.replay_outbox();
+        if let Err(fault) = brain.purge_due() {
+            tracing::warn!(%fault, "purge at start");
+        }
+        Ok(brain)
+    }
+
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// Every failure, with a stable code and the way out.
+    pub fn answer(
+        self: &Arc<Self>,
+        caller: &Caller,
+        request: Request,
+        progress: &dyn Progress,
+    ) -> Result<Reply, Fault> {
+        let name = request.name();
+        caller.require(needs(&request), name)?;
+        if !leaves_the_home_alone(&request) {
+            self.check_home()?;
+        }
+        let began = Instant::now();
+        let permit = self.text.take(text_of(&request));
+        let result = self.dispatch(caller, request, progress);
+        drop(permit);
+        let took_us = began.elapsed().as_micros() as u64;
+        match &result {
+            Ok(_) => tracing::debug!(caller = caller.name, request = name, took_us, "answered"),
+            Err(fault) => tracing::debug!(
+                caller = caller.name,
+                request = name,
+                took_us,
+                code = fault.code.as_str(),
+                "refused"
+            ),
+        }
+        result
+    }
+
+    fn dispatch(
+        self: &Arc<Self>,
+        caller: &Caller,
+        request: Request,
+        progress: &dyn Progress,
+    ) -> Result<Reply, Fault> {
+        match request {
+            Request::Status => self.status(caller).map(Reply::Status),
+            Request::Stop => Ok(Reply::Stopping),
+            Request::Capture(r) => self.capture(caller, r).map(Reply::Written),
+            Request::Put(r) => self.put(caller, &r).map(Reply::Written),
+            Request::Get(r) => self.get(caller, &r).map(Reply::Page),
+            Request::Search(r) => self.search(caller, r).map(Reply::Hits),
+            Request::List(r) => self.list(caller, &r).map(Reply::Pages),
+            Request::Delete(r) => self.delete(caller, &r).map(Reply::Deleted),
+            Request::Restore(r) => self.restore(caller, &r).map(Reply::Restored),
+            Request::History(r) => self.history(caller, &r).map(Reply::History),
+            Request::Revert(r) => self.revert(caller, r).map(Reply::Written),
+            Request::Tags(r) => self.tags(caller, r),
+            Request::Link(r) => self.link(caller, r).map(Reply::Linked),
+            Request::Links(r) => self.links(caller, &r).map(Reply::Links),
+            Request::Backlinks(r) => self.backlinks(caller, &r).map(Reply::Links),
+            Request::Graph(r) => self.graph(caller, &r).map(Reply::Graph),
+            Request::Timeline(r) => self.timeline(caller, &r).map(Reply::Timeline),
+            Request::Import(r) => self.import(caller, &r, progress).map(Reply::Import),
+            Request::Doctor(r) => self.doctor(caller, &r).map(Reply::Doctor),
+            Request::SourceList => self.source_list(caller).map(Reply::Sources),
+            Request::SourceAdd(r) => self.source_add(caller, &r).map(Reply::Source),
+            Request::SourceRemove(r) => self.source_remove(caller, &r).map(Reply::Source),
+            Request::SourceDefault(r) => self.source_default(caller, &r).map(Reply::Source),
+            Request::Sync(r) => self.sync(caller, &r, progress).map(Reply::Sync),
+            Request::Export(r) => self.export(caller, &r, progress).map(Reply::Export),
+            Request::Backup(r) => self.backup(caller, &r, progress).map(Reply::Backup),
+            Request::BackupVerify(r) => self.backup_verify(caller, &r, progress).map(Reply::Backup),
+            Request::BrokenLinks(r) => self.broken_links(caller, &r).map(Reply::BrokenLinks),
+            Request::ClientRegister(r) => self.client_register(r).map(Reply::ClientRegistered),
+            Request::ClientList(r) => self.client_list(&r).map(Reply::Clients),
+            Request::ClientUpdate(r) => self.client_update(r).map(Reply::ClientChanged),
+            Request::ClientRevoke(r) => self.client_revoke(&r).map(Reply::ClientChanged),
+            Request::TokenCreate(r) => self.token_create(&r).map(Reply::TokenMade),
+            Request::TokenList(r) => self.token_list(&r).map(Reply::Tokens),
+            Request::TokenRevoke(r) => self.token_revoke(&r).map(Reply::TokenRevoked),
+            Request::AdminToken(r) => self.admin_token(&r).map(Reply::AdminToken),
+            Request::AuditList(r) => self.audit_list(&r).map(Reply::Audit),
+            Request::JobList(r) => self.job_list(&r).map(Reply::Jobs),
+            Request::JobShow(r) => self.job_show(caller, &r).map(Reply::Job),
+            Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobsRetried),
+            // The door does the rest.
+            Request::Mcp => Ok(Reply::Mcp),
+            Request::ConnectTest(r) => self.connect_test(&r).map(Reply::ConnectTest),
+            Request::CollectorSetup(r) => self.collector_setup(&r, progress).map(Reply::CollectorSetup),
+            Request::CollectorCollect => self.collect(progress).map(Reply::CollectorRun),
+            Request::CollectorStatus => self.collector_status().map(Reply::CollectorStatus),
+            Request::CollectorDeletions(r) => self.collector_deletions(&r).map(Reply::CollectorDeletions),
+            Request::CollectorAlerts(r) => self.collector_alerts(&r).map(Reply::CollectorAlerts),
+            Request::CollectorDigest(r) => self.collector_digest(caller, &r).map(Reply::CollectorDigest),
+            Request::CollectorEnrich(r) => {
+                self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnriched)
+            }
+            Request::CollectorCurve(r) => self.collector_curve(&r).map(Reply::CollectorCurve),
+            Request::TunnelSetup => self.tunnel_setup(progress).map(Reply::TunnelSetup),
+            Request::TunnelStart => self.tunnel_start().map(Reply::TunnelStatus),
+            Request::TunnelStop => self.tunnel_stop().map(Reply::TunnelStatus),
+            Request::TunnelStatus => self.tunnel_status().map(Reply::TunnelStatus),
+            Request::TunnelRequests(r) => self.tunnel_requests(&r).map(Reply::TunnelRequests),
+            Request::TunnelReplay(r) => self.tunnel_replay(&r).map(Reply::TunnelReplayed),
+            Request::Voice(r) => self.voice(caller, &r).map(Reply::Spoken),
+            Request::Embed(r) => self.embed(&r, progress).map(Reply::Embedded),
+            Request::ModelInstall(r) => self.model_install(&r, progress).map(Reply::ModelInstalled),
+            Request::ModelList => self.models(caller).map(Reply::Models),
+            Request::Ask(r) => self.ask(caller, &r, progress).map(Reply::Asked),
+            Request::Costs(r) => self.costs(&r).map(Reply::Costs),
+            Request::Ideas(r) => self.ideas(caller, &r, progress).map(Reply::Ideas),
+            Request::IdeaRuns => self.idea_runs(caller).map(Reply::IdeaRuns),
+        }
+    }
+
+    /// The configuration in force.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The time that everything here goes by, in Unix milliseconds.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.clock.now()
+    }
+
+    /// Waits until a text of `bytes` may be worked on; see [`TextPermit`]. Blocks.
+    pub fn text_permit(&self, bytes: usize) -> TextPermit<'_> {
+        self.text.take(bytes)
+    }
+
+    /// The places of this brain.
+    #[must_use]
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Asks long work to stop at its next safe place.
+    pub fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
+    /// for safety.
+    pub fn settle(&self) {
+        if let Err(fault) = self.write_calls().and_then(|()| self.write_uses()) {
+            tracing::warn!(%fault, "the last calls are missing in the audit");
+        }
+        match self.flush_outbox() {
+            Ok(()) => self.note_flushed(),
+            Err(fault) => tracing::warn!(%fault, "outbox rows stay for the next start"),
+        }
+        self.settle_vectors();
+        self.index.flush();
+    }
+
+    /// The source that a request means, registered and visible to the caller: the one it names, else the preferred one.
+    fn source(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        named: Option<&SourceId>,
+    ) -> Result<(SourceId, SourceRecord), Fault> {
+        let sources = reader.sources()?;
+        let wanted = named.cloned().unwrap_or_else(|| preferred(&sources));
+        if let Some(found) = sources.iter().find(|(id, _)| *id == wanted) {
+            return Ok(found.clone());
+        }
+        let known: Vec<&str> = sources.iter().map(|(id, _)| id.as_str()).collect();
+        tracing::debug!(caller = caller.name, source = wanted.as_str(), "unknown source");
+        Err(Fault::new(FaultCode::UnknownSource, format!("source \"{wanted}\" is not registered")).hint(
+            format!(
+                "register it first: `brain sources add {wanted} --path <path>`; registered: {}",
+                known.join(", ")
+            ),
+        ))
+    }
+}
+
+/// The source that is meant when somebody who sees these names none: the preferred one, else the default one; for who sees only one,
+/// that one.
+fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
+    let chosen = sources.iter().find(|(_, record)| record.preferred);
+    match (chosen, sources) {
+        (Some((id, _)), _) | (None, [(id, _)]) => id.clone(),
+        (None, _) => SourceId::default(),
+    }
+}
+
+/// A page as it is named in a command that somebody is to type: with its source, when the request named it.
+fn typed(page: &PageRef) -> String {
+    match &page.source {
+        Some(source) => format!("{} --source {source}", page.slug),
+        None => page.slug.to_string(),
+    }
+}
+
+/// Refuses a store without a single change in a home that knows of some: a repair may have gone back to where the file began, and to
+/// go on would look like a lost brain.
+fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
+    if store.read_through(Reader::counts)?.seq > 0 {
+        return Ok(());
+    }
+    let known = brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
+    let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
+    let what = match (known, store.was_repaired()) {
+        (Some(known), _) => format!("its index knows of {known} changes"),
+        (None, true) => match files() {
+            0 => return Ok(()),
+            files => {
+                format!("{} has {files} pages, and the store had to be repaired", home.pages().display())
+            }
+        },
+        (None, false) => return Ok(()),
+    };
+    let store = store.path().display();
+    Err(Fault::new(FaultCode::StoreDamaged, format!("{store} came up empty, but {what}")).hint(format!(
+        "nothing was changed; move {store} away and restore a backup: `brain backup restore FILE`; without a backup, move \
+         {} away as well, and `brain import` takes pages/ in from another place",
+        home.index().display()
+    )))
+}
+
+/// What the index of this store is marked with.
+fn index_mark(store: &Store) -> String {
+    format!("{:016x}", store.id())
+}
+
+/// What a request needs.
+fn needs(request: &Request) -> Scope {
+    match request {
+        Request::Status
+        | Request::Get(_)
+        | Request::Search(_)
+        | Request::List(_)
+        | Request::History(_)
+        | Request::Links(_)
+        | Request::Backlinks(_)
+        | Request::Graph(_)
+        | Request::Timeline(_)
+        | Request::SourceList
+        | Request::Mcp
+        | Request::ModelList
+        | Request::JobShow(_)
+        | Request::CollectorDigest(_)
+        | Request::BrokenLinks(_) => Scope::Read,
+        Request::Tags(r) if r.add.is_empty() && r.remove.is_empty() => Scope::Read,
+        Request::SourceDefault(r) if r.id.is_none() => Scope::Read,
+        Request::Tags(_)
+        | Request::Capture(_)
+        | Request::Put(_)
+        | Request::Delete(_)
+        | Request::Restore(_)
+        | Request::Revert(_)
+        | Request::Voice(_)
+        | Request::Link(_) => Scope::Write,
+        Request::Stop
+        | Request::Import(_)
+        | Request::Doctor(_)
+        | Request::SourceAdd(_)
+        | Request::SourceRemove(_)
+        | Request::SourceDefault(_)
+        | Request::Sync(_)
+        | Request::Export(_)
+        | Request::Backup(_)
+        | Request::BackupVerify(_)
+        | Request::ClientRegister(_)
+        | Request::ClientList(_)
+        | Request::ClientUpdate(_)
+        | Request::ClientRevoke(_)
+        | Request::TokenCreate(_)
+        | Request::TokenList(_)
+        | Request::TokenRevoke(_)
+        | Request::AdminToken(_)
+        | Request::AuditList(_)
+        | Request::JobList(_)
+        | Request::JobRetry(_)
+        | Request::CollectorSetup(_)
+        | Request::CollectorCollect
+        | Request::CollectorStatus
+        | Request::CollectorDeletions(_)
+        | Request::CollectorAlerts(_)
+        | Request::CollectorEnrich(_)
+        | Request::CollectorCurve(_)
+        | Request::TunnelSetup
+        | Request::TunnelStart
+        | Request::TunnelStop
+        | Request::TunnelStatus
+        | Request::TunnelRequests(_)
+        | Request::TunnelReplay(_)
+        | Request::Embed(_)
+        | Request::ModelInstall(_)
+        // These may cost money, which is the owner's.
+        | Request::Ask(_)
+        | Request::Ideas(_)
+        | Request::IdeaRuns
+        | Request::Costs(_)
+        | Request::ConnectTest(_) => Scope::Admin,
+    }
+}
+
+/// Whether the request may be answered when the home was moved away under the daemon.
+fn leaves_the_home_alone(request: &Request) -> bool {
+    needs(request) == Scope::Read
+        || matches!(
+            request,
+            Request::Stop
+                | Request::Doctor(_)
+                | Request::Export(_)
+                | Request::Backup(_)
+                | Request::BackupVerify(_)
+                | Request::ClientList(_)
+                | Request::TokenList(_)
+                | Request::AuditList(_)
+                | Request::JobList(_)
+                | Request::TunnelStop
+        )
+}
+
+/// "No such page", with the way to find it.
+fn no_page(source: &SourceId, slug: &Slug) -> Fault {
+    let place =
+        if source.as_str() == SourceId::DEFAULT { String::new() } else { format!(" in source \"{source}\"") };
+    Fault::new(FaultCode::NotFound, format!("there is no page \"{slug}\"{place}")).hint(format!(
+        "look for it: `brain search \"{}\"` or `brain list --prefix {}`",
+        slug.name().replace(['-', '_'], " "),
+        first_part(slug)
+    ))
+}
+
+fn first_part(slug: &Slug) -> &str {
+    slug.as_str().split('/').next().unwrap_or_default()
+}
+
+fn home_fault(home: &Home, error: &std::io::Error) -> Fault {
+    let message = format!("cannot use {} as home: {error}", home.root().display());
+    let code = match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        std::io::ErrorKind::StorageFull => FaultCode::DiskFull,
+        _ => FaultCode::Io,
+    };
+    Fault::new(code, message).hint("make that directory writable, or set BRAIN_HOME to another one")
+}

@@ -1,0 +1,273 @@
+//! `brain model install`: a model's files are brought together beside the others, looked at, tried with one sentence, and only then put where
+//! they are used from.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstalled};
+use sha2::{Digest as _, Sha256};
+
+use super::gather::{clear, disk, gather, stopped};
+use super::known::{MORE, NEEDED};
+use super::models::{OLD, TMP, installed};
+use super::origin::{Origin, Place};
+use super::record::{Record, size};
+use super::{Brain, Progress};
+use brain_base::clock::rfc3339;
+use brain_base::home::make_private;
+use brain_embed::{EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while};
+use brain_page::hex;
+
+/// What a model is tried with.
+const SENTENCE: &str = "The quick brown fox jumps over the lazy dog.";
+/// Held while a model is put in place: two at once would step on each other's files.
+const LOCK: &str = ".lock";
+
+impl Brain {
+    /// Puts a model where it is used from.
+    pub(crate) fn model_install(
+        &self,
+        request: &ModelInstall,
+        progress: &dyn Progress,
+    ) -> Result<ModelInstalled, Fault> {
+        let wanted = wanted_hash(request)?;
+        let origin = Origin::of(request)?;
+        let models = self.home.models();
+        make_private(&models).map_err(|e| disk(&models, &e))?;
+        let _alone = alone(&models)?;
+        let place = models.join(&origin.name);
+        refuse_own(&models, &origin)?;
+        recover(&models, &origin.name)?;
+        refuse_others(&place)?;
+        let pinned = wanted.or(origin.known.map(|known| known.sha256.to_owned()));
+        let from = origin.place.text();
+        let before = Record::read(&place).filter(|record| record.from == from);
+
+        // What is there already, to the byte, needs nobody.
+        let is_web = matches!(origin.place, Place::Web(_));
+        if let Some(record) = before.as_ref().filter(|_| is_web)
+            && let Ok(facts) = inspect(&place)
+            && facts.sha256 == *pinned.as_ref().unwrap_or(&record.sha256)
+        {
+            return Ok(self.installed_now(&origin.name, &place, facts, true));
+        }
+
+        let tmp = models.join(format!("{}{TMP}", origin.name));
+        let told = |done: u64, total: u64| progress.at(done, total) && !self.is_stopping();
+        let weights = match gather(&origin, &tmp, &*self.net, &told) {
+            Ok(weights) => weights,
+            Err(fault) => {
+                // What was downloaded is gone on with; a copy begins anew anyhow, and its room may be needed.
+                if !is_web {
+                    clear(&tmp)?;
+                }
+                return Err(fault);
+            }
+        };
+        let pinned = pinned.or_else(|| before.as_ref().map(|record| record.sha256.clone()));
+        let known = origin.known.map(|known| known.files).unwrap_or_default();
+        let seen = before.as_ref().filter(|_| is_web).map(|record| &record.files);
+        let goes_on = || told(0, 0);
+        let verified = check_files(&tmp, known, seen).and_then(|files| {
+            let facts = verify(&tmp, pinned.as_deref(), &goes_on)?;
+            if goes_on() { Ok((facts, files)) } else { Err(stopped()) }
+        });
+        let (facts, files) = match verified {
+            Ok(verified) => verified,
+            Err(fault) => {
+                clear(&tmp)?;
+                return Err(fault);
+            }
+        };
+        let already = inspect(&place).is_ok_and(|there| there.sha256 == facts.sha256);
+        let record = Record {
+            from,
+            installed_at: rfc3339(self.clock.now()),
+            weights: weights.to_owned(),
+            sha256: facts.sha256.clone(),
+            dimensions: facts.dimensions,
+            files,
+        };
+        record.write(&tmp).map_err(|e| disk(&tmp, &e))?;
+        put_in_place(&models, &origin.name)?;
+        tracing::info!(
+            model = origin.name,
+            from = record.from,
+            sha256 = record.sha256,
+            "a model is installed"
+        );
+        self.embedding_changed();
+        Ok(self.installed_now(&origin.name, &place, facts, already))
+    }
+
+    fn installed_now(&self, name: &str, place: &Path, facts: ModelFacts, already: bool) -> ModelInstalled {
+        let (provider, named) = self.config.embedding_named();
+        let background = "pages get their vectors in the background: `brain model list` shows how far";
+        let message = match provider {
+            "none" => "search uses it once embedding.provider is \"auto\" or \"local\"".to_owned(),
+            "openai" => format!(
+                "search uses the endpoint; to use this one: embedding.provider = \"local\", embedding.model = \"{name}\""
+            ),
+            _ if named.is_empty() && installed(&self.home).is_some_and(|used| used == place) => {
+                format!("search uses it from now on; {background}")
+            }
+            _ if named == name => format!("search uses it from now on; {background}"),
+            _ if named.is_empty() => {
+                format!("search uses a newer one; to use this one: embedding.model = \"{name}\"")
+            }
+            _ => format!("search uses \"{named}\"; to use this one: embedding.model = \"{name}\""),
+        };
+        ModelInstalled {
+            name: name.to_owned(),
+            path: place.display().to_string(),
+            bytes: size(place),
+            dimensions: facts.dimensions,
+            sha256: facts.sha256,
+            already,
+            message,
+        }
+    }
+}
+
+/// The hash that the owner wants, in lower case.
+fn wanted_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
+    let Some(hash) = &request.sha256 else { return Ok(None) };
+    let hash = hash.trim().to_ascii_lowercase();
+    if hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Ok(Some(hash));
+    }
+    Err(Fault::new(FaultCode::Usage, "--sha256 is no SHA-256: it has 64 hexadecimal digits")
+        .hint("`sha256sum FILE` prints it"))
+}
+
+/// Nobody else installs a model here meanwhile.
+fn alone(models: &Path) -> Result<File, Fault> {
+    let path = models.join(LOCK);
+    let file = File::create(&path).map_err(|e| disk(&path, &e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Fault::new(FaultCode::Busy, "another model is being installed")
+            .hint("wait for it, and try again")),
+        Err(TryLockError::Error(e)) => Err(disk(&path, &e)),
+    }
+}
+
+/// What is on its way into a model's place is cleared at the beginning: nothing is copied from there.
+fn refuse_own(models: &Path, origin: &Origin) -> Result<(), Fault> {
+    let Place::Directory(source) = &origin.place else { return Ok(()) };
+    let own = [models.join(format!("{}{TMP}", origin.name)), aside(models, &origin.name)];
+    let real = |path: &Path| path.canonicalize().ok();
+    if !own.iter().any(|own| real(own).is_some_and(|own| Some(own) == real(source))) {
+        return Ok(());
+    }
+    Err(Fault::new(FaultCode::Usage, format!("{} is where models are made ready", source.display()))
+        .hint("move it elsewhere, and install it from there"))
+}
+
+/// What somebody else put into the model's place stays there.
+fn refuse_others(place: &Path) -> Result<(), Fault> {
+    let is_free = fs::symlink_metadata(place).is_err_and(|e| e.kind() == ErrorKind::NotFound);
+    let is_ours = || !place.is_symlink() && Record::read(place).is_some();
+    if is_free || is_ours() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        FaultCode::Conflict,
+        format!("{} was not put there by brain: nothing was installed", place.display()),
+    )
+    .hint("move it away, or give the new one another name: --name NAME"))
+}
+
+/// Where a model is while another takes its place. Hidden: what is there is brain's, and no name that its owner would give.
+fn aside(models: &Path, name: &str) -> PathBuf {
+    models.join(format!(".{name}{OLD}"))
+}
+
+/// A crash between two renames leaves the former model aside.
+fn recover(models: &Path, name: &str) -> Result<(), Fault> {
+    let (place, old) = (models.join(name), aside(models, name));
+    if fs::symlink_metadata(&place).is_err() && Record::read(&old).is_some() {
+        fs::rename(&old, &place).map_err(|e| disk(&place, &e))?;
+    }
+    clear(&old)
+}
+
+/// The hashes of the files besides the weights; each as it is known, or as it was seen before.
+fn check_files(
+    dir: &Path,
+    known: &[(&str, &str)],
+    seen: Option<&BTreeMap<String, String>>,
+) -> Result<BTreeMap<String, String>, Fault> {
+    let mut files = BTreeMap::new();
+    for name in NEEDED.into_iter().chain(MORE) {
+        let path = dir.join(name);
+        let bytes = match fs::read(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            read => read.map_err(|e| disk(&path, &e))?,
+        };
+        let found = hex(&Sha256::digest(&bytes).into());
+        let known = known.iter().find(|(file, _)| *file == name).map(|(_, hash)| *hash);
+        let expected = known.or_else(|| seen?.get(name).map(String::as_str));
+        if let Some(expected) = expected.filter(|expected| **expected != found) {
+            let message =
+                format!("{name} has SHA-256 {found}, where {expected} was expected: nothing was installed");
+            return Err(Fault::new(FaultCode::Conflict, message).hint(
+                "somebody changed it where it comes from; if it is meant, fetch the files yourself and give their directory",
+            ));
+        }
+        files.insert(name.to_owned(), found);
+    }
+    Ok(files)
+}
+
+/// Whether what came is what was wanted, and a model that makes vectors.
+fn verify(dir: &Path, pinned: Option<&str>, goes_on: &dyn Fn() -> bool) -> Result<ModelFacts, Fault> {
+    let unusable = |fault: EmbedFault| {
+        let message = format!("this is no model that can be used: {}", fault.message);
+        Fault::new(FaultCode::Io, message).hint(
+            fault.hint.unwrap_or_else(|| "`brain model install all-minilm-l6-v2` is one that can".into()),
+        )
+    };
+    if !goes_on() {
+        return Err(stopped());
+    }
+    let facts = inspect_while(dir, goes_on).map_err(unusable)?;
+    if let Some(pinned) = pinned.filter(|pinned| **pinned != facts.sha256) {
+        let message = format!(
+            "the weights have SHA-256 {}, where {pinned} was expected: nothing was installed",
+            facts.sha256
+        );
+        return Err(Fault::new(FaultCode::Conflict, message).hint(
+            "if the other ones are meant, install them under another name (--name), with --sha256 and what they should have",
+        ));
+    }
+    if !goes_on() {
+        return Err(stopped());
+    }
+    let vectors = Local::new(dir.to_owned(), 1)
+        .embed(&[SENTENCE.to_owned()], Purpose::Document, goes_on)
+        .map_err(unusable)?;
+    let fits = vectors.first().is_some_and(|vector| vector.len() == facts.dimensions as usize);
+    if !fits {
+        return Err(unusable(EmbedFault {
+            why: EmbedWhy::Model,
+            message: "it makes vectors of another length than it says".into(),
+            hint: None,
+        }));
+    }
+    Ok(facts)
+}
+
+/// Puts the directory that is ready under the model's name. The one that was there goes once the new one is in its place.
+fn put_in_place(models: &Path, name: &str) -> Result<(), Fault> {
+    let (place, old) = (models.join(name), aside(models, name));
+    let wrong = |e: io::Error| disk(&place, &e);
+    if place.exists() {
+        fs::rename(&place, &old).map_err(wrong)?;
+    }
+    fs::rename(models.join(format!("{name}{TMP}")), &place).map_err(wrong)?;
+    File::open(models).and_then(|models| models.sync_all()).map_err(wrong)?;
+    clear(&old)
+}

@@ -1,0 +1,175 @@
+//! Clients: registered, listed, changed, revoked.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use brain_protocol::{
+    ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate, Clients, Reply,
+    Request,
+};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::words::{self, GrantWords, ScopeWords, SourceWords, Words};
+use super::{Refusals, ask};
+use crate::body::{Asked, Object};
+use crate::session::Owner;
+use crate::{Desk, Refusal};
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(register)).routes(routes!(list)).routes(routes!(update, revoke))
+}
+
+/// A client to register.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewClient {
+    /// What people call it, 1 to 120 characters.
+    #[schema(min_length = 1, max_length = 120)]
+    name: String,
+    /// What it is granted, exactly: `read`, `write`, `admin`.
+    #[schema(value_type = Option<ScopeWords>, example = "read write")]
+    scope: Option<Words>,
+    /// The same under another name.
+    #[schema(value_type = Option<ScopeWords>)]
+    scopes: Option<Words>,
+    /// The only sources it may see and write; all when absent.
+    #[schema(value_type = Option<SourceWords>)]
+    sources: Option<Words>,
+    /// `client_credentials` when absent.
+    #[schema(value_type = Option<GrantWords>)]
+    grant_types: Option<Words>,
+    /// Where a browser may be sent back to, 2000 bytes at most each. Needed for `authorization_code`.
+    #[schema(max_items = 10)]
+    redirect_uris: Option<Vec<String>>,
+    /// How long its access tokens live, in seconds; an hour when absent.
+    #[schema(minimum = 60, maximum = 2_592_000)]
+    token_ttl: Option<u32>,
+    /// Whether it has no secret, and comes by consent and PKCE only.
+    public: Option<bool>,
+}
+
+/// What of a client changes; what is absent stays.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Changes {
+    /// What it is granted from now on, exactly.
+    #[schema(value_type = Option<ScopeWords>)]
+    scope: Option<Words>,
+    /// The same under another name.
+    #[schema(value_type = Option<ScopeWords>)]
+    scopes: Option<Words>,
+    /// The only sources it may see and write from now on; `[]` for all.
+    #[schema(value_type = Option<SourceWords>)]
+    sources: Option<Words>,
+    /// How long its access tokens live, in seconds.
+    #[schema(minimum = 60, maximum = 2_592_000)]
+    token_ttl: Option<u32>,
+}
+
+/// Which clients.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Revoked ones, too.
+    #[serde(default)]
+    #[param(required = false)]
+    all: bool,
+}
+
+/// Registers a client.
+///
+/// The secret is in this answer and nowhere else.
+#[utoipa::path(
+    post,
+    path = "/admin/api/register-client",
+    tag = "admin",
+    security(("bearer" = [])),
+    request_body(content = NewClient, description = "At most 64 KiB. Members that are null are absent."),
+    responses((status = 201, description = "The client, with its secret", body = ClientRegistered), Refusals)
+)]
+async fn register(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Object(new): Object<NewClient>,
+) -> Result<(StatusCode, Json<ClientRegistered>), Refusal> {
+    let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
+    let request = Request::ClientRegister(ClientRegister {
+        name: new.name,
+        scopes,
+        sources: words::sources(new.sources)?.unwrap_or_default(),
+        grant_types: words::grant_types(new.grant_types)?,
+        redirect_uris: new.redirect_uris.unwrap_or_default(),
+        token_ttl: new.token_ttl,
+        public: new.public.unwrap_or_default(),
+    });
+    ask!(desk, caller, request, Reply::ClientRegistered).map(|client| (StatusCode::CREATED, Json(client)))
+}
+
+/// Lists clients.
+#[utoipa::path(
+    get,
+    path = "/admin/api/clients",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(Which),
+    responses((status = 200, description = "Clients, without their secrets", body = Clients), Refusals)
+)]
+async fn list(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Asked(which): Asked<Which>,
+) -> Result<Json<Clients>, Refusal> {
+    let request = Request::ClientList(ClientList { all: which.all });
+    ask!(desk, caller, request, Reply::Clients).map(Json)
+}
+
+/// Changes what a client is granted.
+///
+/// Tokens that it has follow at once.
+#[utoipa::path(
+    patch,
+    path = "/admin/api/clients/{id}",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(("id" = String, Path, description = "The client's id, or its name when only one has it")),
+    request_body(content = Option<Changes>, description = "At most 64 KiB. Members that are null are absent."),
+    responses((status = 200, description = "The client now", body = ClientChanged), Refusals)
+)]
+async fn update(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Path(client): Path<String>,
+    Object(changes): Object<Changes>,
+) -> Result<Json<ClientChanged>, Refusal> {
+    let request = Request::ClientUpdate(ClientUpdate {
+        client,
+        scopes: words::scopes(changes.scope.as_ref(), changes.scopes.as_ref())?,
+        sources: words::sources(changes.sources)?,
+        token_ttl: changes.token_ttl,
+    });
+    ask!(desk, caller, request, Reply::ClientChanged).map(Json)
+}
+
+/// Revokes a client, with every token it has.
+#[utoipa::path(
+    delete,
+    path = "/admin/api/clients/{id}",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(("id" = String, Path, description = "The client's id, or its name when only one has it")),
+    responses((status = 200, description = "The client now", body = ClientChanged), Refusals)
+)]
+async fn revoke(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Path(client): Path<String>,
+) -> Result<Json<ClientChanged>, Refusal> {
+    // Whoever sends DELETE has been asked.
+    let request = Request::ClientRevoke(ClientRevoke { client, yes: true });
+    ask!(desk, caller, request, Reply::ClientChanged).map(Json)
+}

@@ -1,0 +1,128 @@
+//! Signing in with the admin token, and out.
+
+use axum::Json;
+use axum::extract::{FromRequest, Request, State};
+use axum::http::header::{SET_COOKIE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use brain_protocol::{Fault, FaultCode, Secret};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Refusals;
+use crate::body::Object;
+use crate::porter::{Purpose, SESSION_MS};
+use crate::{Desk, Refusal, log, peer, session};
+use brain_base::clock::rfc3339;
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(login)).routes(routes!(logout)).routes(routes!(shown))
+}
+
+/// The admin token.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    /// As `brain token admin` shows it.
+    #[schema(value_type = String, format = Password, min_length = 24)]
+    token: Secret,
+}
+
+/// A session that was opened. The cookie comes with it.
+#[derive(Serialize, ToSchema)]
+struct SessionInfo {
+    /// Goes into the header `X-Brain-Csrf` of whatever changes something. Told here, and never again.
+    csrf_token: String,
+    /// Until when it lasts.
+    expires_at: String,
+}
+
+/// A session that there is.
+#[derive(Serialize, ToSchema)]
+struct SessionState {
+    /// Until when it lasts.
+    expires_at: String,
+}
+
+/// Signs in, in a browser.
+///
+/// Gives a cookie for 12 hours. After 10 wrong tokens from one address in a minute, further wrong ones
+/// are answered with 429.
+#[utoipa::path(
+    post,
+    path = "/admin/login",
+    tag = "admin",
+    request_body(content = Login, description = "At most 64 KiB."),
+    responses(
+        (status = 200, description = "A session", body = SessionInfo, headers(("Set-Cookie" = String))),
+        Refusals
+    )
+)]
+async fn login(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
+    let from = peer::address(&desk, &request);
+    if !session::same_origin(&desk, request.headers()) {
+        return Err(session::foreign("open the page of this brain itself"));
+    }
+    let Object(Login { token }) = Object::from_request(request, &desk).await?;
+    let now = desk.brain.now();
+    if !desk.brain.is_admin_token(token.expose()) {
+        desk.porter.logins.count(from, "", now).map_err(session::too_often)?;
+        let fault = Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")
+            .hint("`brain token admin` shows it on a terminal");
+        let told = HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);
+        return Err(Refusal::from(fault).with(WWW_AUTHENTICATE, told));
+    }
+    log::called_by("admin");
+    let name = desk.porter.open(Purpose::Admin, &token, now)?;
+    let info =
+        SessionInfo { csrf_token: session::admin_seal(&desk, &name)?, expires_at: rfc3339(now + SESSION_MS) };
+    let mut response = Json(info).into_response();
+    give(&desk, &mut response, &name);
+    Ok(response)
+}
+
+/// Shows the session of this browser.
+///
+/// A cookie also reaches other services of the same name, whatever their port: it does not give the `csrf_token`.
+#[utoipa::path(
+    get,
+    path = "/admin/api/session",
+    tag = "admin",
+    security(("session" = [])),
+    responses((status = 200, description = "The session", body = SessionState), Refusals)
+)]
+async fn shown(State(desk): State<Desk>, headers: HeaderMap) -> Result<Json<SessionState>, Refusal> {
+    let Some((_, until)) = session::session(&desk, &headers, Purpose::Admin) else {
+        let fault =
+            Fault::new(FaultCode::InvalidToken, "there is no session").hint("sign in at /admin/login");
+        let told = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
+        return Err(Refusal::from(fault).with(WWW_AUTHENTICATE, told));
+    };
+    Ok(Json(SessionState { expires_at: rfc3339(until) }))
+}
+
+/// Signs out: ends the session of this browser.
+#[utoipa::path(
+    post,
+    path = "/admin/logout",
+    tag = "admin",
+    security(("session" = [])),
+    responses((status = 204, description = "Signed out"), Refusals)
+)]
+async fn logout(State(desk): State<Desk>, session::Owner(_): session::Owner, headers: HeaderMap) -> Response {
+    if let Some(name) = session::cookie_of(&desk, &headers, Purpose::Admin) {
+        desk.porter.close(name);
+    }
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    give(&desk, &mut response, "");
+    response
+}
+
+fn give(desk: &Desk, response: &mut Response, name: &str) {
+    if let Some(cookie) = session::set_cookie(desk, Purpose::Admin, name) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+}

@@ -1,0 +1,203 @@
+//! The record of calls, what was taken in, and how the daemon is.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use brain_protocol::{
+    Audit, AuditList, Fault, FaultCode, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs, JobsRetried,
+    Reply, Request, StatusReply,
+};
+use serde::Deserialize;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Refusals, ask};
+use crate::body::{Asked, Object};
+use crate::session::Owner;
+use crate::{Desk, Refusal};
+
+/// How many rows an answer has when nobody says.
+const LIMIT: u32 = 100;
+/// How many it may have.
+const MOST: u32 = 1000;
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new()
+        .routes(routes!(audit))
+        .routes(routes!(jobs))
+        .routes(routes!(job))
+        .routes(routes!(retry))
+        .routes(routes!(status))
+}
+
+/// A day or an instant, for the document.
+struct Instant;
+
+impl utoipa::PartialSchema for Instant {
+    fn schema() -> RefOr<Schema> {
+        let text = |format, pattern: &str| {
+            let text = ObjectBuilder::new().schema_type(Type::String).format(Some(format));
+            text.pattern(Some(pattern))
+        };
+        OneOfBuilder::new()
+            .item(text(SchemaFormat::KnownFormat(KnownFormat::Date), "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))
+            .item(text(SchemaFormat::KnownFormat(KnownFormat::DateTime), "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]"))
+            .into()
+    }
+}
+
+impl ToSchema for Instant {}
+
+/// Which calls.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct WhichCalls {
+    /// Only calls at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
+    #[param(nullable = false, inline, value_type = Option<Instant>)]
+    since: Option<String>,
+    /// Only calls at or before this day or instant.
+    #[param(nullable = false, inline, value_type = Option<Instant>)]
+    until: Option<String>,
+    /// Only calls of the client with this id.
+    #[param(nullable = false)]
+    client: Option<String>,
+    /// Only calls that failed.
+    #[serde(default)]
+    #[param(required = false)]
+    failed: bool,
+    /// How many, the newest first; 100 when absent.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<u32>,
+}
+
+/// Which items.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct WhichJobs {
+    /// Only items that are so far.
+    #[param(nullable = false, inline)]
+    state: Option<JobState>,
+    /// How many, the newest first; 100 when absent.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<u32>,
+    /// The `next` of the previous answer.
+    #[param(nullable = false, pattern = "^job_[0-9]{1,19}$")]
+    after: Option<String>,
+}
+
+/// What is to be tried again.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Again {
+    /// Which one; all that failed when absent.
+    #[schema(pattern = "^job_[0-9]{1,19}$")]
+    job_id: Option<String>,
+}
+
+/// Lists calls that were made over the network.
+///
+/// Kept for 90 days, without values and without secrets.
+#[utoipa::path(
+    get,
+    path = "/admin/api/audit",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(WhichCalls),
+    responses((status = 200, description = "Calls, the newest first", body = Audit), Refusals)
+)]
+async fn audit(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Asked(which): Asked<WhichCalls>,
+) -> Result<Json<Audit>, Refusal> {
+    let WhichCalls { since, until, client, failed, limit } = which;
+    let limit = rows(limit)?;
+    let request = Request::AuditList(AuditList { since, until, client, failed, limit });
+    ask!(desk, caller, request, Reply::Audit).map(Json)
+}
+
+/// Lists what was taken in.
+#[utoipa::path(
+    get,
+    path = "/admin/api/jobs",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(WhichJobs),
+    responses((status = 200, description = "Items, the newest first", body = Jobs), Refusals)
+)]
+async fn jobs(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Asked(which): Asked<WhichJobs>,
+) -> Result<Json<Jobs>, Refusal> {
+    let after = which.after.as_deref().map(job_id).transpose()?;
+    let limit = rows(which.limit)?;
+    let request = Request::JobList(JobList { state: which.state, limit, after });
+    ask!(desk, caller, request, Reply::Jobs).map(Json)
+}
+
+/// Shows an item.
+#[utoipa::path(
+    get,
+    path = "/admin/api/jobs/{id}",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(("id" = String, Path, description = "The item's id", pattern = "^job_[0-9]{1,19}$")),
+    responses((status = 200, description = "The item", body = Job), Refusals)
+)]
+async fn job(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Path(id): Path<String>,
+) -> Result<Json<Job>, Refusal> {
+    let request = Request::JobShow(JobShow { id: job_id(&id)? });
+    ask!(desk, caller, request, Reply::Job).map(Json)
+}
+
+/// Tries items again that failed.
+#[utoipa::path(
+    post,
+    path = "/admin/api/jobs/retry",
+    tag = "admin",
+    security(("bearer" = [])),
+    request_body(content = Option<Again>, description = "At most 64 KiB. No body: all that failed."),
+    responses((status = 200, description = "How many wait anew", body = JobsRetried), Refusals)
+)]
+async fn retry(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Object(again): Object<Again>,
+) -> Result<Json<JobsRetried>, Refusal> {
+    let id = again.job_id.as_deref().map(job_id).transpose()?;
+    ask!(desk, caller, Request::JobRetry(JobRetry { id }), Reply::JobsRetried).map(Json)
+}
+
+/// Tells how the daemon is, and how much it has.
+#[utoipa::path(
+    get,
+    path = "/admin/api/status",
+    tag = "admin",
+    security(("bearer" = [])),
+    responses((status = 200, description = "The daemon", body = StatusReply), Refusals)
+)]
+async fn status(State(desk): State<Desk>, Owner(caller): Owner) -> Result<Json<StatusReply>, Refusal> {
+    ask!(desk, caller, Request::Status, Reply::Status).map(Json)
+}
+
+fn job_id(text: &str) -> Result<JobId, Fault> {
+    JobId::parse(text).map_err(|message| Fault::new(FaultCode::InvalidRequest, message))
+}
+
+/// How many rows are wanted.
+fn rows(limit: Option<u32>) -> Result<u32, Fault> {
+    let limit = limit.unwrap_or(LIMIT);
+    if (1..=MOST).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(Fault::new(FaultCode::InvalidRequest, format!("limit is {limit}; it may be 1 to {MOST}")))
+}

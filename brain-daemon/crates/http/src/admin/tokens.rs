@@ -1,0 +1,130 @@
+//! Tokens that the owner makes and takes back.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use brain_protocol::{
+    Fault, FaultCode, Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::words::{self, ScopeWords, SourceWords, Words};
+use super::{Refusals, ask};
+use crate::body::{Asked, Object};
+use crate::session::Owner;
+use crate::{Desk, Refusal};
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
+}
+
+/// A token to make.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewToken {
+    /// What people call it, 1 to 120 characters; no other active token has the name.
+    #[schema(min_length = 1, max_length = 120)]
+    name: String,
+    /// What it is granted, exactly: `read`, `write`, `admin`.
+    #[schema(value_type = Option<ScopeWords>, example = "read write")]
+    scope: Option<Words>,
+    /// The same under another name.
+    #[schema(value_type = Option<ScopeWords>)]
+    scopes: Option<Words>,
+    /// The only sources it may see and write; all when absent.
+    #[schema(value_type = Option<SourceWords>)]
+    sources: Option<Words>,
+    /// How long it lives, in seconds; when absent 90 days, or 30 with the scope `admin`.
+    #[schema(minimum = 60, maximum = 316_224_000)]
+    expires_in: Option<u64>,
+    /// It lives until it is revoked. Not together with `expires_in`.
+    never_expires: Option<bool>,
+}
+
+/// Which tokens.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Expired and revoked ones, and the tokens of clients, too.
+    #[serde(default)]
+    #[param(required = false)]
+    all: bool,
+}
+
+/// Makes a token for a program that only sends a bearer.
+///
+/// The token is in this answer and nowhere else.
+#[utoipa::path(
+    post,
+    path = "/admin/api/tokens",
+    tag = "admin",
+    security(("bearer" = [])),
+    request_body(content = NewToken, description = "At most 64 KiB. Members that are null are absent."),
+    responses((status = 201, description = "The token", body = TokenMade), Refusals)
+)]
+async fn create(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Object(new): Object<NewToken>,
+) -> Result<(StatusCode, Json<TokenMade>), Refusal> {
+    let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
+    let request = Request::TokenCreate(TokenCreate {
+        name: new.name,
+        scopes,
+        sources: words::sources(new.sources)?.unwrap_or_default(),
+        expires_in: lifetime(new.expires_in, new.never_expires == Some(true))?,
+    });
+    ask!(desk, caller, request, Reply::TokenMade).map(|made| (StatusCode::CREATED, Json(made)))
+}
+
+/// The lifetime as the brain takes it: 0 for a token that never ends.
+fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
+    let invalid = |message| Fault::new(FaultCode::InvalidRequest, message);
+    match (seconds, never) {
+        (Some(_), true) => Err(invalid("\"expires_in\" and \"never_expires\" do not go together")),
+        (Some(0), false) => Err(invalid("\"expires_in\" is 0; a token lives a minute to ten years")),
+        (None, true) => Ok(Some(0)),
+        (seconds, false) => Ok(seconds),
+    }
+}
+
+/// Lists tokens, none of which can be read from it.
+#[utoipa::path(
+    get,
+    path = "/admin/api/tokens",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(Which),
+    responses((status = 200, description = "Tokens by name and id", body = Tokens), Refusals)
+)]
+async fn list(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Asked(which): Asked<Which>,
+) -> Result<Json<Tokens>, Refusal> {
+    let request = Request::TokenList(TokenList { all: which.all });
+    ask!(desk, caller, request, Reply::Tokens).map(Json)
+}
+
+/// Revokes a token.
+#[utoipa::path(
+    delete,
+    path = "/admin/api/tokens/{id}",
+    tag = "admin",
+    security(("bearer" = [])),
+    params(("id" = String, Path, description = "The token's id, or its name")),
+    responses((status = 200, description = "The token now", body = TokenRevoked), Refusals)
+)]
+async fn revoke(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+    Path(token): Path<String>,
+) -> Result<Json<TokenRevoked>, Refusal> {
+    let request = Request::TokenRevoke(TokenRevoke { token });
+    ask!(desk, caller, request, Reply::TokenRevoked).map(Json)
+}

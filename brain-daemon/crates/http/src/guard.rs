@@ -1,0 +1,325 @@
+//! What is checked before anything else: that a request is addressed to this service (against DNS rebinding), that no web page
+//! of somebody else's sent it, and that nothing in it can be read in two ways. Pure.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+
+use super::Refusal;
+use brain_core::config::Config;
+
+/// Fields that say what a request is about: two of one kind are two meanings.
+static ONCE: [HeaderName; 12] = [
+    header::HOST,
+    header::AUTHORIZATION,
+    header::CONTENT_TYPE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_ENCODING,
+    header::ORIGIN,
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("x-brain-source-id"),
+    HeaderName::from_static("x-brain-source-uri"),
+    HeaderName::from_static("x-brain-slug"),
+    HeaderName::from_static("x-brain-title"),
+    HeaderName::from_static("x-brain-type"),
+];
+/// What a page of an allowed origin may send, and read.
+static CORS: [(HeaderName, &str); 3] = [
+    (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
+    (
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        "Authorization, Content-Type, Idempotency-Key, Mcp-Protocol-Version, Mcp-Session-Id, X-Brain-Source-Id, \
+         X-Brain-Source-Uri, X-Brain-Slug, X-Brain-Title, X-Brain-Type",
+    ),
+    (header::ACCESS_CONTROL_MAX_AGE, "600"),
+];
+const EXPOSED: &str = "Retry-After, WWW-Authenticate, Mcp-Session-Id";
+
+/// What every answer carries that does not say something else about it; the last two say nothing to who gets JSON, which no
+/// browser shows as a page.
+static SEALS: [(HeaderName, &str); 4] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::REFERRER_POLICY, "no-referrer"),
+];
+
+/// Puts on every answer what keeps browsers from doing more with it than they should.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seal;
+
+impl Seal {
+    /// Adds what the answer does not have yet.
+    pub(crate) fn put_on(self, headers: &mut HeaderMap) {
+        let json = headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+        for (name, value) in &SEALS[..if json { 2 } else { SEALS.len() }] {
+            headers.entry(name).or_insert(HeaderValue::from_static(value));
+        }
+    }
+}
+
+/// Names that requests may be addressed to, and origins that may send them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guard {
+    /// Lower case; with a port only that one, else any.
+    hosts: Vec<String>,
+    /// Lower case.
+    origins: Vec<String>,
+    /// The origin of the public address.
+    own: Option<String>,
+}
+
+/// What the check found.
+#[derive(Debug)]
+pub(crate) enum Pass {
+    /// Nothing to add.
+    Plain,
+    /// A page of this origin may read the answer.
+    Shared(HeaderValue),
+    /// A browser asks what a page may send; this is the answer.
+    Preflight(Response),
+}
+
+impl Guard {
+    /// As it is configured.
+    pub(crate) fn new(config: &Config) -> Self {
+        let lower = |texts: Vec<String>| texts.into_iter().map(|text| text.to_ascii_lowercase()).collect();
+        let own = config.http_base_url().map(str::to_ascii_lowercase);
+        let mut hosts: Vec<String> = lower(config.http_allowed_hosts());
+        let host = own.as_deref().and_then(|url| url.split_once("://")).map(|(_, host)| host);
+        // A tunnel may add or leave out the port.
+        hosts.extend(host.and_then(|host| host.parse::<Authority>().ok()).map(|it| it.host().to_owned()));
+        Self { hosts, origins: lower(config.http_allowed_origins()), own }
+    }
+
+    /// Checks a request that came in at the address `here`, which is `text`. `tunnel` gives the address that a tunnel has at the moment.
+    ///
+    /// # Errors
+    /// 400 when it can be read in two ways, 403 when it is not for this service or comes from a page of somebody else's.
+    pub(crate) fn check(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        here: SocketAddr,
+        text: &str,
+        tunnel: &dyn Fn() -> Option<String>,
+    ) -> Result<Pass, Refusal> {
+        let repeated = headers.len() > headers.keys_len();
+        let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+        if let Some(name) = repeated.then(|| ONCE.iter().find(twice)).flatten() {
+            return Err(bad(format!("the field {name} is there more than once; send it once")));
+        }
+        let host = headers.get(header::HOST).ok_or_else(|| bad("the field Host is missing"))?;
+        // As most requests are.
+        if host == text && uri.authority().is_none() && !headers.contains_key(header::ORIGIN) {
+            return Ok(Pass::Plain);
+        }
+        let host =
+            host.to_str().ok().and_then(authority).ok_or_else(|| bad("the field Host is not a name"))?;
+        self.addressed(&host, here, tunnel)?;
+        // The absolute form counts more than the field (RFC 9112 section 3.2.2).
+        if let Some(named) = uri.authority() {
+            let named =
+                authority(named.as_str()).ok_or_else(|| bad("the address of this request is not a name"))?;
+            self.addressed(&named, here, tunnel)?;
+        }
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(Pass::Plain) };
+        let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
+        if self.origins.contains(&text) {
+            if method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
+                let mut answer = StatusCode::NO_CONTENT.into_response();
+                for (name, value) in &CORS {
+                    answer.headers_mut().insert(name, HeaderValue::from_static(value));
+                }
+                share(answer.headers_mut(), origin.clone());
+                return Ok(Pass::Preflight(answer));
+            }
+            return Ok(Pass::Shared(origin.clone()));
+        }
+        let own = text.split_once("://").is_some_and(|(scheme, rest)| {
+            matches!(scheme, "http" | "https") && authority(rest).is_some_and(|rest| rest == host)
+        });
+        if own || self.own.as_ref() == Some(&text) {
+            return Ok(Pass::Plain);
+        }
+        Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "forbidden_origin",
+            "web pages of this origin may not call; the owner can add it to http.allowed_origins",
+        ))
+    }
+
+    fn addressed(
+        &self,
+        host: &Authority,
+        here: SocketAddr,
+        tunnel: &dyn Fn() -> Option<String>,
+    ) -> Result<(), Refusal> {
+        let name = host.host().trim_end_matches('.');
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        let ours = match bare.parse::<IpAddr>() {
+            // No name server can change where an address leads.
+            Ok(ip) => {
+                ip.to_canonical() == here.ip().to_canonical() || (ip.is_loopback() && here.ip().is_loopback())
+            }
+            Err(_) => name == "localhost" && here.ip().to_canonical().is_loopback(),
+        };
+        if ours || self.hosts.iter().any(|known| known == name || known == host.as_str()) {
+            return Ok(());
+        }
+        let tunnel = tunnel().unwrap_or_default().to_ascii_lowercase();
+        let tunnel = tunnel.split_once("://").and_then(|(_, host)| host.parse::<Authority>().ok());
+        if tunnel.is_some_and(|tunnel| tunnel.host() == name) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "forbidden_host",
+            "this service does not go by that name; the owner can set http.base_url or http.allowed_hosts",
+        ))
+    }
+}
+
+/// Lets a page of this origin read an answer (Fetch standard, CORS protocol).
+pub(crate) fn share(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+}
+
+/// A host with or without a port, in lower case; nothing else.
+fn authority(text: &str) -> Option<Authority> {
+    let parsed: Authority = text.to_ascii_lowercase().parse().ok()?;
+    let plain = !text.contains('@') && !parsed.host().is_empty();
+    plain.then_some(parsed)
+}
+
+fn bad(message: impl Into<String>) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn guard(pairs: &[(&str, &str)]) -> Guard {
+        let config = Config::load(std::path::Path::new("/nonexistent"), |name| {
+            pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        });
+        Guard::new(&config.unwrap())
+    }
+
+    fn verdict(guard: &Guard, here: &str, host: &str, origin: Option<&str>) -> String {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
+        }
+        let tunnel = || Some("https://a1-b2.tunnel.example".to_owned());
+        match guard.check(
+            &Method::GET,
+            &Uri::from_static("/"),
+            &headers,
+            here.parse().unwrap(),
+            here,
+            &tunnel,
+        ) {
+            Ok(Pass::Plain) => "ok".into(),
+            Ok(Pass::Shared(origin)) => format!("shared with {}", origin.to_str().unwrap()),
+            Ok(Pass::Preflight(_)) => "preflight".into(),
+            Err(refusal) => refusal.error().to_owned(),
+        }
+    }
+
+    #[test]
+    fn requests_must_be_addressed_to_this_service() {
+        let public = guard(&[
+            ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
+            ("BRAIN_HTTP_ALLOWED_HOSTS", "nas, b:99"),
+        ]);
+        for (here, host, expected) in [
+            ("127.0.0.1:3131", "127.0.0.1:3131", "ok"),
+            ("127.0.0.1:3131", "localhost", "ok"),
+            ("127.0.0.1:3131", "LOCALHOST.:1", "ok"),
+            ("127.0.0.1:3131", "[::1]:3131", "ok"),
+            ("127.0.0.1:3131", "127.9.9.9", "ok"),
+            ("127.0.0.1:3131", "evil.example:3131", "forbidden_host"),
+            ("127.0.0.1:3131", "localhost.evil.example", "forbidden_host"),
+            ("127.0.0.1:3131", "127.0.0.1.evil.example", "forbidden_host"),
+            ("127.0.0.1:3131", "192.0.2.7", "forbidden_host"),
+            ("127.0.0.1:3131", "0.0.0.0:3131", "forbidden_host"),
+            ("127.0.0.1:3131", "localhost@evil.example", "bad_request"),
+            ("127.0.0.1:3131", "evil.example@localhost", "bad_request"),
+            ("127.0.0.1:3131", "local host", "bad_request"),
+            ("127.0.0.1:3131", "", "bad_request"),
+            ("127.0.0.1:3131", "brain.example.org", "ok"),
+            ("127.0.0.1:3131", "brain.example.org:443", "ok"),
+            ("127.0.0.1:3131", "nas:3131", "ok"),
+            ("127.0.0.1:3131", "b:99", "ok"),
+            ("127.0.0.1:3131", "b:98", "forbidden_host"),
+            ("192.0.2.7:3131", "192.0.2.7:3131", "ok"),
+            ("192.0.2.7:3131", "localhost", "forbidden_host"),
+            ("192.0.2.7:3131", "127.0.0.1", "forbidden_host"),
+            ("[::ffff:127.0.0.1]:3131", "localhost", "ok"),
+            ("127.0.0.1:8765", "a1-b2.tunnel.example", "ok"),
+            ("127.0.0.1:8765", "A1-b2.tunnel.example.:443", "ok"),
+            ("127.0.0.1:8765", "c3.tunnel.example", "forbidden_host"),
+            ("127.0.0.1:8765", "tunnel.example", "forbidden_host"),
+        ] {
+            assert_eq!(verdict(&public, here, host, None), expected, "{host} at {here}");
+        }
+        assert_eq!(verdict(&guard(&[]), "127.0.0.1:1", "brain.example.org", None), "forbidden_host");
+    }
+
+    #[test]
+    fn pages_of_others_may_not_call_unless_they_are_allowed() {
+        let guard = guard(&[
+            ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
+            ("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai"),
+        ]);
+        for (host, origin, expected) in [
+            ("127.0.0.1:3131", "http://127.0.0.1:3131", "ok"),
+            ("localhost:3131", "http://localhost:3131", "ok"),
+            ("localhost:3131", "http://localhost:3000", "forbidden_origin"),
+            ("localhost:3131", "http://127.0.0.1:3131", "forbidden_origin"),
+            ("localhost:3131", "https://brain.example.org", "ok"),
+            ("brain.example.org", "https://brain.example.org", "ok"),
+            ("brain.example.org", "https://brain.example.org.evil.example", "forbidden_origin"),
+            ("localhost:3131", "null", "forbidden_origin"),
+            ("localhost:3131", "", "forbidden_origin"),
+            ("localhost:3131", "file://localhost:3131", "forbidden_origin"),
+            ("localhost:3131", "https://claude.ai", "shared with https://claude.ai"),
+            ("localhost:3131", "http://claude.ai", "forbidden_origin"),
+            ("localhost:3131", "https://x.claude.ai", "forbidden_origin"),
+        ] {
+            assert_eq!(verdict(&guard, "127.0.0.1:3131", host, Some(origin)), expected, "{origin} at {host}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_refused() {
+        let check = |uri: &Uri, headers: &HeaderMap| {
+            let here = "127.0.0.1:3131";
+            guard(&[]).check(&Method::GET, uri, headers, here.parse().unwrap(), here, &|| None).unwrap_err()
+        };
+        for name in &ONCE {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+            headers.append(name, HeaderValue::from_static("localhost"));
+            headers.append(name, HeaderValue::from_static("localhost"));
+            let refused = check(&Uri::from_static("/"), &headers);
+            assert_eq!(refused.error(), "bad_request", "{name}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+        let elsewhere = Uri::from_static("http://evil.example/health");
+        let refused = check(&elsewhere, &headers);
+        assert_eq!(refused.error(), "forbidden_host", "the absolute form");
+        let refused = check(&Uri::from_static("/"), &HeaderMap::new());
+        assert_eq!(refused.error(), "bad_request", "no Host");
+    }
+}

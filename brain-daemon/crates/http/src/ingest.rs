@@ -1,0 +1,374 @@
+//! `POST /ingest`: something from outside, to be kept; and `GET /ingest/{job_id}`: what became of it.
+//!
+//! The order of checks is fixed: how often, who, what kind, the body, whether there is anything in it. The brain does the
+//! rest and answers when the item is on disk.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use brain_protocol::{Fault, FaultCode, Job, JobId, JobShow, Reply, Request as Ask, Slug, SourceId};
+use serde::de::IgnoredAny;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::auth::{self, Resource};
+use super::body::not_json;
+use super::fault::ErrorBody;
+use super::{Desk, Refusal, defect, log};
+use brain_base::caller::{Caller, Scope};
+use brain_core::config::LARGEST_BODY;
+use brain_core::ingest::{Accepted, Item};
+use brain_page::MediaType;
+
+/// The longest `X-Brain-Source-Uri` and `X-Brain-Title`, in bytes.
+const LONG: usize = 1024;
+/// The longest `Idempotency-Key` and `X-Brain-Type`, in bytes.
+const SHORT: usize = 255;
+/// Text up to this size, in bytes, is worked out where it came; more, and what must be converted, where waiting hurts nobody.
+const AT_ONCE: usize = 64 * 1024;
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(ingest)).routes(routes!(job))
+}
+
+/// Keeps what is sent: it is safe on disk when the answer comes, and a page soon after.
+///
+/// The same content from the same client to the same source within 24 hours is a `duplicate`, and `job_id` is the first one's.
+#[utoipa::path(
+    post,
+    path = "/ingest",
+    tag = "ingest",
+    security(("bearer" = ["write"])),
+    params(
+        ("X-Brain-Source-Id" = Option<String>, Header, pattern = "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$", description = "The source of the page: registered, and within the client's grant"),
+        ("X-Brain-Source-Uri" = Option<String>, Header, max_length = 1024, description = "Where the content comes from"),
+        ("X-Brain-Slug" = Option<String>, Header, min_length = 1, max_length = 1024, description = "The page's slug, instead of inbox/<date>-<hash>"),
+        ("X-Brain-Title" = Option<String>, Header, max_length = 1024, description = "The page's title, in UTF-8"),
+        ("X-Brain-Type" = Option<String>, Header, max_length = 255, description = "The page's type"),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 255, description = "The sender's name for this item: the same one again is the same item"),
+    ),
+    request_body(
+        description = "UTF-8, at most 1 MiB (`ingest.max_bytes`); other text/* is taken as plain text. Of JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, `tags`, `type` are fields",
+        content(
+            (String = "text/markdown", example = "# A thought\n\nfrom my phone"),
+            (String = "text/plain"),
+            (String = "text/html"),
+            (serde_json::Value = "application/json", example = json!({"title": "A thought", "text": "from my phone"})),
+        )
+    ),
+    responses(
+        (status = 202, description = "It is safe", body = Accepted),
+        (status = 400, description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, `invalid_json`, `invalid_request`, `bad_request`", body = ErrorBody),
+        (status = 401, description = "`invalid_token`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))),
+        (status = 403, description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))),
+        (status = 408, description = "`request_timeout`: the body did not come in time", body = ErrorBody),
+        (status = 409, description = "`conflict`: the `Idempotency-Key` was used for something else", body = ErrorBody),
+        (status = 413, description = "`too_large`", body = ErrorBody),
+        (status = 415, description = "`unsupported_content_type`", body = ErrorBody),
+        (status = 429, description = "`rate_limited`, `quota_exceeded`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`queue_full`, `stopping`, `disk_full`, `busy`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+    )
+)]
+async fn ingest(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
+    let counts = &desk.room.counts;
+    match take(&desk, request).await {
+        Ok(accepted) => {
+            log::became(accepted.job_id);
+            let count = if accepted.status == "duplicate" { &counts.duplicate } else { &counts.accepted };
+            count.add(1);
+            Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
+        }
+        Err(refusal) => {
+            counts.refused.add(1);
+            Err(refusal)
+        }
+    }
+}
+
+/// What became of an item; the client that sent it may ask, and the owner.
+#[utoipa::path(
+    get,
+    path = "/ingest/{job_id}",
+    tag = "ingest",
+    security(("bearer" = ["read"])),
+    params(("job_id" = String, Path, description = "As `POST /ingest` answered it", example = "job_17", pattern = "^job_[0-9]{1,19}$")),
+    responses(
+        (status = 200, description = "How far it is", body = Job),
+        (status = 400, description = "`invalid_request`: this is no job's id", body = ErrorBody),
+        (status = 401, description = "`invalid_token`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))),
+        (status = 403, description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))),
+        (status = 404, description = "`unknown_job`: there is none, or it is another client's", body = ErrorBody),
+        (status = 429, description = "`rate_limited`: the same wrong token too often", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (status = 500, description = "`internal`", body = ErrorBody),
+        (status = 503, description = "`stopping`, `busy`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+    )
+)]
+async fn job(
+    State(desk): State<Desk>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<Job>, Refusal> {
+    let caller = auth::known(&desk, &request, Resource::Service)?;
+    allowed(&desk, &caller, Scope::Read)?;
+    let id = JobId::parse(&id).map_err(|why| Fault::new(FaultCode::InvalidRequest, why))?;
+    match desk.ask(caller, Ask::JobShow(JobShow { id })).await? {
+        Reply::Job(job) => Ok(Json(job)),
+        _ => Err(defect()),
+    }
+}
+
+/// Takes an item in, check by check.
+async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
+    let caller = auth::known(desk, &request, Resource::Service)?;
+    desk.room.limits.client(&caller.name)?;
+    allowed(desk, &caller, Scope::Write)?;
+    desk.room.quota.check(&caller.name, desk.brain.now())?;
+    let (parts, body) = request.into_parts();
+    let headers = &parts.headers;
+    let source = text(headers, "x-brain-source-id", SHORT)?.map(SourceId::parse);
+    // Whether a source is there is nothing for those who may not use it.
+    if let Some(Ok(source)) = &source
+        && !caller.may_use(source)
+    {
+        let fault =
+            Fault::new(FaultCode::Forbidden, format!("this grant does not reach the source \"{source}\""));
+        return Err(auth::insufficient(desk, Resource::Service, fault, Scope::Write));
+    }
+    let media_type = media_type(headers)?;
+    let name = |code, error: brain_protocol::NameError| Refusal::from(Fault::new(code, error.message));
+    let item = Item {
+        media_type,
+        source: source.transpose().map_err(|error| name(FaultCode::InvalidSource, error))?,
+        slug: text(headers, "x-brain-slug", LONG)?
+            .map(Slug::parse)
+            .transpose()
+            .map_err(|error| name(FaultCode::InvalidSlug, error))?,
+        title: text(headers, "x-brain-title", LONG)?,
+        page_type: text(headers, "x-brain-type", SHORT)?,
+        uri: text(headers, "x-brain-source-uri", LONG)?,
+        idempotency_key: text(headers, "idempotency-key", SHORT)?,
+        body: read(headers, body, desk.brain.config().ingest_max_bytes()).await?,
+    };
+    if is_blank(&item.body) {
+        let fault = Fault::new(FaultCode::EmptyBody, "there is nothing in this body");
+        return Err(fault.hint("send the text to keep as the body of the request").into());
+    }
+    if media_type == MediaType::Json {
+        is_json(&item.body)?;
+    }
+    let (name, size, now) = (caller.name.clone(), item.body.len(), desk.brain.now());
+    desk.room.quota.charge(&name, size, now)?;
+    let accepted = queue(desk, caller, item).await;
+    if accepted.as_ref().map_or(true, |accepted| accepted.status == "duplicate") {
+        desk.room.quota.refund(&name, size, now);
+    }
+    accepted
+}
+
+/// Refuses text that is no JSON. What is not even text is told elsewhere.
+fn is_json(body: &[u8]) -> Result<(), Refusal> {
+    let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(not_json(&error)),
+    }
+}
+
+fn allowed(desk: &Desk, caller: &Caller, scope: Scope) -> Result<(), Refusal> {
+    caller.require(scope, "this").map_err(|fault| auth::insufficient(desk, Resource::Service, fault, scope))
+}
+
+/// Hands an item to the brain and waits until it is on disk.
+async fn queue(desk: &Desk, caller: Caller, item: Item) -> Result<Accepted, Refusal> {
+    let (done, answer) = desk.room.answers.expect();
+    let light =
+        matches!(item.media_type, MediaType::Plain | MediaType::Markdown) && item.body.len() <= AT_ONCE;
+    if light {
+        desk.brain.ingest(&caller, item, done);
+    } else {
+        // Memory and threads: what is converted takes many times its size, and others need the threads, too.
+        let _turn = desk.room.conversions.acquire().await.map_err(|_| defect())?;
+        desk.block(move |brain| brain.ingest(&caller, item, done)).await?;
+    }
+    let result = answer.await.map_err(|_| defect())?;
+    result.map_err(|fault| match fault.code {
+        FaultCode::Forbidden => auth::insufficient(desk, Resource::Service, fault, Scope::Write),
+        _ => fault.into(),
+    })
+}
+
+/// A field as text, without white space around it; `None` when it is not there or empty.
+fn text(headers: &HeaderMap, name: &str, most: usize) -> Result<Option<String>, Refusal> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let invalid =
+        |why: String| Refusal::from(Fault::new(FaultCode::InvalidRequest, format!("the field {name} {why}")));
+    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| invalid("is not UTF-8".into()))?.trim();
+    if text.len() > most {
+        return Err(invalid(format!("has {} bytes; at most {most} are taken", text.len())));
+    }
+    if text.chars().any(|c| c.is_control() || turns_text(c)) {
+        return Err(invalid("has control characters".into()));
+    }
+    Ok(Some(text.to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// Characters that turn or break the line they stand in, and are not seen.
+fn turns_text(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The media type of the body (RFC 9110 section 8.3.1). Parameters mean nothing but `charset`.
+fn media_type(headers: &HeaderMap) -> Result<MediaType, Refusal> {
+    const TAKEN: &str = "send text/plain, text/markdown, text/html or application/json";
+    let unsupported = |what: String, hint: &str| {
+        Refusal::from(Fault::new(FaultCode::UnsupportedContentType, what).hint(hint))
+    };
+    let coding = headers.get(header::CONTENT_ENCODING).map_or(&b"identity"[..], HeaderValue::as_bytes);
+    if !coding.eq_ignore_ascii_case(b"identity") {
+        return Err(unsupported("compressed bodies are not taken".into(), "send the body as it is"));
+    }
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Err(unsupported("there is no Content-Type".into(), TAKEN));
+    };
+    let line = value.to_str().unwrap_or_default().to_ascii_lowercase();
+    let mut parts = line.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let charset = parts
+        .filter_map(|part| part.split_once('='))
+        .find(|(name, _)| name.trim() == "charset")
+        .map(|(_, charset)| charset.trim().trim_matches('"'));
+    if let Some(charset) = charset.filter(|name| !matches!(*name, "utf-8" | "utf8" | "us-ascii")) {
+        let shown: String = charset.chars().take(40).collect();
+        return Err(unsupported(format!("the charset \"{shown}\" is not taken"), "send UTF-8"));
+    }
+    match kind {
+        "text/markdown" | "text/x-markdown" => Ok(MediaType::Markdown),
+        "text/html" => Ok(MediaType::Html),
+        "application/json" => Ok(MediaType::Json),
+        _ if kind.len() > 5 && kind.starts_with("text/") && !kind.contains([',', ' ']) => {
+            Ok(MediaType::Plain)
+        }
+        _ => {
+            let shown: String = kind.chars().take(80).collect();
+            let media = ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
+            let hint = if media || kind == "application/pdf" {
+                "make text of it first: the skill pack has a processor for images, recordings and PDF"
+            } else {
+                TAKEN
+            };
+            Err(unsupported(format!("the content type \"{shown}\" is not taken"), hint))
+        }
+    }
+}
+
+/// The whole body, at most `most` bytes. One that says that it has more is not waited for.
+async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, Refusal> {
+    let too_large = || {
+        let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {most} bytes"));
+        Refusal::from(fault.hint(if most as u64 >= LARGEST_BODY {
+            "send it in parts: no body may be larger"
+        } else {
+            "send it in parts, or raise ingest.max_bytes"
+        }))
+    };
+    let said = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if said.is_some_and(|bytes| bytes > most as u64) {
+        return Err(too_large());
+    }
+    match axum::body::to_bytes(body, most).await {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(error) => {
+            let long: Option<&http_body_util::LengthLimitError> =
+                std::error::Error::source(&error).and_then(<dyn std::error::Error>::downcast_ref);
+            if long.is_some() {
+                return Err(too_large());
+            }
+            Err(Fault::new(FaultCode::InvalidRequest, "the body ended before it was whole")
+                .hint("send it again")
+                .into())
+        }
+    }
+}
+
+/// Whether there is nothing but white space, with or without a byte order mark.
+fn is_blank(body: &[u8]) -> bool {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    std::str::from_utf8(body).is_ok_and(|text| text.trim().is_empty())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use axum::http::HeaderName;
+
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+        };
+        fields.iter().map(field).collect()
+    }
+
+    #[test]
+    fn media_types_are_told_apart_without_their_parameters() {
+        for (kind, expected) in [
+            ("text/plain", Ok(MediaType::Plain)),
+            ("Text/Plain; charset=UTF-8", Ok(MediaType::Plain)),
+            ("text/plain;charset=\"utf-8\";format=flowed", Ok(MediaType::Plain)),
+            ("text/csv", Ok(MediaType::Plain)),
+            ("text/markdown; variant=GFM", Ok(MediaType::Markdown)),
+            ("text/html", Ok(MediaType::Html)),
+            ("application/json", Ok(MediaType::Json)),
+            ("text/plain; charset=iso-8859-1", Err("the charset \"iso-8859-1\" is not taken; send UTF-8")),
+            ("application/pdf", Err("skill pack")),
+            ("image/png", Err("skill pack")),
+            ("application/octet-stream", Err("send text/plain")),
+            ("multipart/form-data; boundary=x", Err("send text/plain")),
+            ("text/", Err("send text/plain")),
+            ("", Err("send text/plain")),
+        ] {
+            match (media_type(&headers(&[("content-type", kind)])), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{kind}"),
+                (Err(refusal), Err(words)) => {
+                    assert_eq!(refusal.error(), "unsupported_content_type", "{kind}");
+                    assert!(
+                        format!("{refusal:?}").contains(&words.replace('"', "\\\"")),
+                        "{kind}: {refusal:?}"
+                    );
+                }
+                (found, _) => panic!("{kind}: {found:?}"),
+            }
+        }
+        assert!(media_type(&HeaderMap::new()).is_err());
+        assert!(
+            media_type(&headers(&[("content-type", "text/plain"), ("content-encoding", "gzip")])).is_err()
+        );
+    }
+
+    #[test]
+    fn fields_are_text_of_a_length() {
+        let field = |value: &str, most| text(&headers(&[("x-brain-title", value)]), "x-brain-title", most);
+        assert_eq!(field(" Grüße ", 10).unwrap().as_deref(), Some("Grüße"));
+        assert_eq!(field("  ", 10).unwrap(), None);
+        assert_eq!(text(&HeaderMap::new(), "x-brain-title", 10).unwrap(), None);
+        assert!(field("aaa", 3).is_ok());
+        assert_eq!(field("aaaa", 3).unwrap_err().error(), "invalid_request");
+        let latin1 = HeaderValue::from_bytes(b"Gr\xfc\xdfe").unwrap();
+        let latin1 = HeaderMap::from_iter([(HeaderName::from_static("x-brain-title"), latin1)]);
+        assert_eq!(text(&latin1, "x-brain-title", 10).unwrap_err().error(), "invalid_request");
+    }
+
+    #[test]
+    fn white_space_is_nothing() {
+        for body in ["", " \r\n\t", "\u{feff}", "\u{feff} \n", "\u{a0}\u{2003}"] {
+            assert!(is_blank(body.as_bytes()), "{body:?}");
+        }
+        assert!(!is_blank(b"x") && !is_blank(b"\xff"));
+    }
+}

@@ -1,0 +1,380 @@
+//! `/authorize`: the owner is asked (GET) and decides (POST). RFC 6749 section 4.1, RFC 7636, RFC 8707, RFC 9207, RFC 9700.
+//!
+//! Nobody is sent anywhere before the brain has found the client and its address to be right, and nothing is granted without the
+//! owner: by the admin token, typed into the page, or by the session that it opened, which there is over HTTPS only. The page is
+//! bound to the browser and to the request it shows by a seal.
+
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use brain_protocol::{Scopes, Secret};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer::{OAuthErrorBody, Refused};
+use super::form::Form;
+use super::page::{self, Shown};
+use crate::porter::Purpose;
+use crate::{Desk, Refusal, log, peer, session};
+use brain_core::grants::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(ask, decide))
+}
+
+/// What the consent page sends.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
+struct Decision {
+    /// From the page.
+    request: String,
+    /// From the page.
+    seal: String,
+    /// `approve`, `deny` or `sign_out`.
+    #[schema(example = "approve", pattern = "^(approve|deny|sign_out)$")]
+    decision: String,
+    /// `all` that is asked for, or less: `write`, `read`.
+    #[schema(required = false, pattern = "^(all|write|read)$")]
+    grant: String,
+    /// Unless there is a session, which there is over HTTPS only.
+    #[schema(required = false)]
+    admin_token: String,
+}
+
+/// Shows what a client asks for.
+///
+/// For browsers: the answer is a page, unless `Accept` asks for JSON.
+#[utoipa::path(
+    get,
+    path = "/authorize",
+    tag = "oauth",
+    params(
+        ("response_type" = String, Query, pattern = "^code$", description = "`code`"),
+        ("client_id" = String, Query, description = "Who asks"),
+        ("redirect_uri" = String, Query, description = "Where the browser goes afterwards"),
+        ("code_challenge" = String, Query, pattern = "^[A-Za-z0-9_-]{43}$", description = "RFC 7636"),
+        ("code_challenge_method" = String, Query, pattern = "^S256$", description = "`S256`"),
+        ("scope" = inline(Option<String>), Query, description = "What is asked for"),
+        ("state" = inline(Option<String>), Query, description = "Comes back as it is"),
+        ("resource" = inline(Option<String>), Query, description = "RFC 8707")
+    ),
+    responses(
+        (status = 200, description = "The page on which the owner decides", body = String, content_type = "text/html"),
+        (status = 303, description = "Back to the client, with an error", headers(("Location" = String))),
+        (status = 400, description = "Client or address are not right: nobody is sent anywhere", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        )),
+        (status = 500, description = "`server_error`", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        ))
+    )
+)]
+async fn ask(State(desk): State<Desk>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let plain = wants_json(&parts.headers);
+    let query = parts.uri.query().unwrap_or_default();
+    let shown = async {
+        let asked = asked(&Form::parse(query.as_bytes())?);
+        let consent = consent(&desk, asked.clone()).await?;
+        let browser = Browser::of(&desk, &parts.headers)?;
+        browser.show(&desk, StatusCode::OK, &asked, &consent, None)
+    };
+    shown.await.unwrap_or_else(|stop| stop.answer(plain))
+}
+
+/// Does what the owner decided.
+///
+/// For the page that `GET` shows, and for nothing else. After 10 wrong admin tokens from one address in
+/// a minute, further wrong ones are answered with 429.
+#[utoipa::path(
+    post,
+    path = "/authorize",
+    tag = "oauth",
+    request_body(
+        content = Decision,
+        content_type = "application/x-www-form-urlencoded",
+        description = "At most 64 KiB."
+    ),
+    responses(
+        (status = 303, description = "Back to the client, with a code or an error", headers(("Location" = String))),
+        (status = 400, description = "Client or address are not right, or the form is not", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        )),
+        (status = 403, description = "Not the owner, or not from the page", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        )),
+        (status = 413, description = "The body is too large", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        )),
+        (status = 415, description = "The body is not a form", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        )),
+        (status = 429, description = "Too many wrong admin tokens", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        ), headers(("Retry-After" = u64))),
+        (status = 500, description = "`server_error`", content(
+            (String = "text/html"), (OAuthErrorBody = "application/json")
+        ))
+    )
+)]
+async fn decide(State(desk): State<Desk>, request: Request) -> Response {
+    let (headers, from) = (request.headers().clone(), peer::address(&desk, &request));
+    let plain = wants_json(&headers);
+    let decided = async {
+        let form = Form::read(request).await?;
+        let encoded = form.get("request").unwrap_or_default();
+        let browser = Browser::of(&desk, &headers)?;
+        let sealed = desk.porter.fits(&browser.name, encoded, form.get("seal").unwrap_or_default());
+        if !session::same_origin(&desk, &headers) || !sealed.map_err(Refusal::from)? {
+            return Err(Stop::Told(Refused::new(
+                StatusCode::FORBIDDEN,
+                OAuthError::AccessDenied.as_str(),
+                "this did not come from the consent page that this browser was shown; begin again at the client, and \
+                 let the browser keep cookies",
+            )));
+        }
+        let asked = asked(&Form::parse(encoded.as_bytes())?);
+        match form.get("decision") {
+            Some("deny") => {
+                let refused = asked.clone();
+                let address = desk.block(move |brain| brain.deny(&refused)).await??;
+                Ok(see_other(&address)?)
+            }
+            Some("sign_out") => {
+                desk.porter.close(&browser.name);
+                let consent = consent(&desk, asked.clone()).await?;
+                Browser::new(&desk)?.show(&desk, StatusCode::OK, &asked, &consent, None)
+            }
+            Some("approve") => {
+                let consent = consent(&desk, asked.clone()).await?;
+                let scopes = page::chosen(consent.scopes, form.get("grant"))
+                    .ok_or_else(|| Refused::invalid("this is more than was asked for, or no scope"))?;
+                if browser.signed_in {
+                    return approve(&desk, asked, scopes).await;
+                }
+                let given = form.secret("admin_token").unwrap_or(Secret::new(""));
+                if !desk.brain.is_admin_token(given.expose()) {
+                    let now = desk.brain.now();
+                    desk.porter.logins.count(from, "", now).map_err(Refused::too_often)?;
+                    let problem = "That is not the admin token of this brain. Nothing was granted.";
+                    return browser.show(&desk, StatusCode::FORBIDDEN, &asked, &consent, Some(problem));
+                }
+                let mut response = approve(&desk, asked, scopes).await?;
+                if session::keeps_consent(&desk) {
+                    let opened = desk
+                        .porter
+                        .open(Purpose::Consent, &given, desk.brain.now())
+                        .map_err(Refusal::from)?;
+                    give(&desk, &mut response, &opened);
+                }
+                Ok(response)
+            }
+            _ => Err(Refused::invalid("decision must be approve, deny or sign_out").into()),
+        }
+    };
+    decided.await.unwrap_or_else(|stop: Stop| stop.answer(plain))
+}
+
+/// Why a request ends before its end.
+enum Stop {
+    /// The person is told; nobody is sent anywhere.
+    Told(Refused),
+    /// The client is told, at this address.
+    SentBack(String),
+}
+
+impl Stop {
+    fn answer(self, plain: bool) -> Response {
+        match self {
+            Self::Told(refused) if plain => refused.into_response(),
+            Self::Told(refused) => {
+                let mut response = page::refusal(refused.status(), refused.error(), refused.description());
+                if let Some(seconds) = refused.retry_after() {
+                    response.headers_mut().insert(RETRY_AFTER, seconds.into());
+                }
+                response
+            }
+            Self::SentBack(address) => {
+                see_other(&address).unwrap_or_else(|refused| Self::Told(refused).answer(plain))
+            }
+        }
+    }
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        Self::Told(refused.for_a_person())
+    }
+}
+
+impl From<OAuthFault> for Stop {
+    fn from(fault: OAuthFault) -> Self {
+        Refused::from(fault).into()
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Refused::from(refusal).into()
+    }
+}
+
+impl From<AuthorizeFault> for Stop {
+    fn from(fault: AuthorizeFault) -> Self {
+        match fault {
+            AuthorizeFault::Shown(fault) => fault.into(),
+            AuthorizeFault::SentBack(address) => Self::SentBack(address),
+        }
+    }
+}
+
+/// The browser in which the owner is, or might be.
+struct Browser {
+    /// What its cookie says.
+    name: String,
+    /// Whether that is a session of the owner.
+    signed_in: bool,
+}
+
+impl Browser {
+    /// The browser that a request comes from.
+    fn of(desk: &Desk, headers: &HeaderMap) -> Result<Self, Stop> {
+        if let Some((name, _)) = session::session(desk, headers, Purpose::Consent) {
+            return Ok(Self { name: name.to_owned(), signed_in: true });
+        }
+        match session::cookie_of(desk, headers, Purpose::Consent) {
+            // Not a session, but enough to know the browser again.
+            Some(name) if name.len() == 43 => Ok(Self { name: name.to_owned(), signed_in: false }),
+            _ => Self::new(desk),
+        }
+    }
+
+    /// A browser that is not known yet.
+    fn new(desk: &Desk) -> Result<Self, Stop> {
+        Ok(Self { name: desk.porter.fresh().map_err(Refusal::from)?, signed_in: false })
+    }
+
+    /// Shows it the consent page.
+    fn show(
+        &self,
+        desk: &Desk,
+        status: StatusCode,
+        asked: &AuthorizeRequest,
+        consent: &Consent,
+        problem: Option<&str>,
+    ) -> Result<Response, Stop> {
+        let request = encoded(asked);
+        let seal = desk.porter.seal(&self.name, &request).map_err(Refusal::from)?;
+        let shown = Shown { request: &request, consent, seal: &seal, signed_in: self.signed_in, problem };
+        let mut response = page::consent(status, &shown);
+        if !self.signed_in {
+            give(desk, &mut response, &self.name);
+        }
+        Ok(response)
+    }
+}
+
+fn give(desk: &Desk, response: &mut Response, name: &str) {
+    if let Some(cookie) = session::set_cookie(desk, Purpose::Consent, name) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+}
+
+async fn consent(desk: &Desk, asked: AuthorizeRequest) -> Result<Consent, Stop> {
+    Ok(desk.block(move |brain| brain.consent(&asked)).await??)
+}
+
+async fn approve(desk: &Desk, asked: AuthorizeRequest, scopes: Scopes) -> Result<Response, Stop> {
+    let address = desk.block(move |brain| brain.approve(&asked, scopes)).await??;
+    log::called_by("admin");
+    Ok(see_other(&address)?)
+}
+
+/// To the client. 303: the browser must not send it the form (RFC 9700 section 4.12).
+fn see_other(address: &str) -> Result<Response, Refused> {
+    let location = HeaderValue::from_str(address).map_err(|_| {
+        Refused::from(OAuthFault::new(OAuthError::ServerError, "the client's address is no header"))
+    })?;
+    let headers = [
+        (LOCATION, location),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    ];
+    Ok((StatusCode::SEE_OTHER, headers).into_response())
+}
+
+/// Whether a program asks rather than a person.
+fn wants_json(headers: &HeaderMap) -> bool {
+    let accepted =
+        |kind| headers.get_all(ACCEPT).iter().any(|line| line.to_str().is_ok_and(|line| line.contains(kind)));
+    accepted("application/json") && !accepted("text/html")
+}
+
+fn asked(form: &Form) -> AuthorizeRequest {
+    AuthorizeRequest {
+        response_type: form.text("response_type"),
+        client_id: form.text("client_id"),
+        redirect_uri: form.text("redirect_uri"),
+        scope: form.text("scope"),
+        state: form.text("state"),
+        code_challenge: form.text("code_challenge"),
+        code_challenge_method: form.text("code_challenge_method"),
+        resource: form.resources(),
+    }
+}
+
+/// The request as one text of plain ASCII, which no browser changes on its way through a form.
+fn encoded(request: &AuthorizeRequest) -> String {
+    let one = [
+        ("response_type", &request.response_type),
+        ("client_id", &request.client_id),
+        ("redirect_uri", &request.redirect_uri),
+        ("scope", &request.scope),
+        ("state", &request.state),
+        ("code_challenge", &request.code_challenge),
+        ("code_challenge_method", &request.code_challenge_method),
+    ];
+    let mut text = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in one {
+        if let Some(value) = value {
+            text.append_pair(name, value);
+        }
+    }
+    for value in &request.resource {
+        text.append_pair("resource", value);
+    }
+    text.finish()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_comes_back_from_the_page_as_it_went() {
+        let query = "response_type=code&client_id=a%20b&state=%0d%0a%E2%80%AE%22%3C&resource=x&resource=y&scope=&extra=1";
+        let request = asked(&Form::parse(query.as_bytes()).unwrap());
+        assert_eq!(request.state.as_deref(), Some("\r\n\u{202E}\"<"));
+        assert_eq!((request.resource.len(), request.scope.as_deref()), (2, None));
+        let text = encoded(&request);
+        assert!(text.is_ascii() && !text.contains(['\r', '\n', '"', '<']), "{text}");
+        assert_eq!(asked(&Form::parse(text.as_bytes()).unwrap()), request);
+    }
+
+    #[test]
+    fn a_page_is_for_whoever_does_not_ask_for_json() {
+        let with = |accept: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().unwrap());
+            wants_json(&headers)
+        };
+        assert!(with("application/json"));
+        assert!(!with("text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8"));
+        assert!(!with("*/*"));
+        assert!(!wants_json(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,224 @@
+//! Parameters of OAuth endpoints, and the credentials of clients. Pure: text in, values out.
+//!
+//! A parameter without a value is an absent one, and none may be there twice (RFC 6749 sections 3.1 and 3.2), but `resource`
+//! (RFC 8707 section 2).
+
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brain_protocol::Secret;
+
+use super::answer::Refused;
+use crate::body::{self, Unreadable};
+use brain_core::grants::{Credentials, OAuthError, OAuthFault};
+
+/// The most parameters. Each one is compared with those before it.
+const MOST: usize = 64;
+/// May be there several times.
+const REPEATED: &str = "resource";
+
+/// The parameters of a form or a query. Values may be secrets, so it has no `Debug`.
+pub(super) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// The parameters of a form or a query.
+    ///
+    /// # Errors
+    /// `invalid_request` when one is there twice, or is not text, or when there are more than 64.
+    pub(super) fn parse(encoded: &[u8]) -> Result<Self, OAuthFault> {
+        let invalid = |what: String| OAuthFault::new(OAuthError::InvalidRequest, what);
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(encoded) {
+            if pairs.len() == MOST {
+                return Err(invalid(format!("there are more than {MOST} parameters")));
+            }
+            if name.contains('\u{FFFD}') || value.contains('\u{FFFD}') {
+                return Err(invalid("the parameters are not UTF-8".into()));
+            }
+            if name != REPEATED && pairs.iter().any(|(known, _)| *known == name) {
+                let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
+                return Err(invalid(format!("the parameter \"{shown}\" is there more than once")));
+            }
+            pairs.push((name.into_owned(), value.into_owned()));
+        }
+        pairs.retain(|(_, value)| !value.is_empty());
+        Ok(Self(pairs))
+    }
+
+    /// The form that a request brings, and nothing but a form: no query, no other media type.
+    ///
+    /// # Errors
+    /// 400, 413 or 415 with `invalid_request`.
+    pub(super) async fn read(request: axum::extract::Request) -> Result<Self, Refused> {
+        let (parts, body) = request.into_parts();
+        if parts.uri.query().is_some_and(|query| !query.is_empty()) {
+            return Err(Refused::invalid(
+                "parameters go into the body, never into the address, where logs and histories keep them",
+            ));
+        }
+        let kind = body::media_type(&parts.headers);
+        let bytes = body::read(body).await.map_err(|why: Unreadable| Refused::from(why))?;
+        if kind.as_deref() != Some("application/x-www-form-urlencoded") {
+            return Err(Refused::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                OAuthError::InvalidRequest.as_str(),
+                "the body must be a form; send `Content-Type: application/x-www-form-urlencoded`",
+            ));
+        }
+        Ok(Self::parse(&bytes)?)
+    }
+
+    /// The value of a parameter.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a parameter as a text of its own.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
+    }
+
+    /// The value of a parameter that nobody else is to see.
+    pub(super) fn secret(&self, name: &str) -> Option<Secret> {
+        self.get(name).map(Secret::new)
+    }
+
+    /// Every `resource`.
+    pub(super) fn resources(&self) -> Vec<String> {
+        self.0.iter().filter(|(name, _)| name == REPEATED).map(|(_, value)| value.clone()).collect()
+    }
+}
+
+/// Who calls: by HTTP Basic or by the form, never by both (RFC 6749 section 2.3.1).
+///
+/// # Errors
+/// `invalid_client` when nobody is named or in a way that is not offered, `invalid_request` when in two ways.
+pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credentials, OAuthFault> {
+    let invalid = |what: &str| OAuthFault::new(OAuthError::InvalidRequest, what);
+    let unknown = |what: &str| OAuthFault::new(OAuthError::InvalidClient, what);
+    if form.get("client_assertion").is_some() || form.get("client_assertion_type").is_some() {
+        return Err(unknown(
+            "clients authenticate by their secret, or are public; assertions are not offered",
+        ));
+    }
+    let mut lines = headers.get_all(AUTHORIZATION).iter();
+    let Some(line) = lines.next() else {
+        let client_id =
+            form.text("client_id").ok_or_else(|| unknown("no client is named; send client_id"))?;
+        return Ok(Credentials { client_id, secret: form.secret("client_secret") });
+    };
+    if lines.next().is_some() {
+        return Err(invalid("there are two Authorization headers"));
+    }
+    let (client_id, secret) =
+        basic(line).ok_or_else(|| unknown("the Authorization header is not HTTP Basic"))?;
+    if form.get("client_secret").is_some() {
+        return Err(invalid("the client authenticates in two ways; send the secret by one of them"));
+    }
+    if form.get("client_id").is_some_and(|named| named != client_id) {
+        return Err(invalid("client_id is another one in the form than in the Authorization header"));
+    }
+    Ok(Credentials { client_id, secret: Some(secret) })
+}
+
+/// Id and secret of an `Authorization: Basic`. Each of them was encoded as in a form before they were joined (RFC 6749 section
+/// 2.3.1), which clients do: `rw%2Dsecret` is `rw-secret`.
+fn basic(line: &HeaderValue) -> Option<(String, Secret)> {
+    let (scheme, encoded) = line.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let joined = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (id, secret) = joined.split_once(':')?;
+    let id = decoded(id)?;
+    (!id.is_empty()).then_some((id, Secret::new(decoded(secret)?)))
+}
+
+/// One value as it stands in a form.
+fn decoded(text: &str) -> Option<String> {
+    // As the value of a nameless parameter; a `&` would begin another one, and must have been encoded.
+    if text.contains('&') {
+        return None;
+    }
+    let value = form_urlencoded::parse(format!("={text}").as_bytes()).next()?.1.into_owned();
+    (!value.contains('\u{FFFD}')).then_some(value)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn form(text: &str) -> Form {
+        Form::parse(text.as_bytes()).unwrap()
+    }
+
+    fn who(authorization: &[&str], text: &str) -> Result<(String, Option<String>), OAuthError> {
+        let mut headers = HeaderMap::new();
+        for line in authorization {
+            headers.append(AUTHORIZATION, line.parse().unwrap());
+        }
+        match credentials(&headers, &form(text)) {
+            Ok(who) => Ok((who.client_id, who.secret.map(|secret| secret.expose().to_owned()))),
+            Err(fault) => Err(fault.error),
+        }
+    }
+
+    fn by_basic(joined: &str) -> Result<(String, Option<String>), OAuthError> {
+        who(&[&format!("Basic {}", STANDARD.encode(joined))], "")
+    }
+
+    #[test]
+    fn no_parameter_is_there_twice_but_the_resource() {
+        let several = form("resource=https://a&resource=https://b&scope=&client_id=x+y%2Fz");
+        assert_eq!(several.resources(), ["https://a", "https://b"]);
+        assert_eq!(several.get("scope"), None, "a parameter without a value is an absent one");
+        assert_eq!(several.get("client_id"), Some("x y/z"));
+        for text in ["code=a&code=a", "code=&code=a", "x=1&x=2", "c%6Fde=a&code=b", "scope=%ff", "%c0=1"] {
+            let fault = Form::parse(text.as_bytes()).err().unwrap();
+            assert_eq!(fault.error, OAuthError::InvalidRequest, "{text}");
+        }
+    }
+
+    #[test]
+    fn there_are_64_parameters_at_most() {
+        let text = |count: usize| (0..count).map(|n| format!("p{n}=")).collect::<Vec<_>>().join("&");
+        assert!(Form::parse(text(64).as_bytes()).is_ok());
+        assert!(Form::parse("resource=x&".repeat(64).as_bytes()).is_ok());
+        for many in [text(65), "resource=x&".repeat(65), text(20_000)] {
+            let fault = Form::parse(many.as_bytes()).err().unwrap();
+            assert_eq!(fault.error, OAuthError::InvalidRequest);
+            assert!(fault.description.contains("64"), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn basic_credentials_are_decoded_as_a_form_is() {
+        let pair = |id: &str, secret: &str| Ok((id.to_owned(), Some(secret.to_owned())));
+        assert_eq!(by_basic("brain_cl_a%2Db:rw%2Dsecret"), pair("brain_cl_a-b", "rw-secret"));
+        assert_eq!(by_basic("https%3A%2F%2Fa.example%2Fc:p+q%3A%25"), pair("https://a.example/c", "p q:%"));
+        assert_eq!(by_basic("id:a:b"), pair("id", "a:b"));
+        assert_eq!(by_basic("id:"), pair("id", ""));
+        for joined in ["id", ":secret", "id:a&b", "id:%ff", ""] {
+            assert_eq!(by_basic(joined), Err(OAuthError::InvalidClient), "{joined}");
+        }
+        for line in ["Basic", "Basic ???", "Bearer abc", "Basic aWQ", "basic\taWQ6eA=="] {
+            assert_eq!(who(&[line], "client_id=id"), Err(OAuthError::InvalidClient), "{line}");
+        }
+        assert_eq!(who(&["bAsIc aWQ6eA=="], ""), pair("id", "x"));
+    }
+
+    #[test]
+    fn a_client_authenticates_in_one_way() {
+        let basic = "Basic aWQ6eA==";
+        assert_eq!(who(&[basic], "client_id=id"), Ok(("id".into(), Some("x".into()))));
+        assert_eq!(who(&[basic], "client_id=other"), Err(OAuthError::InvalidRequest));
+        assert_eq!(who(&[basic], "client_secret=x"), Err(OAuthError::InvalidRequest));
+        assert_eq!(who(&[basic, basic], ""), Err(OAuthError::InvalidRequest));
+        assert_eq!(who(&[], "client_id=id"), Ok(("id".into(), None)));
+        assert_eq!(who(&[], "client_id=id&client_secret=x"), Ok(("id".into(), Some("x".into()))));
+        assert_eq!(who(&[], "client_secret=x"), Err(OAuthError::InvalidClient));
+        assert_eq!(who(&[], "client_id=id&client_assertion=x"), Err(OAuthError::InvalidClient));
+    }
+}

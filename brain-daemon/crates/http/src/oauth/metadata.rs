@@ -1,0 +1,143 @@
+//! What clients read before they come: where everything is, and what is offered (RFC 8414, RFC 9728).
+//!
+//! Both listeners tell the same, whatever host they are asked by: the issuer is one.
+
+use axum::Json;
+use axum::extract::State;
+use brain_protocol::{GrantType, Scope};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::Desk;
+
+/// `admin` is for clients that the owner registers for it: whoever asks for all that is on offer does not get it.
+const OFFERED: [Scope; 2] = [Scope::Read, Scope::Write];
+
+/// How clients authenticate at the token endpoint.
+const METHODS: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new()
+        .routes(routes!(server))
+        .routes(routes!(server_for_mcp))
+        .routes(routes!(resource))
+        .routes(routes!(resource_for_mcp))
+}
+
+/// The authorization server (RFC 8414 section 2).
+#[derive(Serialize, ToSchema)]
+struct ServerMetadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    /// Only when clients may register themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    registration_endpoint: Option<String>,
+    revocation_endpoint: String,
+    scopes_supported: Vec<&'static str>,
+    response_types_supported: Vec<&'static str>,
+    response_modes_supported: Vec<&'static str>,
+    grant_types_supported: Vec<&'static str>,
+    token_endpoint_auth_methods_supported: Vec<&'static str>,
+    revocation_endpoint_auth_methods_supported: Vec<&'static str>,
+    code_challenge_methods_supported: Vec<&'static str>,
+    /// RFC 9207.
+    authorization_response_iss_parameter_supported: bool,
+    /// Whether documents are fetched or not: those that people use are known by copies.
+    client_id_metadata_document_supported: bool,
+}
+
+/// The protected resource (RFC 9728 section 2).
+#[derive(Serialize, ToSchema)]
+struct ResourceMetadata {
+    resource: String,
+    resource_name: &'static str,
+    authorization_servers: Vec<String>,
+    scopes_supported: Vec<&'static str>,
+    bearer_methods_supported: Vec<&'static str>,
+}
+
+fn offered() -> Vec<&'static str> {
+    OFFERED.iter().map(|scope| scope.as_str()).collect()
+}
+
+fn about_server(desk: &Desk) -> Json<ServerMetadata> {
+    let issuer = desk.brain.issuer();
+    let at = |path: &str| format!("{issuer}{path}");
+    let open = desk.brain.config().http_dynamic_registration();
+    Json(ServerMetadata {
+        authorization_endpoint: at("/authorize"),
+        token_endpoint: at("/token"),
+        registration_endpoint: open.then(|| at("/register")),
+        revocation_endpoint: at("/revoke"),
+        scopes_supported: offered(),
+        response_types_supported: vec!["code"],
+        response_modes_supported: vec!["query"],
+        grant_types_supported: GrantType::ALL.iter().map(|kind| kind.as_str()).collect(),
+        token_endpoint_auth_methods_supported: METHODS.to_vec(),
+        revocation_endpoint_auth_methods_supported: METHODS.to_vec(),
+        code_challenge_methods_supported: vec!["S256"],
+        authorization_response_iss_parameter_supported: true,
+        client_id_metadata_document_supported: true,
+        issuer,
+    })
+}
+
+fn about_resource(desk: &Desk, path: &str) -> Json<ResourceMetadata> {
+    let issuer = desk.brain.issuer();
+    Json(ResourceMetadata {
+        resource: format!("{issuer}{path}"),
+        resource_name: "brain",
+        authorization_servers: vec![issuer],
+        scopes_supported: offered(),
+        bearer_methods_supported: vec!["header"],
+    })
+}
+
+/// About the authorization server.
+#[utoipa::path(
+    get,
+    path = "/.well-known/oauth-authorization-server",
+    tag = "oauth",
+    responses((status = 200, description = "Where everything is, and what is offered (RFC 8414)", body = ServerMetadata))
+)]
+async fn server(State(desk): State<Desk>) -> Json<ServerMetadata> {
+    about_server(&desk)
+}
+
+/// The same, where clients of `/mcp` look for it.
+#[utoipa::path(
+    get,
+    path = "/.well-known/oauth-authorization-server/mcp",
+    tag = "oauth",
+    responses((status = 200, description = "Where everything is, and what is offered (RFC 8414)", body = ServerMetadata))
+)]
+async fn server_for_mcp(State(desk): State<Desk>) -> Json<ServerMetadata> {
+    about_server(&desk)
+}
+
+/// About this service as what tokens are good for.
+#[utoipa::path(
+    get,
+    path = "/.well-known/oauth-protected-resource",
+    tag = "oauth",
+    responses((status = 200, description = "Who gives out tokens for this service (RFC 9728)", body = ResourceMetadata))
+)]
+async fn resource(State(desk): State<Desk>) -> Json<ResourceMetadata> {
+    about_resource(&desk, "")
+}
+
+/// About `/mcp` as what tokens are good for.
+#[utoipa::path(
+    get,
+    path = "/.well-known/oauth-protected-resource/mcp",
+    tag = "oauth",
+    responses((status = 200, description = "Who gives out tokens for this service (RFC 9728)", body = ResourceMetadata))
+)]
+async fn resource_for_mcp(State(desk): State<Desk>) -> Json<ResourceMetadata> {
+    about_resource(&desk, "/mcp")
+}

@@ -1,0 +1,23 @@
+//! The authorization server's endpoints. Who is let in decides [`brain_core::grants`]; here are forms, headers, redirects and
+//! the page on which the owner agrees.
+
+mod answer;
+mod authorize;
+mod form;
+mod metadata;
+mod page;
+mod register;
+mod token;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use super::Desk;
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new()
+        .merge(metadata::routes())
+        .merge(authorize::routes())
+        .merge(token::routes())
+        .merge(register::routes())
+}

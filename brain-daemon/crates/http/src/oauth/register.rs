@@ -1,0 +1,177 @@
+//! `POST /register`: clients that register themselves (RFC 7591), if the owner wants any.
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use brain_protocol::Client;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer::{OAuthErrorBody, Refused, uncached};
+use crate::{Desk, body, peer};
+use brain_core::grants::{DynamicClient, OAuthError, OAuthFault};
+
+/// What is served.
+pub(super) fn routes() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(routes!(register))
+}
+
+/// What a client says of itself (RFC 7591 section 2); what else it says is passed over.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it is the schema of a body whose members are read one by one")]
+struct ClientMetadata {
+    /// `https`, or this very machine by `http`; 2000 bytes at most each.
+    #[schema(min_items = 1, max_items = 10)]
+    redirect_uris: Vec<String>,
+    #[schema(max_length = 120)]
+    client_name: Option<String>,
+    /// What it may ask for, with spaces between them.
+    scope: Option<String>,
+    grant_types: Option<Vec<String>>,
+    /// `none` is what it gets. `client_secret_post` and `client_secret_basic` are taken for it.
+    token_endpoint_auth_method: Option<String>,
+}
+
+/// The client (RFC 7591 section 3.2.1). It has no secret.
+#[derive(Serialize, ToSchema)]
+struct ClientInformation {
+    client_id: String,
+    /// Unix seconds.
+    client_id_issued_at: i64,
+    client_name: String,
+    redirect_uris: Vec<String>,
+    grant_types: Vec<String>,
+    response_types: Vec<&'static str>,
+    token_endpoint_auth_method: &'static str,
+    scope: String,
+}
+
+impl ClientInformation {
+    fn new(client: Client, now: i64) -> Self {
+        Self {
+            client_id: client.client_id,
+            client_id_issued_at: now / 1000,
+            client_name: client.client_name,
+            redirect_uris: client.redirect_uris,
+            grant_types: client.grant_types,
+            response_types: vec!["code"],
+            token_endpoint_auth_method: "none",
+            scope: client.scope,
+        }
+    }
+}
+
+/// Registers a client that asks for itself.
+///
+/// Off unless `http.dynamic_registration` is `true`. Such a client is public, and may only ask the owner for consent. 50 in an
+/// hour from one address are too many.
+#[utoipa::path(
+    post,
+    path = "/register",
+    tag = "oauth",
+    request_body(content = ClientMetadata, description = "At most 64 KiB."),
+    responses(
+        (status = 201, description = "The client", body = ClientInformation),
+        (status = 400, description = "RFC 7591 section 3.2.2", body = OAuthErrorBody),
+        (status = 403, description = "Clients may not register themselves here", body = OAuthErrorBody),
+        (status = 413, description = "The body is too large", body = OAuthErrorBody),
+        (status = 415, description = "The body is not JSON", body = OAuthErrorBody),
+        (status = 429, description = "Too many registrations", body = OAuthErrorBody, headers(("Retry-After" = u64))),
+        (status = 500, description = "`server_error`", body = OAuthErrorBody)
+    )
+)]
+async fn register(State(desk): State<Desk>, request: Request) -> Result<Response, Refused> {
+    if !desk.brain.config().http_dynamic_registration() {
+        let description = "clients do not register themselves here; ask the owner of this brain to register this one with \
+                           `brain clients register`, or to set http.dynamic_registration to true";
+        return Err(Refused::new(StatusCode::FORBIDDEN, OAuthError::AccessDenied.as_str(), description));
+    }
+    let from = peer::address(&desk, &request);
+    let (parts, body) = request.into_parts();
+    let kind = body::media_type(&parts.headers);
+    let bytes = body::read(body).await?;
+    if kind.as_deref() != Some("application/json") {
+        let description = "the body must be JSON; send `Content-Type: application/json`";
+        let error = OAuthError::InvalidClientMetadata.as_str();
+        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error, description));
+    }
+    let client = body::object(&bytes)
+        .map_err(|why| invalid(why.to_string()))
+        .and_then(|members| metadata(&members))?;
+    let now = desk.brain.now();
+    desk.porter.registrations.count(from, "", now).map_err(Refused::too_often)?;
+    let client = desk.block(move |brain| brain.register_itself(&client)).await??;
+    Ok(uncached(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
+}
+
+/// The members that are known. One that is not understood must be passed over (RFC 7591 section 2); one of the wrong shape is an
+/// error.
+fn metadata(members: &Map<String, Value>) -> Result<DynamicClient, OAuthFault> {
+    let text = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(invalid(format!("{name} must be a text"))),
+    };
+    let texts = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(values)) => {
+            let texts =
+                values.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+            texts.ok_or_else(|| invalid(format!("{name} must be an array of texts")))
+        }
+        Some(_) => Err(invalid(format!("{name} must be an array of texts"))),
+    };
+    let redirect_uris = texts("redirect_uris")
+        .map_err(|fault| OAuthFault::new(OAuthError::InvalidRedirectUri, fault.description))?;
+    Ok(DynamicClient {
+        client_name: text("client_name")?,
+        redirect_uris,
+        scope: text("scope")?,
+        grant_types: texts("grant_types")?,
+        token_endpoint_auth_method: text("token_endpoint_auth_method")?,
+    })
+}
+
+fn invalid(description: impl Into<String>) -> OAuthFault {
+    OAuthFault::new(OAuthError::InvalidClientMetadata, description)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<DynamicClient, OAuthError> {
+        metadata(&body::object(text.as_bytes()).unwrap()).map_err(|fault| fault.error)
+    }
+
+    #[test]
+    fn what_is_not_known_is_passed_over() {
+        let client = read(
+            r#"{"redirect_uris":["https://a.example/c"],"client_name":"A","scope":null,"application_type":"web",
+                "jwks":{"keys":[]},"grant_types":["authorization_code","urn:x"],"contacts":[1]}"#,
+        )
+        .unwrap();
+        assert_eq!(client.redirect_uris, ["https://a.example/c"]);
+        assert_eq!((client.client_name.as_deref(), client.scope), (Some("A"), None));
+        assert_eq!(client.grant_types, ["authorization_code", "urn:x"]);
+        assert_eq!(read("{}").unwrap(), DynamicClient::default());
+    }
+
+    #[test]
+    fn what_is_known_has_its_shape() {
+        for (text, error) in [
+            (r#"{"redirect_uris":"https://a.example/c"}"#, OAuthError::InvalidRedirectUri),
+            (r#"{"redirect_uris":[null]}"#, OAuthError::InvalidRedirectUri),
+            (r#"{"client_name":["a"]}"#, OAuthError::InvalidClientMetadata),
+            (r#"{"scope":["read"]}"#, OAuthError::InvalidClientMetadata),
+            (r#"{"grant_types":"authorization_code"}"#, OAuthError::InvalidClientMetadata),
+            (r#"{"token_endpoint_auth_method":1}"#, OAuthError::InvalidClientMetadata),
+        ] {
+            assert_eq!(read(text), Err(error), "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `GET /page/{name}`: a page as its owner reads it in a browser, where the links of answers lead. On the local side only.
+//!
+//! It needs the owner's session, and has the form that opens one. No script runs on it and nothing is loaded: what a page says may be
+//! a stranger's.
+
+mod html;
+mod markdown;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::header::{LOCATION, RETRY_AFTER, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use brain_protocol::{
+    Fault, FaultCode, Get, Hits, Page, PageRef, Reply, Request as Question, Search, Secret, Slug, SourceId,
+};
+
+use super::porter::Purpose;
+use super::{Desk, Refusal, body, log, peer, session};
+use brain_base::caller::Caller;
+use brain_core::{Brain, Silent};
+
+/// Where it is.
+pub(super) const PATH: &str = "/page/{*name}";
+/// Behind the address once it was asked for again, so that this happens once.
+const AGAIN: &str = "again";
+/// How many pages are named where one is missing.
+const NEAR: u32 = 5;
+
+/// What is served. A page for people: the OpenAPI document leaves it out.
+pub(super) fn routes() -> Router<Desk> {
+    Router::new().route(PATH, get(shown).post(sign_in))
+}
+
+async fn shown(
+    State(desk): State<Desk>,
+    Path(name): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let Some(caller) = session::reader(&desk, &headers) else {
+        // The session's cookie is not sent with a link of another site. Asked for by this page itself, it is.
+        let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+        return Ok(match from_elsewhere && uri.query().is_none() {
+            true => html::again(&format!("{}?{AGAIN}", address(&name))),
+            false => html::sign_in(StatusCode::UNAUTHORIZED, &address(&name), None),
+        });
+    };
+    desk.block(move |brain| show(brain, &caller, &name)).await?.map_err(Refusal::from)
+}
+
+/// Opens a session with the admin token, and leads back to the page.
+async fn sign_in(
+    State(desk): State<Desk>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let from = peer::address(&desk, &request);
+    if !session::same_origin(&desk, request.headers()) {
+        return Err(session::foreign("open the page itself"));
+    }
+    let (parts, content) = request.into_parts();
+    let again = |status, problem: &str| html::sign_in(status, &address(&name), Some(problem));
+    let form = body::media_type(&parts.headers).as_deref() == Some("application/x-www-form-urlencoded");
+    let Some(bytes) = body::read(content).await.ok().filter(|_| form) else {
+        return Ok(again(StatusCode::BAD_REQUEST, "The form could not be read. Try again."));
+    };
+    let given = url::form_urlencoded::parse(&bytes).find(|(field, _)| field == "admin_token");
+    let token = Secret::new(given.map(|(_, token)| token.trim().to_owned()).unwrap_or_default());
+    let now = desk.brain.now();
+    if !desk.brain.is_admin_token(token.expose()) {
+        return Ok(match desk.porter.logins.count(from, "", now) {
+            Ok(()) => again(StatusCode::UNAUTHORIZED, "This is not the admin token of this brain."),
+            Err(seconds) => {
+                let problem = format!("Too many wrong tokens. Try again in {seconds} seconds.");
+                let mut response = again(StatusCode::TOO_MANY_REQUESTS, &problem);
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+                response
+            }
+        });
+    }
+    log::called_by("admin");
+    let opened = desk.porter.open(Purpose::Admin, &token, now)?;
+    let mut response = (StatusCode::SEE_OTHER, [(LOCATION, address(&name))]).into_response();
+    if let Some(cookie) = session::set_cookie(&desk, Purpose::Admin, &opened) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// The page, or one that says that there is none. Blocks.
+fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fault> {
+    let place = match parse(name) {
+        Ok(place) => place,
+        Err(nearest) => {
+            let message = format!("\"{name}\" is not the name of a page.");
+            let near: Vec<_> = nearest.into_iter().map(|slug| (address(&slug), slug)).collect();
+            return Ok(html::missing(StatusCode::NOT_FOUND, &message, &near));
+        }
+    };
+    match brain.answer(caller, Question::Get(Get { page: place.clone(), version: None }), &Silent) {
+        Ok(Reply::Page(page)) => {
+            let links = links(brain, caller, &page)?;
+            let _permit = brain.text_permit(page.body.len());
+            Ok(html::page(&page, |target| resolve(&page, &links, target)))
+        }
+        Ok(_) => Err(Fault::new(FaultCode::Internal, "the answer is to another question")),
+        Err(fault) if matches!(fault.code, FaultCode::NotFound | FaultCode::UnknownSource) => {
+            let message = format!("There is no page \"{name}\" now.");
+            Ok(html::missing(StatusCode::NOT_FOUND, &message, &near(brain, caller, &place)?))
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Reads `slug` or `source:slug`; else the slug that may be meant.
+fn parse(name: &str) -> Result<PageRef, Option<String>> {
+    let (source, slug) = match name.split_once(':') {
+        Some((source, slug)) => (Some(SourceId::parse(source).map_err(|_| None)?), slug),
+        None => (None, name),
+    };
+    let slug = Slug::parse(slug).map_err(|error| error.suggestion)?;
+    Ok(PageRef { source, slug })
+}
+
+/// The address of the page `name` here.
+fn address(name: &str) -> String {
+    let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    format!("/page/{}", encoded.replace("%2F", "/").replace("%3A", ":").replace('+', "%20"))
+}
+
+/// Where the links of a page lead, by what its author wrote.
+fn links(brain: &Arc<Brain>, caller: &Caller, page: &Page) -> Result<HashMap<String, String>, Fault> {
+    let this = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
+    let Reply::Links(found) = brain.answer(caller, Question::Links(this), &Silent)? else {
+        return Ok(HashMap::new());
+    };
+    let lead = found.links.into_iter().filter_map(|link| {
+        let (source, slug) = (link.source_id?, link.slug?);
+        Some((link.target, address(&format!("{source}:{slug}"))))
+    });
+    Ok(lead.collect())
+}
+
+/// Where a link of `page` leads: to a page that there is, or to where one would be.
+fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option<String> {
+    if let Some(address) = links.get(target) {
+        return Some(address.clone());
+    }
+    let path = target.split(['#', '?']).next().unwrap_or_default();
+    let path = path.strip_suffix(".md").unwrap_or(path);
+    let slug = Slug::parse(path).ok()?;
+    Some(address(&format!("{}:{slug}", page.source_id)))
+}
+
+/// Pages that may be meant, with their addresses: those that the words of the slug find.
+fn near(brain: &Arc<Brain>, caller: &Caller, place: &PageRef) -> Result<Vec<(String, String)>, Fault> {
+    let last = place.slug.as_str().rsplit('/').next().unwrap_or_default();
+    let words: Vec<&str> =
+        last.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let all = words.join(" ");
+    for query in std::iter::once(all.as_str()).chain(words.iter().copied()).filter(|query| !query.is_empty())
+    {
+        let search = Search { query: query.to_owned(), limit: NEAR, ..Search::default() };
+        if let Reply::Hits(Hits { hits, .. }) = brain.answer(caller, Question::Search(search), &Silent)?
+            && !hits.is_empty()
+        {
+            let named = |hit: brain_protocol::Hit| {
+                (address(&format!("{}:{}", hit.source_id, hit.slug)), format!("{} ({})", hit.title, hit.slug))
+            };
+            return Ok(hits.into_iter().map(named).collect());
+        }
+    }
+    Ok(Vec::new())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_given_out() {
+        let read =
+            |name: &str| parse(name).map(|it| (it.source.map(|it| it.to_string()), it.slug.to_string()));
+        assert_eq!(read("people/ada"), Ok((None, "people/ada".into())));
+        assert_eq!(read("work:people/ada"), Ok((Some("work".into()), "people/ada".into())));
+        assert_eq!(read("People/Ada Lovelace").unwrap_err().as_deref(), Some("people/ada-lovelace"));
+        assert_eq!(read("No Source:a"), Err(None));
+        assert_eq!(address("work:notes/日本 x"), "/page/work:notes/%E6%97%A5%E6%9C%AC%20x");
+    }
+}

@@ -1,0 +1,107 @@
+//! How the server is reached: over HTTP, without sessions, or over a stream of lines.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::{Request, Response};
+use http_body_util::Full;
+use rmcp::ServerHandler;
+use rmcp::service::serve_server_with_ct;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+use tower::util::BoxCloneSyncService;
+
+use super::Server;
+use super::stream::{AT_ONCE, Yielding};
+use brain_base::caller::Caller;
+use brain_core::Brain;
+
+/// What stands behind `/mcp`: takes a request whose body was read, with a [`Caller`] among its extensions.
+pub type HttpService = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
+
+/// How a server answers over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Each request by itself, with JSON. Nothing is kept between two requests: no memory for clients that went away, no session
+    /// that a restart ends.
+    Stateless,
+    /// With sessions and streams of events, for servers that speak first.
+    Sessions,
+}
+
+/// The brain's tools behind `/mcp`.
+#[must_use]
+pub fn service(brain: &Arc<Brain>, stop: &CancellationToken) -> HttpService {
+    let brain = Arc::clone(brain);
+    over_http(move || Server::for_senders(Arc::clone(&brain)), Mode::Stateless, stop)
+}
+
+/// What `make` makes, behind `/mcp`.
+#[must_use]
+pub fn over_http<H: ServerHandler + Send + 'static>(
+    make: impl Fn() -> H + Send + Sync + 'static,
+    mode: Mode,
+    stop: &CancellationToken,
+) -> HttpService {
+    // The guard in front has checked names and origins, and the body has its limit.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_max_request_body_bytes(usize::MAX)
+        .with_cancellation_token(stop.clone());
+    let make = move || Ok(make());
+    match mode {
+        Mode::Stateless => {
+            let config = config.with_legacy_session_mode(false).with_json_response(true);
+            let service = StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
+            boxed(service)
+        }
+        Mode::Sessions => {
+            let service = StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config);
+            boxed(service)
+        }
+    }
+}
+
+fn boxed<S, B>(service: S) -> HttpService
+where
+    S: tower::Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send + 'static,
+    B: axum::body::HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<axum::BoxError>,
+{
+    BoxCloneSyncService::new(service.map_response(|response: Response<B>| response.map(Body::new)))
+}
+
+/// Serves `caller` over a stream of JSON-RPC messages, one a line, until it ends or `stop` is cancelled; what is under way then is
+/// answered yet. `crowded` is true while others wait for a place: a stream with nothing to do ends then.
+pub async fn over_stream(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    caller: Caller,
+    brain: Arc<Brain>,
+    stop: CancellationToken,
+    crowded: watch::Receiver<bool>,
+) {
+    let who = caller.name.clone();
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let server = Server::of(brain, caller, Arc::clone(&turns));
+    let (read, write) = tokio::io::split(stream);
+    // A token of its own: the server cancels it at its end.
+    let ends = stop.child_token();
+    match serve_server_with_ct(server, Yielding::new(read, write, turns, crowded), ends).await {
+        Ok(running) => {
+            let _ = running.waiting().await;
+        }
+        Err(error) => tracing::debug!(caller = who, %error, "an MCP stream did not begin"),
+    }
+}
