@@ -35,16 +35,17 @@ enum Event {
 }
 
 /// Ways to fail, what becomes of the run, and whether other searches are asked for.
-fn failures() -> [(Failure, Broken); 8] {
+/// What an endpoint does, what it breaks, and whether that counts as an answer of the platform.
+fn failures() -> [(Failure, Broken, bool); 8] {
     [
-        (status(401), Broken::Run),
-        (status(402), Broken::Run),
-        (status(500), Broken::Source),
-        (status(400), Broken::Source),
-        (Ok(answer(200, &[], "<html>")), Broken::Source),
-        (status(403), Broken::Stream),
-        (Ok(answer(429, &[], r#"{"title":"UsageCapExceeded"}"#)), Broken::Stream),
-        (Err(Trouble::Slow(30)), Broken::Stream),
+        (status(401), Broken::Run, true),
+        (status(402), Broken::Run, true),
+        (status(500), Broken::Source, false),
+        (status(400), Broken::Source, true),
+        (Ok(answer(200, &[], "<html>")), Broken::Source, false),
+        (status(403), Broken::Stream, true),
+        (Ok(answer(429, &[], r#"{"title":"UsageCapExceeded"}"#)), Broken::Stream, true),
+        (Err(Trouble::Slow(30)), Broken::Stream, false),
     ]
 }
 
@@ -105,31 +106,37 @@ impl Model {
     fn run(&mut self, world: &World, fails: &HashMap<&'static str, usize>) -> Told {
         let now = world.time.now();
         let posts = world.inside().posts.clone();
-        let how = |endpoint: &str| fails.get(endpoint).map(|how| failures()[*how].1);
+        let how = |endpoint: &str| {
+            let failures = failures();
+            fails.get(endpoint).map(|how| (failures[*how].1, failures[*how].2))
+        };
         let mut told = Told::default();
         let mut present: BTreeSet<u64> = BTreeSet::new();
         let mut came: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
         let sources =
             [(Stream::Own, vec![""]), (Stream::Mentions, vec![""]), (Stream::Searches, QUERIES.to_vec())];
+        let mut is_answered = false;
         'streams: for (stream, queries) in sources {
             let mut pulled = BTreeSet::new();
+            let mut first = None;
             for query in queries {
                 let broken = match stream {
                     Stream::Own => how("own"),
                     Stream::Mentions => how("mentions"),
                     Stream::Searches => how("search").or(how(&format!("search {query}"))),
                 };
-                if broken.is_some() {
+                if let Some((_, is_answer)) = broken {
                     told.skipped.insert(stream.as_str().to_owned());
+                    is_answered |= *first.get_or_insert(is_answer);
                 }
-                match broken {
+                match broken.map(|(broken, _)| broken) {
                     Some(Broken::Run) => {
                         told.failed = true;
                         break 'streams;
                     }
                     Some(Broken::Stream) => break,
                     Some(Broken::Source) => continue,
-                    None => {}
+                    None => is_answered = true,
                 }
                 let shown = posts.iter().rev().filter(|(_, post)| {
                     post.listed
@@ -154,8 +161,10 @@ impl Model {
             came.insert(stream, pulled);
         }
         told.seen = present.len() as u64;
+        told.failed |= !is_answered;
         if !told.failed {
-            self.look_for_missing(world, how("lookup"), &present, &came, &mut told);
+            let lookups = how("lookup").map(|(broken, _)| broken);
+            self.look_for_missing(world, lookups, &present, &came, &mut told);
         }
         if told.failed {
             told.skipped.clear();
