@@ -6,6 +6,7 @@
 mod access_cli;
 mod admin_api;
 mod admin_attacks;
+mod architecture;
 mod ask_answer;
 mod ask_faults;
 mod ask_lab;

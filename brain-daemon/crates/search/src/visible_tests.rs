@@ -236,7 +236,7 @@ fn many_hidden_words_take_no_place_of_own_ones() {
 }
 
 /// What a restricted question costs, and what its time tells. Figures, no test: run it with
-/// `cargo test --release -p brain-daemon --lib restricted_questions_take -- --ignored --nocapture`.
+/// `cargo test --release -p brain-search restricted_questions_take -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn restricted_questions_take_so_long() {

@@ -1,0 +1,121 @@
+//! The crates are as `ARCHITECTURE.md` draws them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The crates of the daemon that a row of the table stands for, by the name used there.
+struct Row {
+    name: String,
+    uses: BTreeSet<String>,
+    owns: BTreeSet<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The rows of the table of crates.
+fn table() -> Vec<Row> {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let names = |cell: &str| -> BTreeSet<String> {
+        cell.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    let rows = text.lines().skip_while(|line| !line.starts_with("| crate |")).skip(2);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let [name, _, uses, owns] = cells[..] else { panic!("four cells: {line}") };
+            Row { name: name.trim_matches('`').to_owned(), uses: names(uses), owns: names(owns) }
+        })
+        .collect()
+}
+
+/// The name that the table has for a package: `brain-store` is `store`.
+fn short(package: &str) -> &str {
+    match package {
+        "brain-ctl" | "brain-daemon" => package,
+        other => other.strip_prefix("brain-").unwrap_or(other),
+    }
+}
+
+/// The packages of the workspace with what each depends on, without what only its tests need.
+fn packages() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .filter(|package| package["name"] != "brain-tests")
+        .map(|package| {
+            let uses = package["dependencies"].as_array().unwrap().iter();
+            let uses = uses.filter(|used| used["kind"].is_null()).map(|used| used["name"].as_str().unwrap());
+            let name = short(package["name"].as_str().unwrap()).to_owned();
+            (name, uses.map(|used| short(used).to_owned()).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn crates_use_each_other_as_the_table_says() {
+    let (table, packages) = (table(), packages());
+    let ours: BTreeSet<&String> = packages.keys().collect();
+    assert_eq!(table.iter().map(|row| &row.name).collect::<BTreeSet<_>>(), ours, "crates of the table");
+    for row in &table {
+        let uses: BTreeSet<String> =
+            packages[&row.name].iter().filter(|used| ours.contains(used)).cloned().collect();
+        assert_eq!(uses, row.uses, "what {} uses", row.name);
+    }
+}
+
+#[test]
+fn a_library_with_an_owner_is_named_by_no_other_crate() {
+    let (table, packages) = (table(), packages());
+    for row in &table {
+        for library in &row.owns {
+            let users: Vec<&String> = packages
+                .iter()
+                .filter(|(_, uses)| uses.contains(library))
+                .map(|(name, _)| name)
+                .collect();
+            assert_eq!(users, [&row.name], "who names {library}");
+        }
+    }
+}
+
+#[test]
+fn page_and_protocol_do_no_io() {
+    let packages = packages();
+    for name in ["page", "protocol"] {
+        for library in ["tokio", "rustix", "interprocess", "reqwest", "hyper", "tracing"] {
+            assert!(!packages[name].contains(library), "{name} names {library}");
+        }
+    }
+    let sources = [root().join("protocol/src"), root().join("brain-daemon/crates/page/src")];
+    for path in sources.iter().flat_map(|dir| files(dir)) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        for word in ["std::fs", "std::net", "std::process", "SystemTime::now", "Instant::now", "std::env"] {
+            assert!(!text.contains(word), "{} names {word}", path.display());
+        }
+    }
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        match entry.path() {
+            path if path.is_dir() => found.extend(files(&path)),
+            path if path.extension().is_some_and(|end| end == "rs") => found.push(path),
+            _ => {}
+        }
+    }
+    assert!(!found.is_empty(), "no sources in {}", dir.display());
+    found
+}
