@@ -176,10 +176,14 @@ impl Draft<'_> {
                 self.jobs_over.remove((at, id))?.is_some()
             }
         };
-        match was_there {
-            true => self.store_job(id, to).map(|_| ()),
-            false => Err(StoreError::damaged(format!("job {id} is not where it should be"))),
+        if !was_there {
+            return Err(StoreError::damaged(format!("job {id} is not where it should be")));
         }
+        // redb writes a smaller value in the place of the larger one, and the rest of that block
+        // stays empty: a job without its text would take as much room as one with it. What is
+        // inserted anew shares a block with its neighbours.
+        self.jobs.remove(id)?;
+        self.store_job(id, to).map(|_| ())
     }
 
     /// The bytes that stand for it.
