@@ -96,6 +96,7 @@ mod service;
 mod service_install;
 mod socket;
 mod sources;
+mod store_size;
 mod sync;
 mod sync_crash;
 mod sync_faults;

@@ -16,7 +16,7 @@ use super::{Brain, Caller, WatchState, collector as collecting, tunnel as tunnel
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_base::home::free_bytes;
-use brain_store::{RECOVERY_MS, SCHEMA};
+use brain_store::{RECOVERY_MS, SCHEMA, Usage};
 
 /// How long one check may take.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -25,6 +25,10 @@ const LOW_ROOM: u64 = 500_000_000;
 /// How many of the newest pages are read back, and how long at the most: a disk may be slow, and a page large.
 const READ_BACK: u64 = 2000;
 const READ_FOR: Duration = Duration::from_secs(1);
+/// How long to wait until it is counted how much of the store is in use.
+const COUNT_FOR: Duration = Duration::from_secs(2);
+/// Of a larger store it is not counted how much is in use: all of it would have to be read.
+const MAX_COUNTED: u64 = 4_000_000_000;
 /// How late a purge may be: the timer comes by every ten minutes.
 const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
 /// How long an item may wait for its page: much has come in, or the disk was full.
@@ -38,6 +42,7 @@ const CHECKS: &[(&str, Look)] = &[
     ("http", http),
     ("socket permissions", socket),
     ("store integrity", store),
+    ("store size", size),
     ("schema version", schema),
     ("index", index),
     ("outbox", outbox),
@@ -213,6 +218,33 @@ fn store(brain: &Brain) -> Result<Finding, Fault> {
         counts.deleted,
         size / 1_000_000
     ))
+}
+
+fn size(brain: &Brain) -> Result<Finding, Fault> {
+    let on_disk = brain.store.bytes_on_disk()?;
+    let shown = format!("{} MB on the disk", on_disk / 1_000_000);
+    if on_disk > MAX_COUNTED {
+        return ok(format!("{shown}; more than {} GB are not counted", MAX_COUNTED / 1_000_000_000));
+    }
+    let reader = brain.store.read(Visibility::All)?;
+    let (tell, told) = sync_channel(1);
+    let counting = std::thread::Builder::new().name("doctor".into()).spawn(move || {
+        let _ = tell.send(reader.bytes_in_use());
+    });
+    let Some(in_use) = counting.ok().and_then(|_| told.recv_timeout(COUNT_FOR).ok()) else {
+        return ok(format!("{shown}; it takes too long to count how much of it is in use"));
+    };
+    let usage = Usage { on_disk, in_use: in_use? };
+    let shown = format!("{shown}, {} MB in use; the rest is used again", usage.in_use / 1_000_000);
+    if usage.is_due() {
+        return ok(format!("{shown}, and the next start of the daemon gives it back"));
+    }
+    if usage.is_wasteful() {
+        let hint =
+            "brain backup FILE, then `brain backup restore FILE` into an empty home: a copy has no gaps";
+        return warn(format!("{shown}, but it is too much for a start to give back"), hint);
+    }
+    ok(shown)
 }
 
 fn http(brain: &Brain) -> Result<Finding, Fault> {

@@ -7,6 +7,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -55,27 +56,46 @@ impl Store {
             return Err(taken(target).into());
         }
         sweep(target);
-        let unfinished = Unfinished::new(target)?;
-        // Until it has its name: a sweep takes what nobody holds. Where there are no locks the maker's number has to do.
-        let _ = unfinished.file.try_lock();
         self.settle()?;
-        let from = self.snapshot()?;
         let room = || self.check_room_for(target);
-        let copy = Copy { from: &from, store: self.path(), place: target, heard, room: &room };
-        let (rows, digest) = copy.run(&unfinished, now)?;
-        drop(from);
-        between(&unfinished.path);
-        // redb gave the lock back; reading wants to share it.
-        let _ = unfinished.file.try_lock_shared();
-        let sound = verify_against(&unfinished.path, &|done, _| heard(rows + done, 2 * rows), Some(digest))
-            .map_err(|e| renamed(e, &unfinished.path, target))?;
-        if sound.rows != rows {
-            let message = format!("{}: {} rows of {rows} are in the copy", target.display(), sound.rows);
-            return Err(StoreError::Damaged(message));
-        }
-        unfinished.publish(target)?;
+        let made_at = [(t::META_MADE_AT, now.unsigned_abs())];
+        let (copy, sound) =
+            copy_whole(self.snapshot()?, self.path(), target, &made_at, heard, &room, between)?;
+        copy.publish(target)?;
         Ok(sound)
     }
+}
+
+/// Copies the store behind `from` to an unfinished file beside `target`, with `marks` as numbers
+/// about the store, and reads the copy back. `between` sees it before that.
+///
+/// # Errors
+/// As [`Store::back_up`]; no file is left then.
+pub(super) fn copy_whole(
+    from: impl Deref<Target = ReadTransaction>,
+    store: &Path,
+    target: &Path,
+    marks: &[(&str, u64)],
+    heard: Heard<'_>,
+    room: &dyn Fn() -> Result<(), StoreError>,
+    between: &dyn Fn(&Path),
+) -> Result<(Unfinished, Sound), StoreError> {
+    let unfinished = Unfinished::new(target)?;
+    // Until it has its name: a sweep takes what nobody holds. Where there are no locks the maker's
+    // number has to do.
+    let _ = unfinished.file.try_lock();
+    let (rows, digest) = Copy { from: &from, store, place: target, heard, room }.run(&unfinished, marks)?;
+    drop(from);
+    between(&unfinished.path);
+    // redb gave the lock back; reading wants to share it.
+    let _ = unfinished.file.try_lock_shared();
+    let sound = verify_against(&unfinished.path, &|done, _| heard(rows + done, 2 * rows), Some(digest))
+        .map_err(|e| renamed(e, &unfinished.path, target))?;
+    if sound.rows != rows {
+        let message = format!("{}: {} rows of {rows} are in the copy", target.display(), sound.rows);
+        return Err(StoreError::Damaged(message));
+    }
+    Ok((unfinished, sound))
 }
 
 /// One run of copying.
@@ -89,7 +109,7 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     /// Copies every table and leaves the file flushed and closed; the number of rows, and their digest.
-    fn run(&self, unfinished: &Unfinished, now: i64) -> Result<(u64, [u8; 32]), StoreError> {
+    fn run(&self, unfinished: &Unfinished, marks: &[(&str, u64)]) -> Result<(u64, [u8; 32]), StoreError> {
         let file = unfinished.file.try_clone().map_err(|e| self.io(&e))?;
         let mut to = FileBackend::new(file)
             .and_then(|file| Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(file))
@@ -118,18 +138,22 @@ impl Copy<'_> {
         let mut last = to.begin_write().map_err(|e| self.there(e))?;
         // Opened later without a walk through the file.
         last.set_quick_repair(true);
-        let is_new = {
+        // A store that was put in its place by hand may be a backup itself, and have marks of its
+        // own.
+        let mut added = 0;
+        {
             let mut meta = last.open_table(t::META).map_err(|e| self.there(e))?;
-            let before = meta.insert(t::META_MADE_AT, now.unsigned_abs()).map_err(|e| self.there(e))?;
-            // A store that was put in its place by hand may be a backup itself.
-            before.is_none()
-        };
+            for (key, number) in marks {
+                let before = meta.insert(*key, *number).map_err(|e| self.there(e))?;
+                added += u64::from(before.is_none());
+            }
+        }
         last.commit().map_err(|e| self.there(e))?;
         // The file grew in large steps; what is free at its end goes.
         to.compact().map_err(|e| self.there(e))?;
         drop(to);
         unfinished.file.sync_all().map_err(|e| self.io(&e))?;
-        Ok((total + u64::from(is_new), digest.end()))
+        Ok((total + added, digest.end()))
     }
 
     fn table<K: Key + 'static, V: Value + 'static>(
@@ -267,9 +291,24 @@ impl Unfinished {
             },
             Err(e) => return Err(io(&e.into())),
         }
-        let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| io(&e))
+        flush_dir_of(target).map_err(|e| io(&e))
     }
+
+    /// Puts the file, with this mode, in the place of the one at `target`, for good.
+    pub(super) fn replace(self, target: &Path, mode: fs::Permissions) -> Result<(), StoreError> {
+        self.file
+            .set_permissions(mode)
+            .and_then(|()| self.file.sync_all())
+            .and_then(|()| fs::rename(&self.path, target))
+            .and_then(|()| flush_dir_of(target))
+            .map_err(|e| StoreError::from_io(&e, &target.display().to_string()))
+    }
+}
+
+/// Flushes the directory of the file at `place`, so that its name lasts.
+fn flush_dir_of(place: &Path) -> io::Result<()> {
+    let dir = place.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(dir)?.sync_all()
 }
 
 impl Drop for Unfinished {

@@ -284,3 +284,34 @@ proptest! {
         verify(&path, &|_, _| true).unwrap();
     }
 }
+
+#[test]
+fn jobs_that_are_over_do_not_keep_the_room_of_their_texts() {
+    const JOBS: u64 = 600;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let text = |n: u64| format!("text {n} ").repeat(250);
+    store.write(move |draft| (0..JOBS).try_for_each(|n| draft.add_job(&job(&text(n), 5)).map(drop))).unwrap();
+    let in_use = || store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
+    let waiting = in_use();
+    assert!(waiting > JOBS * 2000, "{waiting}");
+    // A few in each transaction, as they are worked off.
+    for from in (1..=JOBS).step_by(20) {
+        store
+            .write(move |draft| {
+                (from..from + 20).try_for_each(|id| {
+                    let was = draft.job(id)?.unwrap();
+                    let mut over = JobRecord { state: JobState::Stored, finished_at: Some(6), ..was.clone() };
+                    over.content.body = String::new();
+                    draft.change_job(id, &was, &over)
+                })
+            })
+            .unwrap();
+    }
+    let over = in_use();
+    assert!(over < waiting / 4, "{waiting} bytes while they waited, {over} when they were over");
+    let reader = store.read(Visibility::All).unwrap();
+    for id in 1..=JOBS {
+        assert_eq!(reader.job(id).unwrap().unwrap().state, JobState::Stored);
+    }
+}

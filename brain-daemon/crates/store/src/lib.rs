@@ -14,6 +14,10 @@ mod backup;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod backup_tests;
+mod compaction;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod compaction_tests;
 mod damage;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -51,6 +55,7 @@ mod writer;
 
 pub use apply::{Applied, FilePlan, NewPage};
 pub use backup::sweep_unfinished;
+pub use compaction::Usage;
 pub use draft::Draft;
 pub use error::{StoreError, unless_damaged};
 pub use grants::GrantChange;

@@ -15,6 +15,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use brain_base::home::free_bytes;
 
+use super::compaction::compact_at_start;
 use super::damage::DamageReport;
 use super::draft::Finished;
 use super::error::naming_damage;
@@ -107,6 +108,10 @@ impl Store {
         look_first(path)?;
         let Opened { mut db, read_only, was_repaired } = open_database(path, options.cache_bytes)?;
         migrate::upgrade(&mut db, path)?;
+        // What a repair found is kept as it is until somebody has looked at it.
+        if !read_only && !was_repaired {
+            db = compact_at_start(db, path, options)?;
+        }
         let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
         if read_only {
             tracing::warn!(store = %path.display(), "the file system is read-only; writes are refused");
@@ -491,22 +496,24 @@ impl Shared {
     }
 
     fn open_again(&self, guard: &mut Option<Arc<Database>>) -> Result<(), StoreError> {
-        // The lock of the one that was closed may take a moment to go.
-        let patience = Instant::now() + Duration::from_secs(2);
-        loop {
-            match open_database(&self.path, self.cache_bytes) {
-                Ok(Opened { db, read_only, .. }) => {
-                    *guard = Some(Arc::new(db));
-                    *lock(&self.file) = file_id(&self.path);
-                    self.read_only.store(read_only, Ordering::Release);
-                    tracing::info!(read_only, "the store was opened again");
-                    return Ok(());
-                }
-                Err(StoreError::Locked(_)) if Instant::now() < patience => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(error) => return Err(error),
+        let Opened { db, read_only, .. } = open_closed(&self.path, self.cache_bytes)?;
+        *guard = Some(Arc::new(db));
+        *lock(&self.file) = file_id(&self.path);
+        self.read_only.store(read_only, Ordering::Release);
+        tracing::info!(read_only, "the store was opened again");
+        Ok(())
+    }
+}
+
+/// Opens the file that this process has just closed: the lock may take a moment to go.
+pub(super) fn open_closed(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
+    let patience = Instant::now() + Duration::from_secs(2);
+    loop {
+        match open_database(path, cache_bytes) {
+            Err(StoreError::Locked(_)) if Instant::now() < patience => {
+                std::thread::sleep(Duration::from_millis(5));
             }
+            opened => return opened,
         }
     }
 }
@@ -530,14 +537,26 @@ fn look_first(path: &Path) -> Result<(), StoreError> {
 }
 
 /// A store file that was opened.
-struct Opened {
-    db: Database,
+pub(super) struct Opened {
+    pub(super) db: Database,
     read_only: bool,
     was_repaired: bool,
 }
 
 /// Opens the file for writing, or, on a read-only file system, for reading: what redb writes stays in memory then.
 fn open_database(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
+    loop {
+        let before = file_id(path);
+        let opened = open_file(path, cache_bytes)?;
+        // Another daemon may have replaced the file between our opening and our locking it: ours is
+        // nobody's then.
+        if before == file_id(path) {
+            return Ok(opened);
+        }
+    }
+}
+
+fn open_file(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
     let place = path.display().to_string();
     if fs::metadata(path).is_ok_and(|m| m.len() == 0) {
         // redb would make a new store of it, and an emptied one would look like a lost brain.

@@ -77,6 +77,14 @@ impl Reader {
         Self { txn, view, promised: promised.load(Ordering::Acquire), lookups: AtomicU32::new(0) }
     }
 
+    /// Does what reads the whole file. A panic over damaged bytes is told as damage to the file.
+    pub(super) fn naming_file<T>(
+        &self,
+        work: impl FnOnce(&redb::ReadTransaction) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        naming_damage(&self.txn.report.path, || work(&self.txn))
+    }
+
     /// Does what reads about one page. Damage, a panic over damaged bytes included, is told with the page's name.
     fn naming<T>(
         &self,

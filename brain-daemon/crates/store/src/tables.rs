@@ -87,3 +87,8 @@ pub(super) const META_ACTIVE: &str = "active";
 pub(super) const META_STORE_ID: &str = "store_id";
 /// In a backup: when it was made, Unix milliseconds.
 pub(super) const META_MADE_AT: &str = "backup_made_at";
+/// The room that the file takes on the disk, in bytes, up to which a start need not count what is
+/// in use.
+pub(super) const META_NEXT_LOOK: &str = "next_look";
+/// How many texts there were when that was counted last.
+pub(super) const META_TEXTS_LOOKED: &str = "texts_looked";

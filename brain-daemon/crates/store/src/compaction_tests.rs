@@ -1,0 +1,233 @@
+//! Compaction at a start: what it gives back, that it loses nothing, also when it is killed, and
+//! when it lets the file be.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{JobState, SourceId};
+use redb::{Database, ReadableTable};
+
+use super::jobs_tests::job;
+use super::tests::{open, options, page, slug};
+use super::*;
+use crate::store::tables as t;
+
+const PAGES: usize = 200;
+const ITEMS: usize = 2000;
+
+fn body(n: usize) -> String {
+    format!("words of page {n} ").repeat(400)
+}
+
+/// Makes a store as a burst of items leaves it: their texts are gone, and pages that stay lie
+/// behind them.
+fn make_wasteful(path: &Path) {
+    let store = open(path);
+    let item = |n: usize| job(&format!("item {n} ").repeat(400), 5);
+    store
+        .write(move |draft| {
+            (0..ITEMS).try_for_each(|n| draft.add_job(&item(n)).map(drop))?;
+            (0..PAGES).try_for_each(|n| {
+                let new = page(&body(n), &["kept"], None);
+                draft.write_page(&SourceId::default(), &slug(&format!("note-{n}")), new, 1).map(drop)
+            })
+        })
+        .unwrap();
+    store
+        .write(move |draft| {
+            (1..=ITEMS as u64).try_for_each(|id| {
+                let from = draft.job(id)?.unwrap();
+                let mut to = JobRecord { state: JobState::Stored, finished_at: Some(6), ..from.clone() };
+                to.content.body = String::new();
+                draft.change_job(id, &from, &to)
+            })
+        })
+        .unwrap();
+}
+
+fn on_disk(path: &Path) -> u64 {
+    let meta = fs::metadata(path).unwrap();
+    meta.len().min(meta.blocks() * 512)
+}
+
+fn usage(store: &Store) -> Usage {
+    let in_use = store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
+    Usage { on_disk: store.bytes_on_disk().unwrap(), in_use }
+}
+
+/// Everything is there, and nothing lies beside the store.
+fn check_whole(path: &Path, store: &Store) {
+    let reader = store.read(Visibility::All).unwrap();
+    for n in 0..PAGES {
+        let record = reader.page(&SourceId::default(), &slug(&format!("note-{n}"))).unwrap().unwrap();
+        assert_eq!(reader.content(&record).unwrap().body, body(n));
+    }
+    assert_eq!(reader.counts().unwrap().active, PAGES as u64);
+    assert_eq!(reader.job_counts().unwrap().waiting, 0);
+    assert_eq!(reader.job(ITEMS as u64).unwrap().unwrap().state, JobState::Stored);
+    let names: Vec<_> =
+        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["brain.redb"]);
+}
+
+#[test]
+fn a_start_gives_back_what_a_burst_left_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    make_wasteful(&path);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let before = on_disk(&path);
+    let store = open(&path);
+    let after = usage(&store);
+    assert!(!after.is_wasteful() && after.on_disk <= 2 * after.in_use, "{before} before, {after:?}");
+    assert!(after.on_disk < before / 2, "{before} before, {after:?}");
+    check_whole(&path, &store);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    store.write(|draft| draft.add_job(&job("written afterwards", 7))).unwrap();
+    drop(store);
+    // The next start has nothing to do.
+    let file = fs::metadata(&path).unwrap().ino();
+    let store = open(&path);
+    assert_eq!(fs::metadata(&path).unwrap().ino(), file);
+    assert_eq!(store.read(Visibility::All).unwrap().job_counts().unwrap().waiting, 1);
+}
+
+#[test]
+fn a_file_in_use_is_not_counted_again_until_it_has_grown() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    make_wasteful(&path);
+    drop(open(&path));
+    let next_look = |set: Option<u64>| {
+        let db = Database::open(&path).unwrap();
+        let txn = db.begin_write().unwrap();
+        let found = {
+            let mut meta = txn.open_table(t::META).unwrap();
+            let found = meta.get(t::META_NEXT_LOOK).unwrap().unwrap().value();
+            set.map(|size| meta.insert(t::META_NEXT_LOOK, size).unwrap().is_some());
+            found
+        };
+        txn.commit().unwrap();
+        found
+    };
+    let noted = next_look(None);
+    assert!(noted > on_disk(&path), "{noted}");
+    // One that has grown beyond what was noted is looked at, and stays.
+    next_look(Some(1));
+    let file = fs::metadata(&path).unwrap().ino();
+    drop(open(&path));
+    assert_eq!(fs::metadata(&path).unwrap().ino(), file);
+    let again = next_look(None);
+    assert!(again > on_disk(&path), "{again}");
+}
+
+#[test]
+fn a_full_disk_or_a_damaged_page_leaves_the_file_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    make_wasteful(&path);
+    let file = fs::metadata(&path).unwrap().ino();
+    let full = StoreOptions { min_free_bytes: u64::MAX / 2, ..options() };
+    let store = Store::open(&path, &full, Box::new(|_| {})).unwrap();
+    check_whole(&path, &store);
+    drop(store);
+    assert_eq!(fs::metadata(&path).unwrap().ino(), file);
+    {
+        let db = Database::open(&path).unwrap();
+        let txn = db.begin_write().unwrap();
+        txn.open_table(t::CONTENTS).unwrap().insert(1, &b"\xffnot a text"[..]).unwrap();
+        txn.commit().unwrap();
+    }
+    // The second start does not try again.
+    for _ in 0..2 {
+        let store = open(&path);
+        assert!(usage(&store).is_wasteful());
+        let reader = store.read(Visibility::All).unwrap();
+        let record = reader.page(&SourceId::default(), &slug("note-7")).unwrap().unwrap();
+        assert_eq!(reader.content(&record).unwrap().body, body(7));
+        assert_eq!(fs::metadata(&path).unwrap().ino(), file);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn a_store_without_a_change_keeps_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    make_wasteful(&path);
+    {
+        let db = Database::open(&path).unwrap();
+        let txn = db.begin_write().unwrap();
+        txn.open_table(t::META).unwrap().insert(t::META_SEQ, 0).unwrap();
+        txn.commit().unwrap();
+    }
+    let file = fs::metadata(&path).unwrap().ino();
+    drop(open(&path));
+    assert_eq!(fs::metadata(&path).unwrap().ino(), file);
+}
+
+const COMPACTED: &str = "BRAIN_TEST_COMPACTED";
+
+#[test]
+#[ignore = "the child of the test below"]
+fn opens_a_store_to_be_killed() {
+    let Some(path) = std::env::var_os(COMPACTED) else { return };
+    drop(open(Path::new(&path)));
+}
+
+#[test]
+fn a_start_killed_at_any_moment_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let template = dir.path().join("template");
+    make_wasteful(&template);
+    let start = |path: &Path| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "store::compaction_tests::opens_a_store_to_be_killed", "--ignored"])
+            .env(COMPACTED, path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let fresh = |round: u32| {
+        let home = dir.path().join(format!("home-{round}"));
+        fs::create_dir(&home).unwrap();
+        fs::copy(&template, home.join("brain.redb")).unwrap();
+        home.join("brain.redb")
+    };
+    let whole = fresh(0);
+    let began = Instant::now();
+    assert!(start(&whole).wait().unwrap().success());
+    let usual = began.elapsed();
+    assert!(on_disk(&whole) < on_disk(&template) / 2, "the child compacts");
+    const ROUNDS: u32 = 12;
+    let mut killed_at_work = 0;
+    for round in 1..=ROUNDS {
+        let path = fresh(round);
+        let mut child = start(&path);
+        std::thread::sleep(usual * round / ROUNDS);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed_at_work += u32::from(fs::read_dir(path.parent().unwrap()).unwrap().count() > 1);
+        let store = open_when_free(&path);
+        check_whole(&path, &store);
+        assert!(!usage(&store).is_wasteful(), "round {round}");
+    }
+    assert!(killed_at_work > 2, "{killed_at_work} of {ROUNDS} were killed while they copied");
+}
+
+/// Opens the store; a program that another test starts may hold its lock for a moment.
+fn open_when_free(path: &Path) -> Store {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        match Store::open(path, &options(), Box::new(|_| {})) {
+            Err(StoreError::Locked(_)) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}

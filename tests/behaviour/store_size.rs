@@ -1,0 +1,66 @@
+//! The room that the store's file takes: a start gives back what is free, and doctor says how much
+//! is in use.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use brain_tests::TestHome;
+use redb::{Database, TableDefinition};
+
+/// Rows that lie in the file before the pages, each with this many bytes.
+const ROWS: u64 = 1200;
+const ROW: usize = 128 << 10;
+const CONTENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("contents");
+
+fn on_disk(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().blocks() * 512
+}
+
+/// Changes the rows that stand for texts which were there once.
+fn with_rows(path: &Path, change: impl Fn(&mut redb::Table<'_, u64, &[u8]>, u64)) {
+    let db = Database::open(path).unwrap();
+    let txn = db.begin_write().unwrap();
+    let mut table = txn.open_table(CONTENTS).unwrap();
+    (0..ROWS).for_each(|n| change(&mut table, (1 << 40) + n));
+    drop(table);
+    txn.commit().unwrap();
+}
+
+#[test]
+fn a_start_gives_back_free_room_and_doctor_counts_it() {
+    let home = TestHome::new();
+    let store = home.path().join("brain.redb");
+    assert!(home.daemon().terminate().0.success());
+    with_rows(&store, |table, id| {
+        table.insert(id, vec![7; ROW].as_slice()).unwrap();
+    });
+    let daemon = home.daemon();
+    let text = |n: usize| format!("{}\n", format!("page {n} has words. ").repeat(20_000));
+    (0..10).for_each(|n| {
+        home.put(&format!("note-{n}"), &text(n));
+    });
+    assert!(daemon.terminate().0.success());
+    with_rows(&store, |table, id| {
+        table.remove(id).unwrap();
+    });
+    let before = on_disk(&store);
+    assert!(before > ROWS * ROW as u64, "{before}");
+
+    let daemon = home.daemon();
+    let after = on_disk(&store);
+    assert!(after < 64 << 20, "{before} before, {after} after; {}", home.log());
+    (0..10).for_each(|n| assert_eq!(home.get(&format!("note-{n}"))["body"], text(n)));
+    let doctor = home.json(["doctor"]);
+    let checks = doctor["checks"].as_array().unwrap();
+    let size = checks.iter().find(|check| check["name"] == "store size").unwrap();
+    assert_eq!(size["status"], "ok", "{size}");
+    let message = size["message"].as_str().unwrap();
+    let numbers: Vec<u64> = message.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [shown, in_use] = numbers[..] else { panic!("{message}") };
+    assert!(message.contains("MB on the disk") && message.contains("MB in use"), "{message}");
+    assert!(in_use >= 3 && in_use <= shown && shown < 64, "{message}");
+    daemon.kill();
+    let _daemon = home.daemon();
+    (0..10).for_each(|n| assert_eq!(home.get(&format!("note-{n}"))["body"], text(n)));
+}
