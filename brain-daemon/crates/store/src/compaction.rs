@@ -15,7 +15,7 @@ use super::backup::{self, copy_whole};
 use super::error::naming_damage;
 use super::open::{Opened, open_closed};
 use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
-use crate::home::free_bytes;
+use brain_base::home::free_bytes;
 
 /// A start compacts a file with at least this much to give back, in bytes.
 const WORTHWHILE: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };

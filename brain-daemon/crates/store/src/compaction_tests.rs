@@ -7,13 +7,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use brain_base::caller::Visibility;
 use brain_protocol::{JobState, SourceId};
 use redb::{Database, ReadableTable};
 
 use super::jobs_tests::job;
 use super::tests::{open, options, page, slug};
 use super::*;
-use crate::store::tables as t;
+use crate::tables as t;
 
 const PAGES: usize = 200;
 const ITEMS: usize = 2000;
