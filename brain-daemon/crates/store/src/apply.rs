@@ -53,6 +53,23 @@ pub struct NewPage {
     pub file: FilePlan,
 }
 
+impl NewPage {
+    /// Returns `record` with everything in it that the page itself says.
+    fn describe(&self, record: PageRecord) -> PageRecord {
+        PageRecord {
+            page_type: self.page_type.clone(),
+            title: self.title.clone(),
+            tags: self.tags.clone(),
+            aliases: self.aliases.clone(),
+            content_hash: self.content_hash,
+            chunks: self.chunks,
+            bytes: self.content.body.len() as u64,
+            provenance: self.provenance.clone(),
+            ..record
+        }
+    }
+}
+
 /// What is to become of the file of a page that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilePlan {
@@ -132,24 +149,16 @@ impl Draft<'_> {
             self.active += 1;
         }
         self.seq += 1;
-        let record = PageRecord {
+        let record = new.describe(PageRecord {
             id,
             seq: self.seq,
             version,
-            page_type: new.page_type,
-            title: new.title,
-            tags: new.tags,
-            aliases: new.aliases,
-            content_hash: new.content_hash,
-            chunks: new.chunks,
-            bytes: new.content.body.len() as u64,
             created_at,
             updated_at: now,
             content_at,
-            deleted_at: None,
             source_path: path,
-            provenance: new.provenance,
-        };
+            ..PageRecord::default()
+        });
         if new.captured {
             self.captured.insert((content_at, id), ())?;
         }
@@ -194,19 +203,7 @@ impl Draft<'_> {
     ) -> Result<u32, StoreError> {
         self.dirty += 1;
         let (id, version) = (record.id, record.version);
-        let kept = PageRecord {
-            page_type: new.page_type,
-            title: new.title,
-            tags: new.tags,
-            aliases: new.aliases,
-            content_hash: new.content_hash,
-            chunks: new.chunks,
-            bytes: new.content.body.len() as u64,
-            updated_at: now,
-            content_at: now,
-            provenance: new.provenance,
-            ..record.clone()
-        };
+        let kept = new.describe(PageRecord { updated_at: now, content_at: now, ..record.clone() });
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
         record.version += 1;

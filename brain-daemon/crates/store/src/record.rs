@@ -16,7 +16,7 @@ use super::StoreError;
 pub type Hash = [u8; 32];
 
 /// A page without its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRecord {
     /// Stable for the page's whole life; never used again.
     pub id: u64,
