@@ -267,6 +267,46 @@ fn a_tokenizer_that_takes_gigabytes_is_refused_and_takes_none_of_the_daemon() {
     assert!(!ran.stdout.contains("1 GB of memory"), "{ran:?}");
 }
 
+/// How long the programs that a process started and waited for were at work, in ticks.
+fn work_of_children(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // Behind the name: the fields from the third on; the children's times are the 16th and 17th.
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    fields[13..15].iter().map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn a_list_checks_a_tokenizer_once_and_again_when_it_changes() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    // Large enough that a check costs time that can be seen.
+    for name in ["one", "two"] {
+        let dir = home.path().join("models").join(name);
+        tiny_model::write(&dir, 7);
+        std::fs::write(dir.join("tokenizer.json"), tokenizer(200_000)).unwrap();
+    }
+    let list = || home.json(["model", "list"])["installed"].clone();
+    let before = work_of_children(daemon.pid());
+    let first = list();
+    let checked = work_of_children(daemon.pid());
+    assert!(checked > before, "each was checked in a process of its own");
+    for _ in 0..3 {
+        assert_eq!(list(), first);
+    }
+    assert_eq!(work_of_children(daemon.pid()), checked, "what was found out holds");
+    // The protection goes on: another file at that place is looked at anew, and what is wrong with
+    // it is not forgotten.
+    std::fs::write(home.path().join("models/two/tokenizer.json"), hostile_tokenizer()).unwrap();
+    let second = list();
+    assert_eq!((second.as_array().unwrap().len(), &second[0]), (2, &first[0]));
+    let problem = second[1]["problem"].as_str().unwrap();
+    assert!(problem.contains("takes more than 1 GB of memory"), "{problem}");
+    let checked = work_of_children(daemon.pid());
+    assert_eq!(list(), second);
+    assert_eq!(work_of_children(daemon.pid()), checked);
+    assert!(high_water(daemon.pid()) < 400, "{} MB", high_water(daemon.pid()));
+}
+
 #[test]
 fn an_install_ends_when_its_client_has_left() {
     let home = TestHome::new();

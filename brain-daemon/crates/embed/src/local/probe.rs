@@ -1,10 +1,15 @@
 //! Loads a tokenizer in a process of its own first: `brain-daemon check-tokenizer FILE`. A file of a
 //! few megabytes can make the library take gigabytes or minutes; there it meets limits, and ends
-//! without harm. The daemon loads only what ended well there.
+//! without harm. The daemon loads only what ended well there. What was found out about a file holds
+//! as long as the file is the same one, unchanged.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
-use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
@@ -49,11 +54,46 @@ pub fn take(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     Some(if loads().is_some() { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
 }
 
+/// What was found out about files, by their paths.
+static CHECKED: Mutex<Option<HashMap<PathBuf, (Stamp, Finding)>>> = Mutex::new(None);
+
+/// By what a file is known to be the same one, unchanged: device, number, length, and the time of
+/// its last change, which no program can set.
+type Stamp = (u64, u64, u64, i64, i64);
+
+/// What the check found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Finding {
+    /// The tokenizer loads within limits.
+    Loads,
+    /// The file is no tokenizer.
+    NoTokenizer,
+    /// It met a limit.
+    TooMuch,
+}
+
+impl Finding {
+    fn told(self, path: &Path) -> Result<(), EmbedFault> {
+        match self {
+            Self::Loads => Ok(()),
+            Self::NoTokenizer => Err(damaged(path, "is no tokenizer that brain can run")),
+            Self::TooMuch => Err(damaged(
+                path,
+                "takes more than 1 GB of memory or 30 s of processor time to load, so it is not used",
+            )),
+        }
+    }
+}
+
 /// Whether the tokenizer at `path` loads within limits. `goes_on` is asked several times a second;
 /// when it says no, nothing is found out, and the caller is to stop.
 pub(super) fn check(path: &Path, goes_on: &dyn Fn() -> bool) -> Result<(), EmbedFault> {
     if !is_daemon() {
         return Ok(());
+    }
+    let before = stamp(path);
+    if let Some(finding) = before.and_then(|stamp| known(path, stamp)) {
+        return finding.told(path);
     }
     let mut command = Command::new(OURSELVES);
     command.arg(WORD).arg(path).env_clear();
@@ -61,25 +101,42 @@ pub(super) fn check(path: &Path, goes_on: &dyn Fn() -> bool) -> Result<(), Embed
     let Ok(mut child) = command.spawn() else {
         return Err(damaged(path, "could not be checked: no process can be started for it"));
     };
-    match ended(&mut child, goes_on) {
-        Some(status) if status.success() => Ok(()),
-        Some(status) if status.code() == Some(i32::from(REFUSED)) => {
-            Err(damaged(path, "is no tokenizer that brain can run"))
+    let Some(status) = ended(&mut child, goes_on) else {
+        return match goes_on() {
+            true => Err(damaged(path, "does not load within two minutes, so it is not used")),
+            false => Ok(()),
+        };
+    };
+    let finding = match status.code() {
+        Some(0) => Finding::Loads,
+        Some(code) if code == i32::from(REFUSED) => Finding::NoTokenizer,
+        Some(code) if code == i32::from(UNLIMITED) => {
+            return Err(damaged(path, "could not be checked: the process for it cannot be limited"));
         }
-        Some(status) if status.code() == Some(i32::from(UNLIMITED)) => {
-            Err(damaged(path, "could not be checked: the process for it cannot be limited"))
-        }
-        Some(_) => Err(damaged(
-            path,
-            "takes more than 1 GB of memory or 30 s of processor time to load, so it is not used",
-        )),
-        None if goes_on() => Err(damaged(path, "does not load within two minutes, so it is not used")),
-        None => Ok(()),
+        _ => Finding::TooMuch,
+    };
+    // One that was changed meanwhile is another one.
+    if let Some(stamp) = before.filter(|before| stamp(path) == Some(*before)) {
+        let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.get_or_insert_default().insert(path.to_owned(), (stamp, finding));
     }
+    finding.told(path)
+}
+
+/// What was found out about the file at `path`, if it is still the same one.
+fn known(path: &Path, stamp: Stamp) -> Option<Finding> {
+    let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    checked.as_ref()?.get(path).filter(|(then, _)| *then == stamp).map(|(_, finding)| *finding)
+}
+
+/// What the file at `path` is like at the moment; `None` when it is not there.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let found = fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
 }
 
 /// How the check ended; `None` when it was ended.
-fn ended(child: &mut Child, goes_on: &dyn Fn() -> bool) -> Option<std::process::ExitStatus> {
+fn ended(child: &mut Child, goes_on: &dyn Fn() -> bool) -> Option<ExitStatus> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(2);
     loop {
