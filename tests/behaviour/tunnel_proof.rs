@@ -1,0 +1,124 @@
+//! A public address that really leads to the daemon's public listener is proved and told; one that
+//! leads to another brain is not.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use brain_tests::TestHome;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use serde_json::json;
+
+/// The far end of a tunnel: speaks TLS at a loopback port, and hands requests on to the address that
+/// is set.
+fn far_end(target: Arc<Mutex<SocketAddr>>) -> u16 {
+    let fixture =
+        |name: &str| fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls").join(name)).unwrap();
+    let key = PrivatePkcs8KeyDer::from(fixture("localhost.key.der"));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![CertificateDer::from(fixture("localhost.der"))], key.into())
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let target = *target.lock().unwrap();
+            // A client that goes away in the middle is no fault of the tunnel.
+            let _ = hand_on(rustls::StreamOwned::new(connection, stream), target);
+        }
+    });
+    port
+}
+
+/// One request and its answer.
+fn hand_on(
+    mut outside: rustls::StreamOwned<rustls::ServerConnection, TcpStream>,
+    target: SocketAddr,
+) -> std::io::Result<()> {
+    outside.sock.set_read_timeout(Some(brain_tests::PATIENCE))?;
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        outside.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let mut inside = TcpStream::connect(target)?;
+    inside.set_read_timeout(Some(brain_tests::PATIENCE))?;
+    inside.write_all(&head[..head.len() - 2])?;
+    inside.write_all(b"Connection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    inside.read_to_end(&mut answer)?;
+    outside.write_all(&answer)?;
+    outside.conn.send_close_notify();
+    outside.flush()
+}
+
+/// A home with Tailscale's kind of tunnel, whose addresses may be of this machine's own network. The
+/// agent says what stands in `status.json` beside it.
+fn home(public: u16) -> TestHome {
+    let mut home = TestHome::new();
+    let agent = home.outside().join("agent");
+    let script =
+        "#!/bin/sh\nif [ \"$2\" = status ]; then exec cat \"${0%/*}/status.json\"; fi\nexec sleep 600\n";
+    fs::write(&agent, script).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls/root.pem");
+    let settings = [
+        ("BRAIN_HTTP_PUBLIC", format!("127.0.0.1:{public}")),
+        ("BRAIN_TUNNEL_PROVIDER", "tailscale".into()),
+        ("BRAIN_TUNNEL_FORWARD", public.to_string()),
+        ("BRAIN_TUNNEL_BINARY", agent.display().to_string()),
+        // The only ones whose signature counts, for whoever looks for the system's.
+        ("SSL_CERT_FILE", root.display().to_string()),
+    ];
+    home.env.extend(settings.map(|(name, value)| (name.to_owned(), value)));
+    home
+}
+
+#[test]
+fn an_address_that_leads_here_is_proved_and_told() {
+    let mut other = TestHome::new();
+    other.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
+    let _other = other.daemon();
+    let public = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let ours = SocketAddr::from(([127, 0, 0, 1], public));
+    let target = Arc::new(Mutex::new(other.http_public()));
+    let place = format!("localhost:{}", far_end(Arc::clone(&target)));
+    let home = home(public);
+    let url = format!("https://{place}");
+    let site = json!({"Handlers": {"/": {"Proxy": format!("http://127.0.0.1:{public}")}}});
+    let status = json!({"Web": {&place: site}, "AllowFunnel": {&place: true}});
+    fs::write(home.outside().join("status.json"), status.to_string()).unwrap();
+    let _daemon = home.daemon();
+    let told = format!("[watchdog] the public address is {url}");
+    // A brain answers there, and it is another one.
+    let status = home.json(["tunnel", "start"]);
+    assert_eq!(status["state"], "unreachable", "{status}");
+    let message = status["message"].as_str().unwrap();
+    assert!(message.contains("does not prove that it leads to this brain"), "{status}");
+    assert!(!home.log().contains(&told), "{}", home.log());
+    // Ours.
+    *target.lock().unwrap() = ours;
+    let status = home.json(["tunnel", "start"]);
+    assert_eq!(
+        (status["state"].as_str(), status["url"].as_str(), status["adopted"].as_bool()),
+        (Some("up"), Some(url.as_str()), Some(true)),
+        "{status}"
+    );
+    assert_eq!(status["message"], format!("{url}/health answers"), "{status}");
+    assert!(status["up_since"].is_string(), "{status}");
+    assert_eq!(home.json(["tunnel", "url"])["url"], url);
+    assert!(home.log().contains(&told), "{}", home.log());
+    assert_eq!(home.json(["tunnel", "requests"])["requests"], json!([]), "the look itself is not listed");
+    // What was proved once is proved anew.
+    *target.lock().unwrap() = other.http_public();
+    assert_eq!(home.json(["tunnel", "start"])["state"], "unreachable");
+}
