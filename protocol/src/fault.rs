@@ -35,6 +35,10 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// The way out where a limit on the size of files is met.
+pub const SIZE_LIMIT_HINT: &str = "raise the limit in the shell that starts brain, `ulimit -f unlimited`, or \
+    `LimitFSIZE=` in the unit of the service, and try again";
+
 /// Exit status of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -192,5 +196,28 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), FaultCode::ALL.len());
+    }
+
+    /// `docs/errors.md` has each code once, with the exit status that it ends with, its meaning and
+    /// a way out.
+    #[test]
+    fn the_documentation_explains_every_code() {
+        let docs = include_str!("../../docs/errors.md");
+        let rows: Vec<Vec<&str>> = docs
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .map(|line| line.trim_matches('|').split(" | ").map(|cell| cell.trim()).collect())
+            .collect();
+        for row in &rows {
+            assert_eq!(row.len(), 4, "{row:?}");
+            assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+        }
+        let written: Vec<(String, String)> =
+            rows.iter().map(|row| (row[0].trim_matches('`').to_owned(), row[1].to_owned())).collect();
+        let known: Vec<(String, String)> = FaultCode::ALL
+            .iter()
+            .map(|code| (code.as_str().to_owned(), (code.exit() as u8).to_string()))
+            .collect();
+        assert_eq!(written, known, "docs/errors.md and FaultCode, in the same order");
     }
 }

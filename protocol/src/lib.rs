@@ -26,7 +26,7 @@ pub use access::*;
 pub use codec::{CodecError, decode, encode};
 pub use collector::*;
 pub use connect::*;
-pub use fault::{Exit, Fault, FaultCode};
+pub use fault::{Exit, Fault, FaultCode, SIZE_LIMIT_HINT};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use grant::{GrantType, Scope, Scopes, Secret};
 pub use hello::{HELLO_LEN, Hello, HelloError};
