@@ -328,6 +328,43 @@ mod tests {
     }
 
     #[test]
+    fn a_silent_daemon_is_told_with_what_may_have_been_done() {
+        let path = std::env::temp_dir().join(format!("brain-silent-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).expect("bind");
+        let own = path.clone();
+        // It has the question, and never says a word about it.
+        let serve = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            std::fs::remove_file(own)?;
+            stream.write_all(&Hello::ours(1).to_bytes())?;
+            let mut all = Vec::new();
+            stream.read_to_end(&mut all).map(|_| all)
+        });
+        let capture = Request::Capture(brain_protocol::Capture {
+            content: b"an important thought".to_vec(),
+            origin: brain_protocol::Origin::Argument,
+            source: None,
+            slug: None,
+            page_type: None,
+            title: None,
+            tags: Vec::new(),
+        });
+        let question = encode(&capture).expect("encode");
+        let mut session = Session::begin(open(&path).expect("open"), &question).expect("a greeting");
+        let answer = session.answer(Duration::from_millis(100), |_| {});
+        drop(session);
+        let Err(fault) = answer else { panic!("{answer:?}") };
+        assert_eq!((fault.code, fault.code.exit() as u8), (FaultCode::Timeout, 1));
+        assert!(fault.message.contains("the daemon said nothing for"), "{}", fault.message);
+        let hint = fault.hint.unwrap_or_default();
+        assert!(hint.contains("may have been done, or may still be done"), "{hint}");
+        assert!(hint.contains("look before you repeat it") && hint.contains("brain status"), "{hint}");
+        let heard = serve.join().expect("join").expect("serve");
+        assert!(heard.ends_with(&question), "the daemon had the whole question");
+    }
+
+    #[test]
     fn a_full_queue_of_connections_is_waited_for() {
         use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, accept, bind, listen, socket};
         let path = std::env::temp_dir().join(format!("brain-full-{}.sock", std::process::id()));
