@@ -13,13 +13,25 @@ pub(crate) fn on_a_terminal(
     env: &[(&str, &str)],
     args: &[&str],
 ) -> Option<(i32, String)> {
+    typing(home, columns, "", env, args)
+}
+
+/// The same, with somebody at the terminal who types this.
+pub(crate) fn typing(
+    home: &TestHome,
+    columns: u32,
+    typed: &str,
+    env: &[(&str, &str)],
+    args: &[&str],
+) -> Option<(i32, String)> {
     const PROGRAM: &str = r"
 import fcntl, os, pty, struct, sys, termios
 columns = int(sys.argv[1])
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    os.execv(sys.argv[2], sys.argv[2:])
+    os.execv(sys.argv[3], sys.argv[3:])
+os.write(fd, sys.argv[2].encode())
 out = b''
 while True:
     try:
@@ -34,7 +46,7 @@ sys.stdout.buffer.write(out)
 sys.exit(os.waitstatus_to_exitcode(status))
 ";
     let mut command = Command::new("python3");
-    command.arg("-c").arg(PROGRAM).arg(columns.to_string()).arg(program("brain")).args(args);
+    command.arg("-c").arg(PROGRAM).arg(columns.to_string()).arg(typed).arg(program("brain")).args(args);
     command
         .env("BRAIN_HOME", home.path())
         .envs(HTTP_ANYWHERE)

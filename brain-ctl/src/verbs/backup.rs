@@ -17,7 +17,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, bytes, count, minute},
+    output::{Outcome, Show, Text, bytes, clean, count, minute},
     start,
 };
 
@@ -98,8 +98,10 @@ impl Backup {
         }
         if named.is_empty() && !context.json && io::stdin().is_terminal() {
             for source in verify(file)?.sources {
-                if confirm(&source).map_err(|e| fail::file("read", Path::new("the terminal"), &e))? {
-                    named.push(source.id);
+                match confirm(&source).map_err(|e| fail::file("read", Path::new("the terminal"), &e))? {
+                    Some(true) => named.push(source.id),
+                    Some(false) => {}
+                    None => break,
                 }
             }
         }
@@ -130,14 +132,18 @@ fn readable(file: &Path) -> Result<PathBuf, Fault> {
         .map_err(|e| fail::file("read", file, &e).hint("name a file that `brain backup` wrote"))
 }
 
-/// Asks whether absent files may be written into the directory of a source.
-fn confirm(source: &SourceDirectory) -> io::Result<bool> {
+/// Asks whether absent files may be written into the directory of a source; `None` at the end of input.
+fn confirm(source: &SourceDirectory) -> io::Result<Option<bool>> {
     let mut out = io::stderr().lock();
-    write!(out, "write absent files of source \"{}\" into {}? [y/N] ", source.id, source.path)?;
+    // The path is what the backup says.
+    write!(out, "write absent files of source \"{}\" into {}? [y/N] ", source.id, clean(&source.path))?;
     out.flush()?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    if io::stdin().lock().read_line(&mut answer)? == 0 {
+        writeln!(out)?;
+        return Ok(None);
+    }
+    Ok(Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
 }
 
 impl Show for BackupReply {
