@@ -180,3 +180,65 @@ fn a_limit_on_the_size_of_files_does_not_end_the_daemon() {
     assert!(refused > 0, "the limit was meant to be met");
     assert_eq!(home.json(["get", "kept", "--no-start"])["body"], "walrus\n");
 }
+
+#[test]
+fn a_damaged_former_version_is_named_and_neither_reverted_to_nor_listed() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_STORE_CACHE_MB".into(), "1".into()));
+    let daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    fs::create_dir(&notes).unwrap();
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    let page = |round: usize| format!("walrus in round {round}\n{}", "words of the page\n".repeat(3000));
+    for round in 1..=3 {
+        home.json_with(["put", "area/note", "--source", "notes"], page(round).as_bytes());
+    }
+    // More than the store's cache holds.
+    let filler = |n: usize| format!("filler/{n}");
+    for n in 0..40 {
+        home.put(&filler(n), &format!("number {n}\n{}", "words of another page\n".repeat(4000)));
+    }
+    home.put("other", "quiet\n");
+    assert!(daemon.terminate().0.success());
+    let store = home.path().join("brain.redb");
+    let _daemon = home.daemon();
+    for n in 0..40 {
+        let _ = home.get(&filler(n));
+    }
+    let good = fs::read(&store).unwrap();
+    let mark = b"walrus in round 2\n";
+    let file = fs::File::options().write(true).open(&store).unwrap();
+    for at in (0..good.len() - mark.len()).filter(|at| good[*at..].starts_with(mark)) {
+        file.write_all_at(b"W", at as u64).unwrap();
+    }
+    let of = ["--source", "notes", "--json"];
+    let refused = |args: &[&str]| {
+        let ran = home.brain([args, &of].concat()).expect(1);
+        let error = ran.json()["error"].clone();
+        assert_eq!(error["code"], "store_damaged", "{args:?}: {error}");
+        let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
+        assert!(
+            message.contains("version 2 of page \"area/note\" of source \"notes\" is damaged"),
+            "{message}"
+        );
+        // A put would make nothing whole here, and other versions can be read.
+        assert!(!hint.contains("brain put"), "{hint}");
+        for way in ["`brain get area/note --source notes --version N`", "brain backup restore"] {
+            assert!(hint.contains(way), "{way}: {hint}");
+        }
+        assert!(!ran.stdout.contains("alrus in round"), "{ran:?}");
+    };
+    refused(&["revert", "area/note", "2"]);
+    refused(&["history", "area/note"]);
+    refused(&["get", "area/note", "--version", "2"]);
+    let get = |version: &str| home.brain([&["get", "area/note", "--version", version], &of[..]].concat());
+    let body = |version: &str| get(version).expect(0).json()["body"].as_str().unwrap().to_owned();
+    assert_eq!((body("1"), body("3")), (page(1), page(3)), "the way out that was told");
+    assert_eq!(fs::read_to_string(notes.join("area/note.md")).unwrap().matches("round 3").count(), 1);
+    // A whole version can be gone back to, and the page goes on.
+    let reverted = home.brain([&["revert", "area/note", "1"], &of[..]].concat()).expect(0).json();
+    assert_eq!(reverted["status"], "updated", "{reverted}");
+    assert_eq!(home.brain([&["get", "area/note"], &of[..]].concat()).json()["body"], page(1));
+    refused(&["revert", "area/note", "2"]);
+    assert_eq!(home.json(["history", "other"])["versions"].as_array().unwrap().len(), 1);
+}

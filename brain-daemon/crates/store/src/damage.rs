@@ -71,14 +71,27 @@ impl DamageReport {
         let what = what.strip_prefix(&format!("{}: ", self.path.display())).unwrap_or(what);
         let damaged = format!("{of_version}page \"{slug}\"{of_source} is damaged in the store: {what}");
         let fault = |message: String| Fault::new(FaultCode::StoreDamaged, message);
-        let put = match key.is_text {
-            true => {
-                format!("`brain put {slug} --file FILE` stores the page anew from its file, if that is whole")
+        let named = match source {
+            brain_protocol::SourceId::DEFAULT => slug.to_owned(),
+            other => format!("{slug} --source {other}"),
+        };
+        let shown = version.map_or_else(|| named.clone(), |number| format!("{named} --version {number}"));
+        let way_out = match (version, key.is_text) {
+            (Some(_), _) => format!(
+                "the page itself, and each version that is not damaged, can still be read: `brain get {named}`, \
+                 `brain get {named} --version N`"
+            ),
+            (None, true) => {
+                format!(
+                    "`brain put {named} --file FILE` stores the page anew from its file, if that is whole"
+                )
             }
-            false => "the page's file may still be whole, and `brain export` writes all other pages".into(),
+            (None, false) => {
+                "the page's file may still be whole, and `brain export` writes all other pages".into()
+            }
         };
         if !tells_places || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
-            return fault(damaged).hint(put).into();
+            return fault(damaged).hint(way_out).into();
         }
         match self.newest_whole(key) {
             Some((backup, at)) => fault(format!(
@@ -87,13 +100,13 @@ impl DamageReport {
                 rfc3339(at)
             ))
             .hint(format!(
-                "{put}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` makes a brain of its own in DIR, and \
-                 `BRAIN_HOME=DIR brain get {slug}` shows the page",
+                "{way_out}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` makes a brain of its own in DIR, \
+                 and `BRAIN_HOME=DIR brain get {shown}` shows it",
                 backup.display()
             ))
             .into(),
             None => fault(format!("{damaged}; no backup by schedule has it whole"))
-                .hint(format!("{put}; or restore a backup that you made: `brain backup restore FILE`"))
+                .hint(format!("{way_out}; or restore a backup that you made: `brain backup restore FILE`"))
                 .into(),
         }
     }
