@@ -467,21 +467,27 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     }
     let known = brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
     let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
-    let what = match (known, store.was_repaired()) {
-        (Some(known), _) => format!("its index knows of {known} changes"),
-        (None, true) => match files() {
+    let is_repaired = || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_noted_lost()?) };
+    let what = match known {
+        Some(known) => format!("its index knows of {known} changes"),
+        None if is_repaired()? => match files() {
             0 => return Ok(()),
             files => {
+                // The next start finds a store that was repaired already.
+                if let Err(error) = store.note_lost() {
+                    tracing::warn!(%error, "that the store is lost is not noted");
+                }
                 format!("{} has {files} pages, and the store had to be repaired", home.pages().display())
             }
         },
-        (None, false) => return Ok(()),
+        None => return Ok(()),
     };
     let store = store.path().display();
     Err(Fault::new(FaultCode::StoreDamaged, format!("{store} came up empty, but {what}")).hint(format!(
-        "nothing was changed; move {store} away and restore a backup: `brain backup restore FILE`; without a backup, move \
-         {} away as well, and `brain import` takes pages/ in from another place",
-        home.index().display()
+        "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; without a backup, move \
+         {} and {} away as well, and take the pages in from there: `brain import DIR`",
+        home.index().display(),
+        home.pages().display()
     )))
 }
 

@@ -194,6 +194,25 @@ impl Store {
         self.shared.was_repaired
     }
 
+    /// Whether it was found to be lost, at this start or an earlier one: see [`Store::note_lost`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn is_noted_lost(&self) -> Result<bool, StoreError> {
+        Ok(migrate::meta(&*self.snapshot()?, t::META_LOST)?.is_some())
+    }
+
+    /// Notes that a repair left nothing of the store. The repair itself shows only at the start that made it.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn note_lost(&self) -> Result<(), StoreError> {
+        self.write(|draft| {
+            draft.dirty += 1;
+            draft.set_meta(t::META_LOST, 1)
+        })
+    }
+
     /// Names the directory of the backups by schedule: where a page is damaged, the newest one that has it whole is told.
     pub fn set_backup_dir(&self, dir: PathBuf) {
         let _ = self.shared.report.backups.set(dir);

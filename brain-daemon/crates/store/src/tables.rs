@@ -85,6 +85,8 @@ pub(super) const META_FAILED: &str = "jobs_failed";
 pub(super) const META_ACTIVE: &str = "active";
 /// Random, made with the store: what is derived from it carries it.
 pub(super) const META_STORE_ID: &str = "store_id";
+/// Set where a repair found nothing in a store that pages lie beside: it stays refused.
+pub(super) const META_LOST: &str = "lost_in_repair";
 /// In a backup: when it was made, Unix milliseconds.
 pub(super) const META_MADE_AT: &str = "backup_made_at";
 /// The room that the file takes on the disk, in bytes, up to which a start need not count what is

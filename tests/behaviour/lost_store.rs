@@ -1,0 +1,78 @@
+//! A store that a repair left empty beside pages is refused, at each start, until somebody decides.
+
+use std::fs;
+
+use brain_tests::TestHome;
+
+/// Leaves `store` as a crash would whose repair finds nothing: without its last transactions, and
+/// not closed.
+fn lose(store: &std::path::Path) {
+    let db = redb::Database::open(store).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(redb::TableDefinition::<&str, u64>::new("meta")).unwrap().insert("seq", 0).unwrap();
+    txn.commit().unwrap();
+    let torn = store.with_extension("torn");
+    fs::copy(store, &torn).unwrap();
+    drop(db);
+    fs::rename(torn, store).unwrap();
+}
+
+#[test]
+fn a_store_that_a_repair_emptied_stays_refused_where_pages_lie() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("kept", "walrus\n");
+    let backup = home.outside().join("a.redb");
+    home.json(["backup", backup.to_str().unwrap()]);
+    assert!(daemon.terminate().0.success());
+    let store = home.path().join("brain.redb");
+    lose(&store);
+    fs::remove_dir_all(home.path().join("index")).unwrap();
+    // The first start repairs it; the others find it repaired.
+    for start in 1..=3 {
+        let ran = home.brain(["list"]);
+        assert_ne!(ran.code, 0, "start {start}: {ran:?}");
+        let (pages, store) = (home.path().join("pages"), store.display());
+        for part in [
+            format!("{store} came up empty, but {} has 1 pages", pages.display()),
+            "the store had to be repaired".into(),
+            format!("move {store} away"),
+            "brain backup restore FILE".into(),
+            "brain import DIR".into(),
+        ] {
+            assert!(ran.stderr.contains(&part), "start {start}: {part}: {}", ran.stderr);
+        }
+    }
+    assert_eq!(
+        fs::read_to_string(home.page_file("kept")).unwrap().lines().last(),
+        Some("walrus"),
+        "the files are as they were"
+    );
+    // As the message says: with a backup.
+    fs::rename(&store, home.outside().join("lost.redb")).unwrap();
+    home.json(["backup", "restore", backup.to_str().unwrap()]);
+    let daemon = home.daemon();
+    assert_eq!(home.get("kept")["body"], "walrus\n");
+    assert!(daemon.terminate().0.success());
+    // And without one.
+    fs::rename(&store, home.outside().join("again.redb")).unwrap();
+    let away = home.outside().join("pages");
+    fs::rename(home.path().join("pages"), &away).unwrap();
+    fs::rename(home.path().join("index"), home.outside().join("index")).unwrap();
+    let _daemon = home.daemon();
+    home.json(["import", away.to_str().unwrap()]);
+    assert_eq!(home.get("kept")["body"], "walrus\n");
+}
+
+#[test]
+fn an_empty_store_that_needs_a_repair_begins_where_no_page_lies() {
+    let home = TestHome::new();
+    assert!(home.daemon().terminate().0.success());
+    lose(&home.path().join("brain.redb"));
+    let _ = fs::remove_dir_all(home.path().join("index"));
+    let daemon = home.daemon();
+    home.put("first", "walrus\n");
+    assert!(daemon.terminate().0.success());
+    let _daemon = home.daemon();
+    assert_eq!(home.get("first")["body"], "walrus\n");
+}
