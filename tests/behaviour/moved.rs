@@ -93,3 +93,52 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
     assert_eq!(home.search("text").len(), 3);
     assert_eq!(home.fault(["get", "after"], 4)["code"], "not_found");
 }
+
+#[test]
+fn a_moved_home_can_be_exported_and_backed_up_whole() {
+    let home = TestHome::new();
+    let mut daemon = home.daemon();
+    let mut client = home.connect().unwrap();
+    for slug in ["one", "two/deep"] {
+        put(&mut client, slug).unwrap();
+    }
+    let content = home.get("two/deep")["content"].clone();
+    let away = home.outside().join("moved");
+    let brain = |args: &[&str]| {
+        let mut command = home.command("brain");
+        command.env("BRAIN_HOME", &away).args(args).arg("--json");
+        brain_tests::run(command, b"")
+    };
+    for replaced in [false, true] {
+        fs::rename(home.path(), &away).unwrap();
+        if replaced {
+            fs::create_dir(home.path()).unwrap();
+        }
+        assert_eq!(put(&mut client, "late").unwrap_err().code, FaultCode::ReadOnly);
+        let place = |name: &str| home.outside().join(format!("{name}-{replaced}"));
+        let (out, file) = (place("out"), place("backup.redb"));
+        let exported = brain(&["export", out.to_str().unwrap()]).expect(0).json();
+        assert_eq!((&exported["status"], &exported["files"]), (&"done".into(), &2.into()), "{exported}");
+        assert_eq!(fs::read_to_string(out.join("two/deep.md")).unwrap(), content.as_str().unwrap());
+        let made = brain(&["backup", file.to_str().unwrap()]).expect(0).json();
+        assert_eq!(made["pages"], 2, "{made}");
+        assert_eq!(brain(&["backup", "verify", file.to_str().unwrap()]).expect(0).json()["status"], "sound");
+        let fresh = TestHome::new();
+        fresh.json(["backup", "restore", file.to_str().unwrap()]);
+        let restored = fresh.daemon();
+        assert_eq!(fresh.get("two/deep")["content"], content);
+        drop(restored);
+        // Where the home is now is no place for an export, under whatever name.
+        let inside = brain(&["export", away.join("pages/copy").to_str().unwrap()]).expect(2);
+        assert!(inside.stdout.contains("which is brain's own"), "{inside:?}");
+        assert!(!away.join("pages/copy").exists());
+        match replaced {
+            false => assert!(!home.path().exists(), "nothing is made at the old place"),
+            true => fs::remove_dir(home.path()).unwrap(),
+        }
+        fs::rename(&away, home.path()).unwrap();
+    }
+    assert!(daemon.is_running());
+    put(&mut client, "late").unwrap();
+    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 3);
+}

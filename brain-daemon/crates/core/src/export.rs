@@ -117,14 +117,13 @@ impl Brain {
             |(there, real)| real.join(dir.strip_prefix(there).unwrap_or(Path::new(""))),
         );
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        for own in own.chain([self.home.root()]) {
-            if place.starts_with(real(own)) {
-                let message = format!("{} is inside {}, which is brain's own", dir.display(), own.display());
-                return Err(Fault::new(FaultCode::Usage, message)
-                    .hint("export to a directory outside of the home and of every source"));
-            }
-        }
-        Ok(())
+        let mut own = own.map(Path::to_owned).filter(|own| place.starts_with(real(own)));
+        // The home may have been moved since the start.
+        let home = || place.ancestors().find(|dir| self.is_home(dir)).map(Path::to_owned);
+        let Some(own) = own.next().or_else(home) else { return Ok(()) };
+        let message = format!("{} is inside {}, which is brain's own", dir.display(), own.display());
+        Err(Fault::new(FaultCode::Usage, message)
+            .hint("export to a directory outside of the home and of every source"))
     }
 }
 

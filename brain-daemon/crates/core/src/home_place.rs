@@ -15,7 +15,12 @@ impl Brain {
     /// Whether the home is the directory that it was at the start.
     #[must_use]
     pub fn is_home_here(&self) -> bool {
-        is_same_directory(&self.home_handle, self.home.root())
+        self.is_home(self.home.root())
+    }
+
+    /// Whether `dir` is the home, wherever that is now.
+    pub(super) fn is_home(&self, dir: &Path) -> bool {
+        is_same_directory(&self.home_handle, dir)
     }
 
     /// Refuses what would write to the home when it is not.
