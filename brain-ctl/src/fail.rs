@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use brain_protocol::{Fault, FaultCode, NameError, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, NameError, SIZE_LIMIT_HINT, Slug, SourceId};
 
 /// The name that Unix people search for, where one is well known.
 pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
@@ -13,6 +13,7 @@ pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
         K::IsADirectory => "EISDIR",
         K::NotADirectory => "ENOTDIR",
         K::StorageFull => "ENOSPC",
+        K::FileTooLarge => "EFBIG",
         K::ReadOnlyFilesystem => "EROFS",
         _ => return None,
     })
@@ -34,7 +35,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 /// A file or directory that would not do what `verb` says (`read`, `write`, `create`).
 pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
     let code = match error.kind() {
-        io::ErrorKind::StorageFull => FaultCode::DiskFull,
+        io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => FaultCode::DiskFull,
         io::ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
         _ => FaultCode::Io,
     };
@@ -43,6 +44,16 @@ pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
         io::ErrorKind::NotFound => {
             fault.hint("check the path; a relative one starts at the current directory")
         }
+        io::ErrorKind::FileTooLarge => fault.hint(SIZE_LIMIT_HINT),
+        _ => fault,
+    }
+}
+
+/// Standard output that does not take what is written.
+pub(crate) fn stdout(error: &io::Error) -> Fault {
+    let fault = Fault::new(FaultCode::Io, format!("cannot write to standard output: {}", reason(error)));
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => fault.hint(SIZE_LIMIT_HINT),
         _ => fault,
     }
 }

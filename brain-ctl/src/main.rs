@@ -19,9 +19,14 @@ mod start;
 mod verbs;
 mod xdg;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, process::ExitCode, sync::Arc};
+
+use rustix::process::Signal;
 
 fn main() -> ExitCode {
+    // A write that meets a limit on the size of files (`ulimit -f`) fails, and says so. Without a
+    // handler it would end the program; that is no reason not to begin.
+    let _ = signal_hook::flag::register(Signal::XFSZ.as_raw(), Arc::default());
     let args: Vec<OsString> = std::env::args_os().collect();
     // The version is asked for by scripts that time it: no command tree is built for it.
     if let [_, flag] = args.as_slice()

@@ -107,8 +107,6 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     // A terminal that closes does not end a daemon.
     let _hangup = listen_for(SignalKind::hangup())?;
-    // A limit on the size of files (`ulimit -f`) is an error of the write that meets it, and not the end of a daemon.
-    let _too_large = listen_for(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let minutes = Arc::new(workers::Minutes::of(brain.config())?);

@@ -7,4 +7,5 @@ pub mod activation;
 pub mod cli;
 pub mod daemon;
 pub mod ipc;
+pub mod signals;
 pub mod workers;

@@ -7,7 +7,7 @@ use brain_base::home::Home;
 use brain_core::config::Config;
 use brain_daemon::{cli, daemon};
 use brain_embed::probe;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
 use brain_tunnel::leash;
 
 /// Gives memory back after bulk work; the system's allocator keeps most of what an import needed.
@@ -15,6 +15,9 @@ use brain_tunnel::leash;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    if let Err(error) = brain_daemon::signals::survive_size_limits() {
+        let _ = writeln!(std::io::stderr(), "brain-daemon: warning: no handler for SIGXFSZ: {error}");
+    }
     // What a brain holds is its owner's alone, whatever the mode of the directory it lies in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if let Some(code) = leash::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os())) {
@@ -64,7 +67,11 @@ fn tell(answer: Result<String, Fault>, json: bool) -> ExitCode {
     match answer {
         Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                refuse(&Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}")), false)
+                let fault = Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}"));
+                match e.kind() {
+                    std::io::ErrorKind::FileTooLarge => refuse(&fault.hint(SIZE_LIMIT_HINT), false),
+                    _ => refuse(&fault, false),
+                }
             }
             _ => ExitCode::SUCCESS,
         },

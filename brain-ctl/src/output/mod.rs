@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use brain_protocol::{Exit, Fault, FaultCode};
+use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
 pub(crate) use paint::{Paint, clean, clean_lines};
@@ -125,11 +125,7 @@ pub(crate) fn finish(outcome: &Outcome, quiet: bool) -> ExitCode {
         // Whoever read has read enough.
         Err(e) if e.kind() == ErrorKind::BrokenPipe => {}
         Err(e) => {
-            say(&format!(
-                "brain: {} cannot write to standard output: {}\n",
-                paint::stderr().red("error:"),
-                fail::reason(&e)
-            ));
+            say(&fault_text(&fail::stdout(&e)));
             exit = exit.max(Exit::Failed as u8);
         }
     }
@@ -146,8 +142,10 @@ pub(crate) fn finish_fault(fault: &Fault, json: bool) -> ExitCode {
     let exit = ExitCode::from(fault.code.exit() as u8);
     if json {
         let written = json::fault(fault).and_then(|line| {
-            write_stdout(&line)
-                .map_err(|e| Fault::new(FaultCode::Io, format!("{fault}; {}", fail::reason(&e))))
+            write_stdout(&line).map_err(|e| {
+                let second = fail::stdout(&e);
+                Fault { message: format!("{fault}; {second}"), ..second }
+            })
         });
         match written {
             Ok(()) => return exit,

@@ -91,7 +91,10 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(&temporary, bytes))
         .and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|e| fail::file("write", path, &e))
+    written.map_err(|e| {
+        let _ = fs::remove_file(&temporary);
+        fail::file("write", path, &e)
+    })
 }
 
 impl Show for Script {

@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-use brain_protocol::{Export, ExportReply, Fault, FaultCode, ImportFailure, Slug, SourceId};
+use brain_protocol::{Export, ExportReply, Fault, FaultCode, ImportFailure, SIZE_LIMIT_HINT, Slug, SourceId};
 
 use super::backup::{absolute, target_fault};
 use super::{Brain, Caller, Progress};
@@ -223,12 +223,16 @@ impl Target {
     /// Tells a failure of one page from one that ends everything.
     fn failed(&mut self, error: &io::Error, done: u64, total: u64) -> Result<(), String> {
         use ErrorKind as K;
-        if matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem) {
+        if matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::FileTooLarge | K::ReadOnlyFilesystem)
+        {
             let place = self.root.display().to_string();
             let fault = target_fault(StoreError::from_io(error, &place));
             self.ended = Some(Fault {
                 message: format!("{}; about {done} of {total} pages were written before that", fault.message),
-                hint: Some(format!("choose another disk, or make room, empty {place}, and export again")),
+                hint: Some(match error.kind() {
+                    K::FileTooLarge => format!("{SIZE_LIMIT_HINT}, with {place} emptied"),
+                    _ => format!("choose another disk, or make room, empty {place}, and export again"),
+                }),
                 ..fault
             });
             return Ok(());

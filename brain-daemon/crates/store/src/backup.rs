@@ -236,10 +236,16 @@ pub(super) fn taken(target: &Path) -> Fault {
 
 /// The same failure with the name that the user knows.
 pub(super) fn renamed(error: StoreError, from: &Path, to: &Path) -> StoreError {
-    let swap = |text: String| text.replace(&from.display().to_string(), &to.display().to_string());
+    let place = to.display().to_string();
+    let swap = |text: String| {
+        let text = text.replace(&from.display().to_string(), &place);
+        // The disk itself names no file.
+        text.strip_prefix("store: ").map(|what| format!("{place}: {what}")).unwrap_or(text)
+    };
     match error {
         StoreError::Damaged(text) => StoreError::Damaged(swap(text)),
         StoreError::DiskFull(text) => StoreError::DiskFull(swap(text)),
+        StoreError::SizeLimit(text) => StoreError::SizeLimit(swap(text)),
         StoreError::ReadOnly(text) => StoreError::ReadOnly(swap(text)),
         StoreError::Io(text) => StoreError::Io(swap(text)),
         StoreError::Refused(fault) => StoreError::Refused(Fault { message: swap(fault.message), ..fault }),

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
 
 /// Why the store could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub enum StoreError {
     /// The disk has no room.
     #[error("the disk is full: {0}")]
     DiskFull(String),
+    /// A file may not become as large as it would have to.
+    #[error("a limit on the size of files is in the way: {0}")]
+    SizeLimit(String),
     /// The file or its directory cannot be written.
     #[error("cannot write {0}")]
     ReadOnly(String),
@@ -48,7 +51,7 @@ impl StoreError {
 
     /// Whether the file failed, rather than what one operation wanted of it.
     pub(super) fn is_the_disk(&self) -> bool {
-        matches!(self, Self::DiskFull(_) | Self::ReadOnly(_) | Self::Io(_))
+        matches!(self, Self::DiskFull(_) | Self::SizeLimit(_) | Self::ReadOnly(_) | Self::Io(_))
     }
 
     /// Whether bytes in the file are not what they should be.
@@ -66,9 +69,8 @@ impl StoreError {
     pub fn from_io(error: &std::io::Error, place: &str) -> Self {
         use std::io::ErrorKind as K;
         match error.kind() {
-            K::StorageFull | K::QuotaExceeded | K::FileTooLarge => {
-                Self::DiskFull(format!("{place}: {error}"))
-            }
+            K::StorageFull | K::QuotaExceeded => Self::DiskFull(format!("{place}: {error}")),
+            K::FileTooLarge => Self::SizeLimit(format!("{place}: {error}")),
             K::PermissionDenied | K::ReadOnlyFilesystem => Self::ReadOnly(format!("{place}: {error}")),
             K::InvalidData | K::UnexpectedEof => Self::Damaged(format!("{place}: {error}")),
             _ => Self::Io(format!("{place}: {error}")),
@@ -79,6 +81,7 @@ impl StoreError {
     pub(super) fn again(&self) -> Self {
         match self {
             Self::DiskFull(s) => Self::DiskFull(s.clone()),
+            Self::SizeLimit(s) => Self::SizeLimit(s.clone()),
             Self::ReadOnly(s) => Self::ReadOnly(s.clone()),
             Self::Damaged(s) => Self::Damaged(s.clone()),
             Self::Locked(s) => Self::Locked(s.clone()),
@@ -161,6 +164,7 @@ impl From<StoreError> for Fault {
         match e {
             StoreError::DiskFull(_) => Fault::new(FaultCode::DiskFull, message)
                 .hint("nothing that was stored is lost; make room on that disk and try again"),
+            StoreError::SizeLimit(_) => Fault::new(FaultCode::DiskFull, message).hint(SIZE_LIMIT_HINT),
             StoreError::ReadOnly(_) => Fault::new(FaultCode::ReadOnly, message)
                 .hint("check the owner and mode of the home directory, and whether its disk is mounted read-only: `mount -o remount,rw`; \
                  from such a disk reading goes on, and writes are taken as soon as it is writable"),

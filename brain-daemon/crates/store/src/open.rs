@@ -620,8 +620,24 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     let io = |e: &std::io::Error| StoreError::from_io(e, &place);
     // A name of our own: another daemon may be making its store at this very moment.
     let fresh = path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.fresh_id));
-    let db = Database::builder().set_cache_size(options.cache_bytes).create(&fresh).map_err(|e| match e {
-        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => io(&e),
+    // A link never replaces: whoever is first has made the store, and the lock decides who serves it.
+    let published = fill(&fresh, &place, options).map(|()| fs::hard_link(&fresh, path));
+    let _ = fs::remove_file(&fresh);
+    let published = published?;
+    match published {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
+        _ => {}
+    }
+    if let Some(dir) = path.parent() {
+        fs::File::open(dir).and_then(|d| d.sync_all()).map_err(|e| io(&e))?;
+    }
+    Ok(())
+}
+
+/// Makes the store that is to be known as `place` in the file `fresh`.
+fn fill(fresh: &Path, place: &str, options: &StoreOptions) -> Result<(), StoreError> {
+    let db = Database::builder().set_cache_size(options.cache_bytes).create(fresh).map_err(|e| match e {
+        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, place),
         e => StoreError::Io(format!("{place}: {e}")),
     })?;
     let txn = db.begin_write()?;
@@ -633,19 +649,7 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
         draft.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;
         draft.finish()?;
     }
-    txn.commit()?;
-    drop(db);
-    // A link never replaces: whoever is first has made the store, and the lock decides who serves it.
-    let published = fs::hard_link(&fresh, path);
-    let _ = fs::remove_file(&fresh);
-    match published {
-        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
-        _ => {}
-    }
-    if let Some(dir) = path.parent() {
-        fs::File::open(dir).and_then(|d| d.sync_all()).map_err(|e| io(&e))?;
-    }
-    Ok(())
+    Ok(txn.commit()?)
 }
 
 #[cfg(test)]
