@@ -232,6 +232,30 @@ fn the_report_names_what_leads_nowhere_or_to_several() {
 }
 
 #[test]
+fn broken_links_of_many_pages_are_counted_as_pages_come_and_go() {
+    let texts: Vec<(String, String)> =
+        (0..400).map(|n| (format!("{n:03}.md"), format!("[[Hub]] [[{:03}]]\n", n + 1))).collect();
+    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let (home, _) = vault(&files);
+    let counts = |limit: &str| {
+        let report = broken(&home, &["--limit", limit]);
+        let first = report["links"][0]["target"].clone();
+        (report["missing"].as_u64().unwrap(), report["links"].as_array().unwrap().len(), first)
+    };
+    assert_eq!(counts("20"), (401, 20, json!("Hub")));
+    home.put("hub", "all link to it\n");
+    assert_eq!(counts("20"), (1, 1, json!("400")));
+    home.json(["delete", "007"]);
+    assert_eq!(counts("20"), (2, 2, json!("007")));
+    home.put("400", "the end\n");
+    home.json(["delete", "hub"]);
+    assert_eq!(counts("1"), (400, 1, json!("Hub")));
+    home.json(["restore", "hub"]);
+    home.json(["restore", "007"]);
+    assert_eq!(counts("20"), (0, 0, json!(null)));
+}
+
+#[test]
 fn the_report_keeps_sources_apart() {
     let home = TestHome::new();
     let _daemon = home.daemon();

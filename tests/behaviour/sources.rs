@@ -479,6 +479,22 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };
     assert_eq!(links.links.iter().map(|l| l.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
     assert_eq!(broken(Some(SourceId::default())).unwrap_err().code, FaultCode::UnknownSource);
+    // A link into a source that they do not see leads nowhere for them, whether the page is there or not.
+    let slug = Slug::parse("c").unwrap();
+    let put = Put {
+        page: PageRef { source: Some(work.clone()), slug },
+        content: b"[[default:a]] [[default:b]]".to_vec(),
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    };
+    ask(&owner, Request::Put(put)).unwrap();
+    let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };
+    let targets: Vec<_> = links.links.iter().map(|link| link.target.as_str()).collect();
+    assert_eq!((targets, links.missing), (vec!["nowhere", "default:a", "default:b"], 3));
+    let all = Request::BrokenLinks(BrokenLinks { source: None, limit: 100 });
+    let Reply::BrokenLinks(links) = ask(&owner, all).unwrap() else { panic!() };
+    assert_eq!(links.missing, 3, "two to nowhere, one to default:b");
     // Without a name it is the only one that they see, and nothing is written elsewhere.
     let page = PageRef { source: None, slug: Slug::parse("b").unwrap() };
     let put = Put { page, content: b"x".to_vec(), origin: Origin::Stdin, allow_empty: false, expect: None };

@@ -320,6 +320,9 @@ fn make_81(store: &Path) {
         "audit",
         "types",
         "tag_counts",
+        "broken_links",
+        "broken_link_sums",
+        "unchecked_links",
     ];
     let tables: Vec<_> = txn.list_tables().unwrap().filter(|table| later.contains(&table.name())).collect();
     assert_eq!(tables.len(), later.len());

@@ -1,5 +1,5 @@
 //! Upkeep: the purge of what was deleted 72 hours ago, files that could not be written, rows that only wait for a
-//! commit; the audit, and clients and tokens that have ended.
+//! commit; the audit, and clients and tokens that have ended; links after an import.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use brain_core::Brain;
+use brain_core::{Brain, LinksAtRest};
 
 /// Written files are made durable, and their outbox rows dropped, this often.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
@@ -83,6 +83,7 @@ async fn rounds(brain: Arc<Brain>, stop: CancellationToken) {
     let mut tick = interval(FLUSH_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut count: u32 = 0;
+    let mut links = LinksAtRest::default();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -109,9 +110,11 @@ async fn rounds(brain: Arc<Brain>, stop: CancellationToken) {
                     tracing::warn!(%fault, "purge");
                 }
             }
+            brain.check_links_at_rest(links)
         });
-        if round.await.is_err() {
-            tracing::error!("a round of upkeep ended in a defect");
+        match round.await {
+            Ok(seen) => links = seen,
+            Err(_) => tracing::error!("a round of upkeep ended in a defect"),
         }
     }
 }

@@ -1,10 +1,15 @@
 //! `links --broken`: what needs somebody, because it leads nowhere or to several pages.
+//!
+//! The store keeps counts of broken links by page, so that no page without one is read. After an
+//! import, or while the store cannot be written, they may be behind: then the links of many pages
+//! are checked first, or all of them are read.
 
 use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, SourceId};
 
 use super::{Brain, Caller};
+use brain_base::caller::Visibility;
 use brain_page as page;
-use brain_store::{Found, LinkRecord, Reader, Resolution, StoreError};
+use brain_store::{BrokenAt, Found, LinkRecord, Reader, StoreError};
 
 const MAX_LIMIT: u32 = 1000;
 /// How many pages that may be meant are named for each link.
@@ -16,45 +21,78 @@ impl Brain {
         caller: &Caller,
         request: &BrokenLinks,
     ) -> Result<BrokenLinksReply, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let mut reader = self.store.read(caller.view())?;
         let only = match &request.source {
             Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
             None => None,
         };
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
-        let (mut links, mut missing, mut ambiguous) = (Vec::new(), 0, 0);
-        reader.in_order((only.as_ref().map_or("", SourceId::as_str), ""), |(source, slug, record)| {
-            if only.as_ref().is_some_and(|only| *only != source) {
-                return Ok(false);
+        let mut broken = reader.broken_links(only.as_ref(), limit)?;
+        if broken.is_none() {
+            drop(reader);
+            if let Err(error) = self.store.check_links(&|| !self.is_stopping()) {
+                tracing::info!(%error, "links cannot be checked; every page is read instead");
             }
-            for link in reader.derived(record.id)?.links {
-                let (status, count) = match reader.resolve(&link, &source)? {
-                    Resolution::Page(_) => continue,
-                    Resolution::Missing if page::is_attachment(&link.raw) => continue,
-                    Resolution::Missing => ("missing", &mut missing),
-                    Resolution::Ambiguous => ("ambiguous", &mut ambiguous),
-                };
-                *count += 1;
-                if links.len() < limit {
-                    links.push(BrokenLink {
-                        slug: slug.clone(),
-                        source_id: source.clone(),
-                        candidates: candidates(&reader, &source, &link)?,
-                        target: link.raw,
-                        kind: link.kind,
-                        status: status.into(),
-                    });
-                }
-            }
-            Ok(true)
-        })?;
+            reader = self.store.read(caller.view())?;
+            broken = reader.broken_links(only.as_ref(), limit)?;
+        }
+        let broken = match broken {
+            Some(broken) => broken,
+            None => reader.broken_links_of_every_page(only.as_ref(), limit)?,
+        };
+        let (missing, ambiguous) = (broken.missing, broken.ambiguous);
+        let links: Vec<BrokenLink> =
+            broken.links.into_iter().map(|at| broken_link(&reader, at)).collect::<Result<_, _>>()?;
         let truncated = missing + ambiguous > links.len() as u64;
         Ok(BrokenLinksReply { links, missing, ambiguous, truncated })
     }
+
+    /// Checks links that many changes may have broken or mended, once nothing has changed since the
+    /// call that returned `before`, so that nobody who asks for broken links waits for it. For a
+    /// timer; returns what the next call is given.
+    #[must_use]
+    pub fn check_links_at_rest(&self, before: LinksAtRest) -> LinksAtRest {
+        let work = || {
+            let reader = self.store.read(Visibility::All)?;
+            let seq = reader.counts()?.seq;
+            let is_tried = before == LinksAtRest { seq, is_tried: true };
+            let is_due = before.seq == seq && !is_tried && !self.store.is_read_only();
+            if is_due && reader.broken_links(None, 0)?.is_none() {
+                drop(reader);
+                self.store.check_links(&|| !self.is_stopping())?;
+            }
+            Ok(LinksAtRest { seq, is_tried: is_due || is_tried })
+        };
+        work().unwrap_or_else(|error: StoreError| {
+            tracing::debug!(%error, "links are checked when somebody asks");
+            LinksAtRest { is_tried: true, ..before }
+        })
+    }
 }
 
-/// The pages that are called as the link's target is, wherever they are in the source that it means; else those whose name
-/// goes on behind it.
+/// What [`Brain::check_links_at_rest`] saw last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinksAtRest {
+    /// The store's last change.
+    seq: u64,
+    /// Whether links were checked since.
+    is_tried: bool,
+}
+
+fn broken_link(reader: &Reader, at: BrokenAt) -> Result<BrokenLink, StoreError> {
+    let BrokenAt { source, slug, link, is_ambiguous } = at;
+    Ok(BrokenLink {
+        slug,
+        candidates: candidates(reader, &source, &link)?,
+        source_id: source,
+        target: link.raw,
+        kind: link.kind,
+        status: if is_ambiguous { "ambiguous" } else { "missing" }.into(),
+    })
+}
+
+/// The pages that are called as the link's target is, wherever they are in the source that it
+/// means; else those whose name goes on behind it.
 fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<Slug>, StoreError> {
     let named = link.source.as_deref().and_then(|source| SourceId::parse(source).ok());
     let source = named.as_ref().unwrap_or(own);

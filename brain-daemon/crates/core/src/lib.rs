@@ -84,6 +84,7 @@ use tunnel::Tunnelling;
 use watched::Watched;
 
 pub use backup::verify_backup;
+pub use broken_links::LinksAtRest;
 pub use event_lines::{EventLines, StandardOutput};
 pub use grants::Places;
 pub use restore::restore;

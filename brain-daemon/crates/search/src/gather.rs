@@ -268,6 +268,21 @@ impl<'a> Gather<'a> {
         let title = Shares::new(&title_norms, stats.average(stats.title_terms));
         for (index, found) in segment.groups.iter().enumerate() {
             let weight = stats.idf(index) * self.plan.groups[index].times;
+            let is_prefix = self.plan.groups[index].prefix.is_some();
+            if is_prefix {
+                // It counts once, however many of its terms a document has: no frequency is read.
+                let bodies =
+                    segment.with_any(&[(&segment.body, &found.body), (&segment.words, &found.words)])?;
+                for (bits, shares) in
+                    [(bodies, &body), (segment.with_any(&[(&segment.title, &found.title)])?, &title)]
+                {
+                    for doc in bits.iter() {
+                        if let Some(sum) = sums.get_mut(doc as usize) {
+                            *sum += weight * shares.share(doc, 1);
+                        }
+                    }
+                }
+            }
             let mut add = |reader: &InvertedIndexReader,
                            infos: &[TermInfo],
                            shares: Option<&Shares<'_>>,
@@ -286,9 +301,10 @@ impl<'a> Gather<'a> {
                 }
                 Ok::<(), std::io::Error>(())
             };
-            add(&segment.body, &found.body, Some(&body), weight)?;
-            add(&segment.title, &found.title, Some(&title), weight)?;
-            add(&segment.words, &found.words, None, weight)?;
+            if !is_prefix {
+                add(&segment.body, &found.body, Some(&body), weight)?;
+                add(&segment.title, &found.title, Some(&title), weight)?;
+            }
             add(&segment.keys, found.tag.as_slice(), None, weight * TAG)?;
             add(&segment.keys, found.slug.as_slice(), None, weight * SLUG)?;
         }

@@ -179,14 +179,7 @@ impl<'a> Segment<'a> {
                     indexes.extend([&self.body, &self.words]);
                 }
                 for index in indexes {
-                    for info in expand(index, prefix, self.expansions)? {
-                        each(
-                            &mut index.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?,
-                            |doc| {
-                                bits.insert(doc);
-                            },
-                        );
-                    }
+                    add_all(&mut bits, index, &expand(index, prefix, self.expansions)?)?;
                 }
             }
             Condition::Phrase(phrase) => {
@@ -225,16 +218,21 @@ impl<'a> Segment<'a> {
         Ok(words)
     }
 
+    /// The documents that have any of the terms of each field.
+    pub(super) fn with_any(&self, fields: &[(&InvertedIndexReader, &[TermInfo])]) -> Result<Bits> {
+        let mut bits = Bits::empty(self.reader.max_doc());
+        for (index, infos) in fields {
+            add_all(&mut bits, index, infos)?;
+        }
+        Ok(bits)
+    }
+
     /// The documents that have all of the words.
     fn with_all(&self, index: &InvertedIndexReader, words: &[Vec<TermInfo>]) -> Result<Bits> {
         let mut all: Option<Bits> = None;
         for infos in words {
             let mut bits = Bits::empty(self.reader.max_doc());
-            for info in infos {
-                each(&mut index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?, |doc| {
-                    bits.insert(doc);
-                });
-            }
+            add_all(&mut bits, index, infos)?;
             match &mut all {
                 None => all = Some(bits),
                 Some(all) => all.keep(&bits),
@@ -340,6 +338,15 @@ impl Places {
             true
         })
     }
+}
+
+/// Adds the documents that have any of the terms.
+fn add_all(bits: &mut Bits, index: &InvertedIndexReader, infos: &[TermInfo]) -> Result<()> {
+    for info in infos {
+        let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+        each(&mut postings, |doc| bits.insert(doc));
+    }
+    Ok(())
 }
 
 /// Calls `f` with every document.

@@ -284,6 +284,15 @@ fn a_page_ranks_the_same_in_both_places() {
     }
 }
 
+/// Pages with many words of a prefix are no better than one, and must not crowd out the best.
+#[test]
+fn a_prefix_counts_once_when_candidates_are_chosen() {
+    let many = "sand sea shell ship shore sky snow song star stone storm sun";
+    let mut changes: Vec<Change> = (2..=500).map(|id| note(id, many)).collect();
+    changes.push(note(501, "salt"));
+    everywhere(&changes, |index| assert_eq!(ids(index, "s*")[0], 501));
+}
+
 #[test]
 fn what_was_not_committed_is_asked_for_again() {
     let dir = tempfile::tempdir().unwrap();

@@ -136,7 +136,7 @@ impl Draft<'_> {
                 ours.extend(self.taken_in(source, &path)?);
                 self.changes.remove(old.seq)?;
                 match old.deleted_at {
-                    None => self.remove_derived(source, old)?,
+                    None => self.remove_derived(source, slug, old)?,
                     Some(at) => _ = self.deleted.remove((at, id))?,
                 }
                 version = old.version + 1;
@@ -167,6 +167,9 @@ impl Draft<'_> {
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, &record, &derived);
+        if former.is_some() {
+            self.note_answering(source, slug, id, &derived.names);
+        }
         let is_read = matches!(new.file, FilePlan::Keep(_));
         match new.file {
             FilePlan::Write => self.put_record(source, slug, &record, Some((FileState::Present, ours)))?,
@@ -225,7 +228,7 @@ impl Draft<'_> {
     ) -> Result<PageRecord, StoreError> {
         self.dirty += 1;
         let id = record.id;
-        self.remove_derived(source, &record)?;
+        self.remove_derived(source, slug, &record)?;
         self.deleted.insert((now, id), ())?;
         self.active -= 1;
         record.deleted_at = Some(now);
@@ -253,6 +256,7 @@ impl Draft<'_> {
         self.touch(source, slug, &mut record, file)?;
         let derived = self.derived_of(id)?;
         self.insert_derived(source, &record, &derived);
+        self.note_answering(source, slug, id, &derived.names);
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         let page = ChangedPage { source, slug, record: record.clone(), content, is_read };

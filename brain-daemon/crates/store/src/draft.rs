@@ -9,6 +9,7 @@ use redb::{ReadableTable, Table, WriteTransaction};
 use super::damage::{check_text, check_version};
 use super::error::unless_damaged;
 use super::jobs::{SeenChange, Waiting};
+use super::link_check::LinkChanges;
 use super::record::{Content, Derived, Hash, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes};
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
@@ -31,6 +32,9 @@ pub struct Draft<'t> {
     pub(super) files: Table<'t, Pair, &'static [u8]>,
     pub(super) names: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) links_in: Table<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) broken: Table<'t, Pair, (u32, u32, u32)>,
+    pub(super) broken_sums: Table<'t, Pair, u64>,
+    pub(super) unchecked: Table<'t, (&'static str, &'static str, u64), u64>,
     pub(super) tags: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) types: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) tag_counts: Table<'t, Pair, u64>,
@@ -72,6 +76,7 @@ pub struct Draft<'t> {
     pub(super) sources_changed: bool,
     /// Rows that go in at the end.
     gathered: Gathered,
+    pub(super) link_changes: LinkChanges,
     feed: Vec<Change>,
 }
 
@@ -122,6 +127,9 @@ impl<'t> Draft<'t> {
             files: txn.open_table(t::FILES)?,
             names: txn.open_table(t::NAMES)?,
             links_in: txn.open_table(t::LINKS_IN)?,
+            broken: txn.open_table(t::BROKEN)?,
+            broken_sums: txn.open_table(t::BROKEN_SUMS)?,
+            unchecked: txn.open_table(t::UNCHECKED)?,
             tags: txn.open_table(t::TAGS)?,
             types: txn.open_table(t::TYPES)?,
             tag_counts: txn.open_table(t::TAG_COUNTS)?,
@@ -152,6 +160,7 @@ impl<'t> Draft<'t> {
             shared_waiting: waiting_jobs,
             sources_changed: false,
             gathered: Gathered::default(),
+            link_changes: LinkChanges::default(),
             feed: Vec::new(),
         })
     }
@@ -187,12 +196,18 @@ impl<'t> Draft<'t> {
     }
 
     /// Removes the rows by which a page is found, as it was before it changes.
-    pub(super) fn remove_derived(&mut self, source: &SourceId, page: &PageRecord) -> Result<(), StoreError> {
+    pub(super) fn remove_derived(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        page: &PageRecord,
+    ) -> Result<(), StoreError> {
         let id = page.id;
         if self.gathered.pages.contains(&id) {
             self.insert_gathered()?;
         }
         let derived = self.derived_of(id)?;
+        self.note_vanishing(source, slug, id, &derived.names)?;
         let source = source.as_str();
         for name in &derived.names {
             self.names.remove((source, name.as_str(), id))?;
@@ -211,7 +226,7 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
-    fn insert_gathered(&mut self) -> Result<(), StoreError> {
+    pub(super) fn insert_gathered(&mut self) -> Result<(), StoreError> {
         let Gathered { names, links_in, tags, types, tag_counts, mut timeline, .. } =
             std::mem::take(&mut self.gathered);
         let tables = [
@@ -228,7 +243,7 @@ impl<'t> Draft<'t> {
         for (date, id, position) in &timeline {
             self.timeline.insert((date.as_str(), *id, *position), ())?;
         }
-        Ok(())
+        self.insert_link_changes()
     }
 
     /// Says that this job is a part of something larger, such as an import, whose caller is told at its end. Who follows

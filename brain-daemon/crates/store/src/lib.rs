@@ -14,6 +14,10 @@ mod backup;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod backup_tests;
+mod broken_links;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod broken_links_tests;
 mod compaction;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -32,6 +36,7 @@ mod jobs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
+mod link_check;
 mod migrate;
 mod open;
 mod overlay;
@@ -56,6 +61,7 @@ mod writer;
 pub use apply::{Applied, FilePlan, NewPage};
 pub use backup::sweep_unfinished;
 pub use compaction::Usage;
+pub use broken_links::{Broken, BrokenAt};
 pub use draft::Draft;
 pub use error::{StoreError, unless_damaged};
 pub use grants::GrantChange;

@@ -53,7 +53,7 @@ pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreErro
 pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
     let found = check(&db.begin_read()?, path)?;
     if found == SCHEMA {
-        return Ok(());
+        return make_tables_of_links(db);
     }
     copy_before(path, found)?;
     migrate(db, found)
@@ -72,6 +72,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             84 => {
                 add_checksums(&txn)?;
                 make_tag_and_type_rows(&txn)?;
+                open_tables_of_links(&txn)?;
             }
             _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
         }
@@ -305,6 +306,29 @@ fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     insert_in_order(&mut tags, &mut of_tags)?;
     insert_in_order(&mut types, &mut of_types)?;
     add_to_counts(&mut txn.open_table(t::TAG_COUNTS)?, counts)
+}
+
+/// The tables of broken links. They are empty at first: the first check of links fills them.
+fn open_tables_of_links(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.open_table(t::BROKEN)?;
+    txn.open_table(t::BROKEN_SUMS)?;
+    txn.open_table(t::UNCHECKED)?;
+    let mut meta = txn.open_table(t::META)?;
+    meta.remove(t::META_LINKS_CHECKED)?;
+    meta.remove(t::META_LINKS_KNOWN)?;
+    Ok(())
+}
+
+/// Makes the tables of broken links in a store of schema 85 that was begun without them.
+fn make_tables_of_links(db: &Database) -> Result<(), StoreError> {
+    match db.begin_read()?.open_table(t::UNCHECKED) {
+        Err(redb::TableError::TableDoesNotExist(_)) => {}
+        other => return Ok(other.map(drop)?),
+    }
+    let mut txn = db.begin_write()?;
+    txn.set_quick_repair(true);
+    open_tables_of_links(&txn)?;
+    Ok(txn.commit()?)
 }
 
 /// A page as a store of schema `schema` has it.

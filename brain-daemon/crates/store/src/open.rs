@@ -42,6 +42,8 @@ pub struct StoreOptions {
 pub struct Store {
     shared: Arc<Shared>,
     writer: Writer,
+    /// Held by the check of links that is at work.
+    pub(super) link_checks: Mutex<()>,
 }
 
 /// The registered sources.
@@ -144,7 +146,7 @@ impl Store {
         }
         let writer =
             Writer::start(Arc::clone(&shared), hook).map_err(|e| StoreError::from_io(&e, "store writer"))?;
-        Ok(Self { shared, writer })
+        Ok(Self { shared, writer, link_checks: Mutex::default() })
     }
 
     /// Runs `work` in the next transaction and waits until it is durable. `work` may run more than once, each
@@ -537,7 +539,7 @@ pub(super) fn open_closed(path: &Path, cache_bytes: usize) -> Result<Opened, Sto
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -64,8 +64,8 @@ pub type Found = (SourceId, Slug, PageRecord);
 
 /// One snapshot of the store, as one caller may see it.
 pub struct Reader {
-    txn: Snapshot,
-    view: Visibility,
+    pub(super) txn: Snapshot,
+    pub(super) view: Visibility,
     /// The number after that of the last item that was answered.
     promised: u64,
     /// For how many damaged pages a backup was looked for.
@@ -433,7 +433,7 @@ impl Reader {
     }
 
     /// The sources that the caller may see, or the one of them that is named.
-    fn shown_of(&self, named: Option<&SourceId>) -> Result<Vec<SourceId>, StoreError> {
+    pub(super) fn shown_of(&self, named: Option<&SourceId>) -> Result<Vec<SourceId>, StoreError> {
         let shown = self.sources()?.into_iter().map(|(id, _)| id);
         Ok(shown.filter(|id| named.is_none_or(|named| named == id)).collect())
     }

@@ -171,7 +171,7 @@ impl Draft<'_> {
         self.paths.remove((source.as_str(), record.source_path.as_str()))?;
         self.paths.insert((source.as_str(), path), id)?;
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
-        self.remove_derived(source, &record)?;
+        self.remove_derived(source, from, &record)?;
         let mut derived = self.derived_of(id)?;
         (derived.names, derived.links) = (names, links);
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
@@ -179,6 +179,7 @@ impl Draft<'_> {
         self.seq += 1;
         record.seq = self.seq;
         self.insert_derived(source, &record, &derived);
+        self.note_answering(source, to, id, &derived.names);
         path.clone_into(&mut record.source_path);
         self.outbox.remove(id)?;
         self.put_record(source, to, &record, None)?;

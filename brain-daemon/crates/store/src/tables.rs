@@ -27,6 +27,17 @@ pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> = TableDef
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("names");
 /// (source, key, page id that links): see [`super::Derived::link_rows`]. Other keys before schema 84.
 pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in");
+/// (source, slug) → how many links of an active page lead nowhere, to several pages, and to another source, as of the
+/// last check; see [`super::link_check`]. No row when none does.
+pub(super) const BROKEN: TableDefinition<'static, (&str, &str), (u32, u32, u32)> =
+    TableDefinition::new("broken_links");
+/// (source, `missing`, `ambiguous` or `abroad`) → the sum of these numbers in [`BROKEN`], if any.
+pub(super) const BROKEN_SUMS: TableDefinition<'static, (&str, &str), u64> =
+    TableDefinition::new("broken_link_sums");
+/// What was changed since the last check of links → the last such change's sequence number. (source, key as in
+/// [`LINKS_IN`], 0) is a name or slug that appeared or vanished, ("", "", page id) a page whose links are new.
+pub(super) const UNCHECKED: TableDefinition<'static, (&str, &str, u64), u64> =
+    TableDefinition::new("unchecked_links");
 /// (source, tag, sequence number of the page's last change). Page ids instead before schema 85.
 pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("tags");
 /// (source, page type, sequence number of the page's last change). Schema 85.
@@ -61,9 +72,35 @@ pub(super) const AUDIT: TableDefinition<'static, (i64, u64), &[u8]> = TableDefin
 macro_rules! every_table {
     ($each:ident) => {
         $each!(
-            META, SOURCES, PAGES, IDS, CONTENTS, DERIVED, VERSIONS, CHANGES, PATHS, FILES, NAMES, LINKS_IN,
-            TAGS, TYPES, TAG_COUNTS, TIMELINE, DELETED, CAPTURED, OUTBOX, JOBS, JOBS_DUE, JOBS_SEEN,
-            JOBS_OVER, CLIENTS, TOKENS, AUDIT
+            META,
+            SOURCES,
+            PAGES,
+            IDS,
+            CONTENTS,
+            DERIVED,
+            VERSIONS,
+            CHANGES,
+            PATHS,
+            FILES,
+            NAMES,
+            LINKS_IN,
+            BROKEN,
+            BROKEN_SUMS,
+            UNCHECKED,
+            TAGS,
+            TYPES,
+            TAG_COUNTS,
+            TIMELINE,
+            DELETED,
+            CAPTURED,
+            OUTBOX,
+            JOBS,
+            JOBS_DUE,
+            JOBS_SEEN,
+            JOBS_OVER,
+            CLIENTS,
+            TOKENS,
+            AUDIT
         )
     };
 }
@@ -83,6 +120,10 @@ pub(super) const META_WAITING: &str = "jobs_waiting";
 pub(super) const META_FAILED: &str = "jobs_failed";
 /// Active pages.
 pub(super) const META_ACTIVE: &str = "active";
+/// The links of pages with ids from this one on were never checked.
+pub(super) const META_LINKS_CHECKED: &str = "links_checked";
+/// No link was ever checked without the pages with ids below this one.
+pub(super) const META_LINKS_KNOWN: &str = "links_known";
 /// Random, made with the store: what is derived from it carries it.
 pub(super) const META_STORE_ID: &str = "store_id";
 /// Set where a repair found nothing in a store that pages lie beside: it stays refused.

@@ -141,7 +141,7 @@ fn make_golden_v80() {
     txn.commit().unwrap();
 }
 
-fn golden(schema: u64, dir: &Path) -> std::path::PathBuf {
+pub(super) fn golden(schema: u64, dir: &Path) -> std::path::PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fixtures");
     let path = dir.join("brain.redb");
     std::fs::copy(fixtures.join(format!("v{schema}.redb")), &path).unwrap();

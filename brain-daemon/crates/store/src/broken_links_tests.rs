@@ -1,0 +1,356 @@
+//! Broken links from the counts that are kept are those that reading every page gives, whatever
+//! came before.
+
+use brain_protocol::{Slug, SourceId};
+use proptest::prelude::*;
+use redb::{Database, ReadableTable};
+
+use super::tests::{golden, open, page, slug};
+use super::*;
+use brain_page::normal_name;
+use brain_store::tables as t;
+
+const SOURCES: [&str; 3] = ["default", "s", "t"];
+const SLUGS: [&str; 6] = ["a", "p/a", "b", "q/b", "whats-up", "q/c"];
+const NAMES: [&str; 5] = ["a", "b", "c", "/a", "t:a"];
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// The page of a source is written with an alias, and with those links whose bits are set.
+    Put(u8, u8, u8, u16),
+    Delete(u8, u8),
+    Restore(u8, u8),
+    /// The page of a source gets another slug, and its links with it.
+    Rename(u8, u8, u8),
+    Purge,
+    RemoveSource,
+}
+
+/// What is done in one transaction, and in what rounds links are checked afterwards, if they are.
+type Steps = (Vec<Step>, Option<usize>);
+
+fn step() -> impl Strategy<Value = Step> {
+    let of = || 0..SOURCES.len() as u8;
+    let p = || 0..SLUGS.len() as u8;
+    let alias = || 0..=NAMES.len() as u8;
+    prop_oneof![
+        8 => (of(), p(), alias(), any::<u16>()).prop_map(|(of, p, a, l)| Step::Put(of, p, a, l)),
+        3 => (of(), p()).prop_map(|(of, p)| Step::Delete(of, p)),
+        2 => (of(), p()).prop_map(|(of, p)| Step::Restore(of, p)),
+        3 => (of(), p(), p()).prop_map(|(of, p, q)| Step::Rename(of, p, q)),
+        1 => Just(Step::Purge),
+        1 => Just(Step::RemoveSource),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Steps> {
+    (proptest::collection::vec(step(), 1..5), proptest::option::of(1..4_usize))
+}
+
+fn source(of: u8) -> SourceId {
+    SourceId::parse(SOURCES[usize::from(of)]).unwrap()
+}
+
+/// Links of every form that the text of a page can give.
+fn links(chosen: u16) -> Vec<LinkRecord> {
+    let link = |source: Option<&str>, slugs: &[&str], name: Option<&str>, raw: &str| LinkRecord {
+        source: source.map(Into::into),
+        slugs: slugs.iter().map(|&slug| slug.into()).collect(),
+        name: name.map(Into::into),
+        kind: "mentions".into(),
+        raw: raw.into(),
+    };
+    let all = [
+        link(None, &["a"], Some("a"), "A"),
+        link(None, &["p/a"], None, "p/a"),
+        link(None, &["b", "q/b"], None, "b"),
+        link(None, &["b"], Some("b"), "B"),
+        link(None, &[], Some("c"), "C"),
+        link(Some("t"), &["a"], Some("t:a"), "t:a"),
+        link(Some("s"), &["q/b"], Some("s:q/b"), "s:q/b"),
+        link(Some("default"), &["b"], Some("default:b"), "default:b"),
+        link(Some("gone"), &["a"], Some("gone:a"), "gone:a"),
+        link(None, &[], Some("what's up?"), "What's up?"),
+        link(None, &["files/data.csv"], None, "files/data.csv"),
+        link(None, &["a"], Some("/a"), "/a"),
+    ];
+    all.into_iter().enumerate().filter(|(bit, _)| chosen >> bit & 1 == 1).map(|(_, link)| link).collect()
+}
+
+fn names(slug: &Slug, alias: u8) -> Vec<String> {
+    let mut names = vec![normal_name(slug.name())];
+    names.extend(NAMES.get(usize::from(alias)).map(|&alias| alias.into()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> {
+    let named = |p: u8| slug(SLUGS[usize::from(p)]);
+    let found = |draft: &Draft<'_>, of: u8, p: u8, active: bool| -> Result<_, StoreError> {
+        Ok(draft.page(&source(of), &named(p))?.filter(|page| page.deleted_at.is_none() == active))
+    };
+    // As `sources add` does before anything else can be done there.
+    if let Step::Put(of, ..) | Step::Restore(of, _) = *step
+        && draft.source(&source(of))?.is_none()
+    {
+        draft.put_source(&source(of), &SourceRecord::new(Some("/notes".into()), now))?;
+    }
+    match *step {
+        Step::Put(of, p, alias, chosen) => {
+            let names = names(&named(p), alias);
+            let new = NewPage { links: links(chosen), names, ..page("text", &[], None) };
+            draft.write_page(&source(of), &named(p), new, now)?;
+        }
+        Step::Delete(of, p) => {
+            if let Some(record) = found(draft, of, p, true)? {
+                draft.soft_delete(&source(of), &named(p), record, now)?;
+            }
+        }
+        Step::Restore(of, p) => {
+            if let Some(record) = found(draft, of, p, false)? {
+                draft.restore(&source(of), &named(p), record)?;
+            }
+        }
+        Step::Rename(of, p, q) => {
+            let path = format!("{}.md", named(q));
+            let source = source(of);
+            let is_free =
+                draft.page(&source, &named(q))?.is_none() && draft.page_at(&source, &path)?.is_none();
+            if let Some(record) = found(draft, of, p, true)?.filter(|_| is_free) {
+                let derived = (names(&named(q), p), links(u16::from(q) * 731));
+                draft.rename_page(&source, &named(p), record, (&named(q), &path), derived)?;
+            }
+        }
+        Step::Purge => _ = draft.purge(now + RECOVERY_MS, 100)?,
+        Step::RemoveSource => {
+            for (slug, record) in draft.active_pages(&source(2), "", 100)? {
+                draft.soft_delete(&source(2), &slug, record, now)?;
+            }
+            draft.remove_source(&source(2))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every caller is answered as reading every page would do it.
+fn check(store: &Store) {
+    let only = |of: &[u8]| Visibility::Only(of.iter().map(|&of| source(of)).collect());
+    for view in [Visibility::All, only(&[0]), only(&[1]), only(&[2, 0]), only(&[0, 1, 2]), only(&[])] {
+        let reader = store.read(view.clone()).unwrap();
+        for named in [None, Some(source(0)), Some(source(2))] {
+            for limit in [0, 1, 2, 5, 1000] {
+                let expected = reader.broken_links_of_every_page(named.as_ref(), limit).unwrap();
+                let found = reader.broken_links(named.as_ref(), limit).unwrap();
+                assert_eq!(found, Some(expected), "{view:?} asks {named:?} for {limit}");
+            }
+        }
+    }
+}
+
+/// Counts of pages, the sums that are kept of them, and the number of changes that were not
+/// checked.
+fn tables(path: &std::path::Path) -> ([u64; 3], [u64; 3], usize) {
+    let db = Database::open(path).unwrap();
+    let txn = redb::ReadableDatabase::begin_read(&db).unwrap();
+    let (mut counts, mut sums) = ([0; 3], [0; 3]);
+    for row in txn.open_table(t::BROKEN).unwrap().iter().unwrap() {
+        let (missing, ambiguous, abroad) = row.unwrap().1.value();
+        assert_ne!((missing, ambiguous, abroad), (0, 0, 0), "a page without has no row");
+        for (sum, more) in counts.iter_mut().zip([missing, ambiguous, abroad]) {
+            *sum += u64::from(more);
+        }
+    }
+    for row in txn.open_table(t::BROKEN_SUMS).unwrap().iter().unwrap() {
+        let (key, sum) = row.unwrap();
+        let at = ["missing", "ambiguous", "abroad"].iter().position(|&name| name == key.value().1).unwrap();
+        sums[at] += sum.value();
+    }
+    (counts, sums, txn.open_table(t::UNCHECKED).unwrap().iter().unwrap().count())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn broken_links_are_those_of_reading_every_page(all in proptest::collection::vec(steps(), 1..16)) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("brain.redb");
+        let store = open(&path);
+        for (now, (steps, round)) in (1..).zip(all) {
+            store
+                .write(move |draft| steps.iter().try_for_each(|step| work(draft, step, now)))
+                .unwrap();
+            check(&store);
+            if let Some(round) = round {
+                store.check_links_in_rounds(round, &|| true).unwrap();
+                check(&store);
+            }
+        }
+        store.check_links(&|| true).unwrap();
+        check(&store);
+        drop(store);
+        let (counts, sums, unchecked) = tables(&path);
+        prop_assert_eq!(counts, sums);
+        prop_assert_eq!(unchecked, 0);
+    }
+}
+
+/// Writes pages `from..to`, each with a link to the page `other/N` and one to `hub`.
+fn fill(store: &Store, from: u32, to: u32) {
+    store
+        .write(move |draft| {
+            for n in from..to {
+                let mut new = page("text", &[], Some("hub"));
+                new.links.extend(page("", &[], Some(&format!("other/{n}"))).links);
+                draft.write_page(&SourceId::default(), &slug(&format!("p/{n}")), new, 1)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn missing(store: &Store) -> Option<u64> {
+    let reader = store.read(Visibility::All).unwrap();
+    reader.broken_links(None, 10).unwrap().map(|broken| broken.missing)
+}
+
+#[test]
+fn many_changes_are_checked_before_an_answer_from_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    fill(&store, 0, 1000);
+    assert_eq!(missing(&store), None, "an import is left to a check");
+    store.check_links_in_rounds(300, &|| true).unwrap();
+    assert_eq!(missing(&store), Some(2000));
+    // A few changes need no check, a page that many link to does.
+    store
+        .write(|draft| {
+            let source = SourceId::default();
+            draft.write_page(&source, &slug("other/7"), page("x", &[], None), 2)?;
+            let record = draft.page(&source, &slug("p/500"))?.unwrap();
+            draft.soft_delete(&source, &slug("p/500"), record, 2)
+        })
+        .unwrap();
+    assert_eq!(missing(&store), Some(1997));
+    let hub = |store: &Store, is_there: bool| {
+        store
+            .write(move |draft| {
+                let (source, hub) = (SourceId::default(), slug("hub"));
+                match draft.page(&source, &hub)? {
+                    Some(record) if !is_there => draft.soft_delete(&source, &hub, record, 3).map(drop),
+                    _ => draft.write_page(&source, &hub, page("hub", &[], None), 3).map(drop),
+                }
+            })
+            .unwrap();
+    };
+    hub(&store, true);
+    assert_eq!(missing(&store), None);
+    store.check_links(&|| true).unwrap();
+    assert_eq!(missing(&store), Some(998));
+    // A text that changes keeps the page's names: none of the pages that link to it is looked at.
+    hub(&store, true);
+    assert_eq!(missing(&store), Some(998));
+    hub(&store, false);
+    store.check_links(&|| true).unwrap();
+    assert_eq!(missing(&store), Some(1997));
+    fill(&store, 1000, 1500);
+    store.check_links_in_rounds(200, &|| true).unwrap();
+    assert_eq!(missing(&store), Some(2997));
+    check(&store);
+    drop(store);
+    assert_eq!(tables(&path), ([2997, 0, 0], [2997, 0, 0], 0));
+}
+
+#[test]
+fn a_page_that_changes_during_a_check_is_checked_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    fill(&store, 0, 3000);
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for n in 0..60 {
+                store
+                    .write(move |draft| {
+                        let (source, name) = (SourceId::default(), slug(&format!("p/{}", n * 50)));
+                        let other = slug(&format!("other/{}", n * 50 + 1));
+                        draft.write_page(&source, &other, page("x", &[], None), 2)?;
+                        match (n % 3, draft.page(&source, &name)?) {
+                            (0, Some(record)) => draft.soft_delete(&source, &name, record, 2).map(drop),
+                            (1, _) => draft.write_page(&source, &name, page("x", &[], None), 2).map(drop),
+                            _ => Ok(()),
+                        }
+                    })
+                    .unwrap();
+            }
+        });
+        while !writing.is_finished() {
+            store.check_links_in_rounds(400, &|| true).unwrap();
+        }
+        writing.join().unwrap();
+    });
+    store.check_links(&|| true).unwrap();
+    check(&store);
+}
+
+/// What the answer is made of is seen by what it is not disturbed by.
+#[test]
+fn damage_to_a_page_without_broken_links_does_not_stop_the_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    let put = |name: &str, link: &str| {
+        let (name, new) = (slug(name), page("text", &[], Some(link)));
+        store.write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1)).unwrap()
+    };
+    put("a", "b");
+    let sound = put("b", "a").record.id;
+    put("c", "nowhere");
+    store.check_links(&|| true).unwrap();
+    drop(store);
+    let db = Database::open(&path).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(t::DERIVED).unwrap().insert(sound, b"damage".as_slice()).unwrap();
+    txn.commit().unwrap();
+    drop(db);
+    let store = open(&path);
+    let reader = store.read(Visibility::All).unwrap();
+    assert!(reader.broken_links_of_every_page(None, 10).is_err());
+    let broken = reader.broken_links(None, 10).unwrap().unwrap();
+    assert_eq!((broken.missing, broken.links[0].slug.as_str()), (1, "c"));
+}
+
+#[test]
+fn stores_of_older_schemas_answer_before_and_after_the_first_check() {
+    for schema in 80..SCHEMA {
+        let dir = tempfile::tempdir().unwrap();
+        let path = golden(schema, dir.path());
+        let store = open(&path);
+        check(&store);
+        store.check_links(&|| true).unwrap();
+        check(&store);
+        drop(store);
+        let (counts, sums, unchecked) = tables(&path);
+        assert_eq!((counts, unchecked), (sums, 0), "schema {schema}");
+    }
+}
+
+#[test]
+fn a_store_of_schema_85_without_the_tables_gets_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    fill(&store, 0, 3);
+    drop(store);
+    let db = Database::open(&path).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.delete_table(t::BROKEN).unwrap();
+    txn.delete_table(t::BROKEN_SUMS).unwrap();
+    txn.delete_table(t::UNCHECKED).unwrap();
+    txn.commit().unwrap();
+    drop(db);
+    let store = open(&path);
+    assert_eq!(missing(&store), Some(6));
+    store.back_up(&dir.path().join("copy.redb"), 5, &|_, _| true).unwrap();
+}

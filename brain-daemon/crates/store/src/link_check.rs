@@ -1,0 +1,301 @@
+//! Counts of broken links by page, kept without resolving every link at every write.
+//!
+//! Whether a link is broken depends on pages that come and go. A write notes only what it changed:
+//! the page whose links are to be resolved again, and the names and slugs that appeared or
+//! vanished. A new page notes nothing: a check knows it by its id, so an import writes no row for
+//! this. A check ([`Store::check_links`]) resolves the links of the pages that are concerned and
+//! keeps their counts. [`super::broken_links`] resolves those of the last few itself, so that an
+//! answer is exact whether or not they were checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brain_protocol::{Slug, SourceId};
+use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
+
+use super::apply::slug_keys;
+use super::broken_links::{LinkCounts, SUMS};
+use super::draft::add_to_counts;
+use super::open::lock;
+use super::read::{Reader, Visibility};
+use super::{Draft, Store, StoreError, migrate, tables as t};
+
+/// About how many new pages, and how many rows of [`t::UNCHECKED`], are checked from one snapshot.
+const ROUND: usize = 10_000;
+/// How many rows a check stores at once: a write that comes meanwhile waits for them.
+const ROWS_AT_ONCE: usize = 2_000;
+
+/// What a transaction changed that decides where links lead.
+#[derive(Default)]
+pub(super) struct LinkChanges {
+    /// Pages whose links are to be resolved.
+    pages: BTreeSet<u64>,
+    /// How many more pages than before answer to a name or a slug, or fewer: by source, key as in
+    /// [`t::LINKS_IN`], and whether it is a slug.
+    answering: BTreeMap<(String, String, bool), i64>,
+    /// What is to be added to [`t::BROKEN_SUMS`].
+    sums: BTreeMap<(String, String), i64>,
+}
+
+/// Pages to be checked, and what is settled when they are.
+pub(super) struct LinkCheck {
+    pub(super) pages: Vec<u64>,
+    /// Rows of [`t::UNCHECKED`].
+    rows: Vec<(String, String, u64)>,
+    /// The numbers [`t::META_LINKS_CHECKED`] and [`t::META_LINKS_KNOWN`] afterwards.
+    checked: u64,
+    known: u64,
+    /// The last change in the snapshot. What changed later is not settled.
+    seq: u64,
+    /// Whether nothing else is to be checked.
+    pub(super) is_last: bool,
+}
+
+/// A row of [`t::BROKEN`] as it is to be.
+struct LinkRow {
+    id: u64,
+    source: SourceId,
+    slug: Slug,
+    counts: LinkCounts,
+}
+
+impl Draft<'_> {
+    /// Notes that an active page appears, or one that was there before comes back with other names
+    /// or links. Not for pages that are new: these are known by their numbers.
+    pub(super) fn note_answering(&mut self, source: &SourceId, slug: &Slug, id: u64, names: &[String]) {
+        self.note_links(source, slug, id, names, 1);
+    }
+
+    /// Notes that an active page vanishes or is about to change, and forgets its counts.
+    pub(super) fn note_vanishing(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        id: u64,
+        names: &[String],
+    ) -> Result<(), StoreError> {
+        self.note_links(source, slug, id, names, -1);
+        self.put_link_counts(source, slug, LinkCounts::default())
+    }
+
+    fn note_links(&mut self, source: &SourceId, slug: &Slug, id: u64, names: &[String], more: i64) {
+        let changes = &mut self.link_changes;
+        changes.pages.insert(id);
+        let names = names.iter().map(|name| (name.clone(), false));
+        for (key, is_slug) in names.chain([(format!("/{slug}"), true)]) {
+            *changes.answering.entry((source.to_string(), key, is_slug)).or_default() += more;
+        }
+    }
+
+    /// Writes what was noted. A name that went from one page to another leaves every link as broken
+    /// as it was.
+    pub(super) fn insert_link_changes(&mut self) -> Result<(), StoreError> {
+        let LinkChanges { pages, answering, sums } = std::mem::take(&mut self.link_changes);
+        for ((source, key, _), _) in answering.into_iter().filter(|(_, more)| *more != 0) {
+            self.unchecked.insert((source.as_str(), key.as_str(), 0), self.seq)?;
+        }
+        for id in pages {
+            self.unchecked.insert(("", "", id), self.seq)?;
+        }
+        add_to_counts(&mut self.broken_sums, sums)
+    }
+
+    fn put_link_counts(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        counts: LinkCounts,
+    ) -> Result<(), StoreError> {
+        let key = (source.as_str(), slug.as_str());
+        let before = match counts.is_zero() {
+            true => self.broken.remove(key)?,
+            false => self.broken.insert(key, <(u32, u32, u32)>::from(counts))?,
+        };
+        let before = before.map(|guard| LinkCounts::from(guard.value())).unwrap_or_default();
+        for ((name, now), before) in SUMS.into_iter().zip(counts.numbers()).zip(before.numbers()) {
+            if now != before {
+                let sum = self.link_changes.sums.entry((source.to_string(), name.to_owned()));
+                *sum.or_default() += now - before;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what a check found in a snapshot whose last change is `seq`.
+    fn put_link_rows(&mut self, rows: &[LinkRow], seq: u64) -> Result<(), StoreError> {
+        // Changes of this transaction count as later ones.
+        self.insert_gathered()?;
+        for row in rows {
+            // A page that has changed since waits for another check.
+            if self.unchecked.get(("", "", row.id))?.is_some_and(|guard| guard.value() > seq) {
+                continue;
+            }
+            self.dirty += 1;
+            self.put_link_counts(&row.source, &row.slug, row.counts)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a check: what it looked at need not be looked at again, unless it has changed since.
+    fn end_link_check(&mut self, check: &LinkCheck) -> Result<(), StoreError> {
+        self.dirty += 1;
+        for (source, key, id) in &check.rows {
+            let key = (source.as_str(), key.as_str(), *id);
+            if self.unchecked.get(key)?.is_some_and(|guard| guard.value() <= check.seq) {
+                self.unchecked.remove(key)?;
+            }
+        }
+        self.set_meta(t::META_LINKS_CHECKED, check.checked)?;
+        self.set_meta(t::META_LINKS_KNOWN, check.known)
+    }
+}
+
+impl Store {
+    /// Resolves the links that pages which came, went or changed may have broken or mended, and
+    /// keeps the counts, as long as `goes_on` says so.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written; what was checked before stays checked.
+    pub fn check_links(&self, goes_on: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        self.naming_damage(|| self.check_links_in_rounds(ROUND, goes_on))
+    }
+
+    pub(super) fn check_links_in_rounds(
+        &self,
+        round: usize,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), StoreError> {
+        // The rows of an older snapshot must not replace those of a newer one.
+        let _alone = lock(&self.link_checks);
+        while goes_on() {
+            let reader = self.read(Visibility::All)?;
+            let Some(check) = reader.link_check(round, usize::MAX)? else { break };
+            if check.pages.is_empty() && check.rows.is_empty() && check.is_last {
+                break;
+            }
+            let (seq, is_last) = (check.seq, check.is_last);
+            let mut rows = Vec::new();
+            for &id in &check.pages {
+                rows.extend(reader.changed_link_row(id)?);
+                if rows.len() == ROWS_AT_ONCE {
+                    let part = std::mem::take(&mut rows);
+                    self.write(move |draft| draft.put_link_rows(&part, seq))?;
+                }
+            }
+            drop(reader);
+            self.write(move |draft| {
+                draft.put_link_rows(&rows, seq)?;
+                draft.end_link_check(&check)
+            })?;
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reader {
+    /// The counts of a page, if they are not those that are kept.
+    fn changed_link_row(&self, id: u64) -> Result<Option<LinkRow>, StoreError> {
+        let Some((source, slug, _)) = self.by_id(id)? else { return Ok(None) };
+        let counts = self.count_links(&source, id, |_, _| true)?;
+        let kept = self.table(t::BROKEN)?.get((source.as_str(), slug.as_str()))?;
+        let kept = kept.map(|guard| LinkCounts::from(guard.value())).unwrap_or_default();
+        Ok((kept != counts).then_some(LinkRow { id, source, slug, counts }))
+    }
+
+    /// What is to be checked: up to `round` new pages and rows of [`t::UNCHECKED`], and the pages
+    /// that link to them. `None` when that are more than `max` pages.
+    pub(super) fn link_check(&self, round: usize, max: usize) -> Result<Option<LinkCheck>, StoreError> {
+        let number = |key: &str| migrate::meta(&self.txn, key);
+        let next = number(t::META_NEXT_ID)?.unwrap_or(1);
+        let checked = number(t::META_LINKS_CHECKED)?.unwrap_or(1).min(next);
+        // Before the first check no link was resolved without any of the pages that there are.
+        let known = number(t::META_LINKS_KNOWN)?.filter(|_| checked > 1).unwrap_or(next);
+        let end = if checked < known { known } else { next };
+        let to = end.min(checked.saturating_add(round as u64));
+        let links_in = self.table(t::LINKS_IN)?;
+        let mut pages = Linking { reader: self, links_in, pages: BTreeSet::new(), to, max };
+        pages.add_new(checked, known)?;
+        let unchecked = self.table(t::UNCHECKED)?;
+        let mut rows = Vec::new();
+        for row in unchecked.iter()?.take(round) {
+            if pages.are_too_many() {
+                return Ok(None);
+            }
+            let key = row?.0;
+            let (source, key, id) = key.value();
+            rows.push((source.to_owned(), key.to_owned(), id));
+            pages.add_row(source, key, id)?;
+        }
+        if pages.are_too_many() {
+            return Ok(None);
+        }
+        let is_last = to == next && rows.len() as u64 == unchecked.len()?;
+        let (known, seq) = (known.max(to), number(t::META_SEQ)?.unwrap_or(0));
+        let pages = pages.pages.into_iter().collect();
+        Ok(Some(LinkCheck { pages, rows, checked: to, known, seq, is_last }))
+    }
+}
+
+/// Gathers pages whose links are to be resolved.
+struct Linking<'r> {
+    reader: &'r Reader,
+    links_in: ReadOnlyTable<(&'static str, &'static str, u64), ()>,
+    pages: BTreeSet<u64>,
+    /// Pages with ids from this one on are left to a later check.
+    to: u64,
+    /// More are not gathered.
+    max: usize,
+}
+
+impl Linking<'_> {
+    fn are_too_many(&self) -> bool {
+        self.pages.len() > self.max
+    }
+
+    /// Adds the pages with ids from `checked` on. Pages that link to those from `known` on were
+    /// checked without them.
+    fn add_new(&mut self, checked: u64, known: u64) -> Result<(), StoreError> {
+        for row in self.reader.table(t::IDS)?.range(checked..self.to)? {
+            let (id, key) = row?;
+            let (id, (source, slug)) = (id.value(), key.value());
+            self.pages.insert(id);
+            if id >= known {
+                for key in self.reader.derived(id)?.names.into_iter().chain(slug_keys(slug)) {
+                    self.add_linking(source, &key)?;
+                }
+            }
+            if self.are_too_many() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a row of [`t::UNCHECKED`] stands for.
+    fn add_row(&mut self, source: &str, key: &str, id: u64) -> Result<(), StoreError> {
+        if source.is_empty() {
+            if id < self.to {
+                self.pages.insert(id);
+            }
+            return Ok(());
+        }
+        self.add_linking(source, key)?;
+        match key.strip_prefix('/') {
+            Some(slug) => slug_keys(slug).iter().try_for_each(|key| self.add_linking(source, key)),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the pages that may have a link to a name or slug.
+    fn add_linking(&mut self, source: &str, key: &str) -> Result<(), StoreError> {
+        for row in self.links_in.range((source, key, 0)..(source, key, self.to))? {
+            if self.are_too_many() {
+                break;
+            }
+            self.pages.insert(row?.0.value().2);
+        }
+        Ok(())
+    }
+}
