@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 
 use brain_protocol::{Slug, SourceId};
 
-use super::read::{Reader, Resolution, Visibility};
+use super::read::{Reader, Resolution};
+use brain_base::caller::Visibility;
 use super::record::LinkRecord;
 use super::sources::after;
 use super::{StoreError, tables as t};
-use brain_page;
+use brain_page as page;
 
 /// How many pages a reader resolves itself.
 const MAX_LATE: usize = 256;

@@ -1,6 +1,7 @@
 //! Broken links from the counts that are kept are those that reading every page gives, whatever
 //! came before.
 
+use brain_base::caller::Visibility;
 use brain_protocol::{Slug, SourceId};
 use proptest::prelude::*;
 use redb::{Database, ReadableTable};
@@ -8,7 +9,7 @@ use redb::{Database, ReadableTable};
 use super::tests::{golden, open, page, slug};
 use super::*;
 use brain_page::normal_name;
-use brain_store::tables as t;
+use crate::tables as t;
 
 const SOURCES: [&str; 3] = ["default", "s", "t"];
 const SLUGS: [&str; 6] = ["a", "p/a", "b", "q/b", "whats-up", "q/c"];

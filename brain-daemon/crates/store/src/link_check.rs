@@ -16,7 +16,8 @@ use super::apply::slug_keys;
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
 use super::open::lock;
-use super::read::{Reader, Visibility};
+use super::read::Reader;
+use brain_base::caller::Visibility;
 use super::{Draft, Store, StoreError, migrate, tables as t};
 
 /// About how many new pages, and how many rows of [`t::UNCHECKED`], are checked from one snapshot.
