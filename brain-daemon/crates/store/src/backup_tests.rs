@@ -38,7 +38,7 @@ fn store(path: &Path) -> Store {
             content_hash: brain_page::content_digest(&body),
             content: Content { frontmatter: "a: 1\n".into(), body },
             chunks: 1,
-            links: vec![link],
+            links: vec![link.clone(), LinkRecord { slugs: vec!["nowhere".into()], ..link }],
             names: vec![format!("name {n}")],
             timeline: vec![entry],
             provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
@@ -49,6 +49,7 @@ fn store(path: &Path) -> Store {
         let place = source.clone();
         store.write(move |draft| draft.write_page(&place, &slug, new.clone(), i64::from(n))).unwrap();
     }
+    store.check_links(&|| true).unwrap();
     store
         .write(move |draft| {
             let slug = Slug::parse("p/3").unwrap();

@@ -171,7 +171,7 @@ fn tables(path: &std::path::Path) -> ([u64; 3], [u64; 3], usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn broken_links_are_those_of_reading_every_page(all in proptest::collection::vec(steps(), 1..16)) {
