@@ -158,7 +158,8 @@ pub(crate) fn parse(args: &[OsString]) -> Parsed {
                 ErrorKind::DisplayVersion => Parsed::Done(Outcome::text(version_line())),
                 _ => {
                     let first = flags().find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
-                    let command = first.and_then(|arg| verbs::ALL.iter().find(|row| arg == row.name));
+                    let command =
+                        first.and_then(|arg| verbs::ALL.iter().find(|row| arg == row.name));
                     Parsed::Wrong { fault: usage_fault(&e, command.map(|row| row.name)), json }
                 }
             };
@@ -197,7 +198,9 @@ pub(crate) fn tree() -> Command {
     // The arguments' own description comes with them: ours is set after it.
     let root = Shared::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
     let root = root.version(VERSION).subcommand_value_name("COMMAND");
-    root.subcommands(verbs::ALL.iter().map(|row| Command::new(row.name).about(row.about).defer(row.build)))
+    root.subcommands(
+        verbs::ALL.iter().map(|row| Command::new(row.name).about(row.about).defer(row.build)),
+    )
 }
 
 const ABOUT: &str = "A personal knowledge store";
@@ -253,7 +256,8 @@ fn overview(width: usize) -> String {
 
 /// What clap has to say of `command`, as a fault: its first paragraph is what happened, its tips are the way out.
 fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
-    let help = command.map_or_else(|| "brain --help".to_owned(), |name| format!("brain {name} --help"));
+    let help =
+        command.map_or_else(|| "brain --help".to_owned(), |name| format!("brain {name} --help"));
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n");
     let first = paragraphs.next().unwrap_or_default();
@@ -264,9 +268,12 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
             // clap would repeat the first letters only.
             ways.push(match command {
                 Some("capture") => {
-                    "put `--` before words that begin with a dash: brain capture -- \"- buy milk\"".to_owned()
+                    "put `--` before words that begin with a dash: brain capture -- \"- buy milk\""
+                        .to_owned()
                 }
-                _ => format!("see its options: {help}; put `--` before words that begin with a dash"),
+                _ => {
+                    format!("see its options: {help}; put `--` before words that begin with a dash")
+                }
             });
         } else if let Some(tip) = line.strip_prefix("tip: ") {
             ways.push(tip.to_owned());
@@ -304,8 +311,10 @@ mod tests {
             let mut command = command.clone();
             let help = command.render_help().to_string();
             let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
-            let shown =
-                examples.lines().filter(|l| l.trim_start().contains(&format!("brain {name}"))).count();
+            let shown = examples
+                .lines()
+                .filter(|l| l.trim_start().contains(&format!("brain {name}")))
+                .count();
             assert_eq!(shown, 2, "{name} has {shown} examples");
             for flag in ["--json", "--quiet", "--no-start", "--help"] {
                 assert!(help.contains(flag), "{name} lacks {flag}");
@@ -360,7 +369,10 @@ mod tests {
         ] {
             let fault = wrong(args);
             assert_eq!(fault.code, FaultCode::Usage, "{args:?}");
-            assert!(fault.hint.as_ref().is_some_and(|h| h.contains(nearest)), "{args:?}: {fault:?}");
+            assert!(
+                fault.hint.as_ref().is_some_and(|h| h.contains(nearest)),
+                "{args:?}: {fault:?}"
+            );
         }
     }
 
@@ -381,10 +393,16 @@ mod tests {
         for args in [&["brain", "get", "--foo"][..], &["brain", "--quiet", "get", "--source"]] {
             let hint = wrong(args).hint;
             let names_it = hint.as_ref().is_some_and(|hint| hint.contains("brain get --help"));
-            assert!(names_it && !hint.as_ref().is_some_and(|hint| hint.contains("capture")), "{hint:?}");
+            assert!(
+                names_it && !hint.as_ref().is_some_and(|hint| hint.contains("capture")),
+                "{hint:?}"
+            );
         }
         assert_eq!(wrong(&["brain", "get", "Not A Slug"]).code, FaultCode::InvalidSlug);
-        assert_eq!(wrong(&["brain", "get", "a", "--source", "Bad_Source"]).code, FaultCode::InvalidSource);
+        assert_eq!(
+            wrong(&["brain", "get", "a", "--source", "Bad_Source"]).code,
+            FaultCode::InvalidSource
+        );
     }
 
     #[test]

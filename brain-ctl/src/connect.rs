@@ -10,8 +10,8 @@ use std::{
 };
 
 use brain_protocol::{
-    Answer, Event, Fault, FaultCode, FrameError, HELLO_LEN, Hello, PROTOCOL, Reply, VERSION, decode,
-    read_frame,
+    Answer, Event, Fault, FaultCode, FrameError, HELLO_LEN, Hello, PROTOCOL, Reply, VERSION,
+    decode, read_frame,
 };
 use interprocess::{
     ConnectWaitMode,
@@ -92,8 +92,11 @@ pub(crate) fn open(socket: &Path) -> Result<Stream, Missed> {
         }
         if begun.elapsed() > CONNECT {
             return Err(Missed::Fault(
-                Fault::new(FaultCode::Busy, format!("the daemon at {} lets nobody in", socket.display()))
-                    .hint("try again; if it stays so: brain stop"),
+                Fault::new(
+                    FaultCode::Busy,
+                    format!("the daemon at {} lets nobody in", socket.display()),
+                )
+                .hint("try again; if it stays so: brain stop"),
             ));
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -105,14 +108,16 @@ fn unusable(socket: &Path, error: &io::Error) -> Fault {
         ErrorKind::PermissionDenied => FaultCode::Forbidden,
         _ => FaultCode::Unreachable,
     };
-    let fault = Fault::new(code, format!("cannot connect to {}: {}", socket.display(), fail::reason(error)));
+    let fault = Fault::new(
+        code,
+        format!("cannot connect to {}: {}", socket.display(), fail::reason(error)),
+    );
     match error.kind() {
         ErrorKind::PermissionDenied => {
             fault.hint("only the user whose brain it is gets in; check BRAIN_HOME")
         }
-        ErrorKind::InvalidInput => {
-            fault.hint("the path of a socket has at most 107 bytes: set BRAIN_SOCKET to a shorter one")
-        }
+        ErrorKind::InvalidInput => fault
+            .hint("the path of a socket has at most 107 bytes: set BRAIN_SOCKET to a shorter one"),
         _ => fault.hint("check BRAIN_HOME and BRAIN_SOCKET"),
     }
 }
@@ -132,12 +137,14 @@ impl Session {
     pub(crate) fn begin(mut stream: Stream, question: &[u8]) -> Result<Self, Missed> {
         let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + question.len());
         bytes.extend_from_slice(&Hello::ours(std::process::id()).to_bytes());
-        let length = u32::try_from(question.len()).map_err(|_| Missed::Fault(too_long(question.len())))?;
+        let length =
+            u32::try_from(question.len()).map_err(|_| Missed::Fault(too_long(question.len())))?;
         bytes.extend_from_slice(&length.to_be_bytes());
         bytes.extend_from_slice(question);
 
-        let timed =
-            stream.set_recv_timeout(Some(GREETING)).and_then(|()| stream.set_send_timeout(Some(GREETING)));
+        let timed = stream
+            .set_recv_timeout(Some(GREETING))
+            .and_then(|()| stream.set_send_timeout(Some(GREETING)));
         timed.map_err(|e| Missed::Fault(lost(&e)))?;
         // A daemon of another protocol closes before it has read everything: its greeting is there all the same.
         let sent = stream.write_all(&bytes);
@@ -208,8 +215,11 @@ impl Session {
 
 /// The fault of a question that does not fit a frame.
 pub(crate) fn too_long(bytes: usize) -> Fault {
-    Fault::new(FaultCode::TooLarge, format!("the question has {bytes} bytes, more than one message may have"))
-        .hint("send less at once")
+    Fault::new(
+        FaultCode::TooLarge,
+        format!("the question has {bytes} bytes, more than one message may have"),
+    )
+    .hint("send less at once")
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -246,7 +256,11 @@ mod tests {
     use std::{os::unix::net::UnixListener, path::PathBuf, thread::JoinHandle};
 
     /// A daemon that greets as `hello`, reads `read` bytes, sends `answers` and hangs up.
-    fn daemon(name: &str, hello: Hello, answers: Vec<Answer>) -> (PathBuf, JoinHandle<io::Result<Vec<u8>>>) {
+    fn daemon(
+        name: &str,
+        hello: Hello,
+        answers: Vec<Answer>,
+    ) -> (PathBuf, JoinHandle<io::Result<Vec<u8>>>) {
         let path = std::env::temp_dir().join(format!("brain-{name}-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("bind");
@@ -351,7 +365,8 @@ mod tests {
             tags: Vec::new(),
         });
         let question = encode(&capture).expect("encode");
-        let mut session = Session::begin(open(&path).expect("open"), &question).expect("a greeting");
+        let mut session =
+            Session::begin(open(&path).expect("open"), &question).expect("a greeting");
         let answer = session.answer(Duration::from_millis(100), |_| {});
         drop(session);
         let Err(fault) = answer else { panic!("{answer:?}") };
@@ -359,14 +374,19 @@ mod tests {
         assert!(fault.message.contains("the daemon said nothing for"), "{}", fault.message);
         let hint = fault.hint.unwrap_or_default();
         assert!(hint.contains("may have been done, or may still be done"), "{hint}");
-        assert!(hint.contains("look before you repeat it") && hint.contains("brain status"), "{hint}");
+        assert!(
+            hint.contains("look before you repeat it") && hint.contains("brain status"),
+            "{hint}"
+        );
         let heard = serve.join().expect("join").expect("serve");
         assert!(heard.ends_with(&question), "the daemon had the whole question");
     }
 
     #[test]
     fn a_full_queue_of_connections_is_waited_for() {
-        use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, accept, bind, listen, socket};
+        use rustix::net::{
+            AddressFamily, SocketAddrUnix, SocketType, accept, bind, listen, socket,
+        };
         let path = std::env::temp_dir().join(format!("brain-full-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("socket");

@@ -48,7 +48,11 @@ impl Context {
     ///
     /// # Errors
     /// As [`Self::call`].
-    pub(crate) fn follow(&self, request: &Request, on_line: &mut dyn FnMut(&str)) -> Result<Reply, Fault> {
+    pub(crate) fn follow(
+        &self,
+        request: &Request,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Fault> {
         self.ask(request, !self.no_start, on_line)
     }
 
@@ -65,14 +69,22 @@ impl Context {
     /// # Errors
     /// As [`Self::call`].
     pub(crate) fn call_mcp(&self) -> Result<UnixStream, Fault> {
-        let question = encode(&Request::Mcp).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
-        self.converse(&question, !self.no_start, |mut session| match session.answer(ORDINARY, |_| {})? {
-            Reply::Mcp => session.into_stream(),
-            _ => Err(fail::unexpected("mcp")),
+        let question =
+            encode(&Request::Mcp).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        self.converse(&question, !self.no_start, |mut session| {
+            match session.answer(ORDINARY, |_| {})? {
+                Reply::Mcp => session.into_stream(),
+                _ => Err(fail::unexpected("mcp")),
+            }
         })
     }
 
-    fn ask(&self, request: &Request, may_start: bool, on_line: &mut dyn FnMut(&str)) -> Result<Reply, Fault> {
+    fn ask(
+        &self,
+        request: &Request,
+        may_start: bool,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Fault> {
         let question = encode(request).map_err(|e| {
             Fault::new(FaultCode::TooLarge, format!("the question does not fit one message: {e}"))
                 .hint("send less at once")

@@ -51,7 +51,8 @@ pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
 
 /// Standard output that does not take what is written.
 pub(crate) fn stdout(error: &io::Error) -> Fault {
-    let fault = Fault::new(FaultCode::Io, format!("cannot write to standard output: {}", reason(error)));
+    let fault =
+        Fault::new(FaultCode::Io, format!("cannot write to standard output: {}", reason(error)));
     match error.kind() {
         io::ErrorKind::FileTooLarge => fault.hint(SIZE_LIMIT_HINT),
         _ => fault,
@@ -65,8 +66,11 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
 
 /// An answer that belongs to another question.
 pub(crate) fn unexpected(command: &str) -> Fault {
-    Fault::new(FaultCode::BadFrame, format!("the daemon's answer to `{command}` is of another kind"))
-        .hint("restart the daemon: brain stop")
+    Fault::new(
+        FaultCode::BadFrame,
+        format!("the daemon's answer to `{command}` is of another kind"),
+    )
+    .hint("restart the daemon: brain stop")
 }
 
 /// The slug that was typed.
@@ -120,6 +124,9 @@ mod tests {
     #[test]
     fn a_bad_slug_names_the_nearest() {
         let fault = slug("Notes/My Page").map(|_| ()).map_err(|f| (f.code, f.hint));
-        assert_eq!(fault, Err((FaultCode::InvalidSlug, Some("did you mean \"notes/my-page\"?".into()))));
+        assert_eq!(
+            fault,
+            Err((FaultCode::InvalidSlug, Some("did you mean \"notes/my-page\"?".into())))
+        );
     }
 }

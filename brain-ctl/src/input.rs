@@ -32,11 +32,17 @@ pub(crate) struct Input {
 /// # Errors
 /// `usage` for two ways at once, `empty_content` for none or nothing, `io` for a file that cannot be
 /// read, `too_large`.
-pub(crate) fn for_capture(words: Vec<OsString>, file: Option<&Path>, stdin: bool) -> Result<Input, Fault> {
+pub(crate) fn for_capture(
+    words: Vec<OsString>,
+    file: Option<&Path>,
+    stdin: bool,
+) -> Result<Input, Fault> {
     let ways = usize::from(!words.is_empty()) + usize::from(file.is_some()) + usize::from(stdin);
     if ways > 1 {
-        return Err(fail::usage("content comes from one place at a time: words, --file PATH, or --stdin")
-            .hint("leave all but one away"));
+        return Err(fail::usage(
+            "content comes from one place at a time: words, --file PATH, or --stdin",
+        )
+        .hint("leave all but one away"));
     }
     let input = match file {
         _ if ways == 0 => {
@@ -77,11 +83,17 @@ pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     let (read, place) = if path == Path::new("-") {
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            output::notice("reading the secret from standard input; it is shown as you type, Ctrl-D ends it");
+            output::notice(
+                "reading the secret from standard input; it is shown as you type, Ctrl-D ends it",
+            );
         }
-        (stdin.lock().take(LONGEST_SECRET + 1).read_to_string(&mut text), "standard input".to_owned())
+        (
+            stdin.lock().take(LONGEST_SECRET + 1).read_to_string(&mut text),
+            "standard input".to_owned(),
+        )
     } else {
-        let read = File::open(path).and_then(|file| file.take(LONGEST_SECRET + 1).read_to_string(&mut text));
+        let read = File::open(path)
+            .and_then(|file| file.take(LONGEST_SECRET + 1).read_to_string(&mut text));
         (read, path.display().to_string())
     };
     read.map_err(|e| fail::file("read", path, &e))?;
@@ -177,7 +189,8 @@ fn within_limit(length: usize, label: &str) -> Result<(), Fault> {
 
 /// Nothing but white space and byte order marks.
 fn is_blank(content: &[u8]) -> bool {
-    std::str::from_utf8(content).is_ok_and(|text| text.chars().all(|c| c.is_whitespace() || c == '\u{FEFF}'))
+    std::str::from_utf8(content)
+        .is_ok_and(|text| text.chars().all(|c| c.is_whitespace() || c == '\u{FEFF}'))
 }
 
 #[cfg(test)]
@@ -215,7 +228,9 @@ mod tests {
 
     #[test]
     fn nothing_and_white_space_name_all_three_ways() {
-        for input in [words(&[]), words(&[""]), words(&["  ", "\n\t"]), words(&["\u{FEFF}\u{3000}"])] {
+        for input in
+            [words(&[]), words(&[""]), words(&["  ", "\n\t"]), words(&["\u{FEFF}\u{3000}"])]
+        {
             let Err(fault) = for_capture(input, None, false) else { panic!("taken") };
             assert_eq!(fault.code, FaultCode::EmptyContent);
             assert_eq!(fault.code.exit() as u8, 2);
@@ -255,7 +270,10 @@ mod tests {
     fn the_origin_of_a_file_is_absolute() {
         let Ok(input) = for_put(Some(Path::new("./Cargo.toml"))) else { panic!("refused") };
         let Origin::File(path) = input.origin else { panic!("no file") };
-        assert!(path.starts_with('/') && path.ends_with("/Cargo.toml") && !path.contains("/./"), "{path}");
+        assert!(
+            path.starts_with('/') && path.ends_with("/Cargo.toml") && !path.contains("/./"),
+            "{path}"
+        );
     }
 
     #[test]
@@ -271,6 +289,9 @@ mod tests {
             assert_eq!(read(text), refused, "{}", text.len());
         }
         std::fs::remove_file(&path).expect("remove");
-        assert_eq!(secret(Path::new("/no/such"), "").map_err(|fault| fault.code), Err(FaultCode::Io));
+        assert_eq!(
+            secret(Path::new("/no/such"), "").map_err(|fault| fault.code),
+            Err(FaultCode::Io)
+        );
     }
 }

@@ -33,7 +33,8 @@ impl From<Spent> for Cost {
 pub(crate) fn millionths(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is no amount of US dollars such as 0.50");
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number = |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    let is_number =
+        |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     if !is_number(whole) || !is_number(part) {
         return Err(wrong());
     }
@@ -48,9 +49,12 @@ mod tests {
 
     #[test]
     fn amounts_are_exact() {
-        for (text, means) in
-            [("1", 1_000_000), ("0.5", 500_000), ("0.000001", 1), ("999999.999999", 999_999_999_999)]
-        {
+        for (text, means) in [
+            ("1", 1_000_000),
+            ("0.5", 500_000),
+            ("0.000001", 1),
+            ("999999.999999", 999_999_999_999),
+        ] {
             assert_eq!(millionths(text), Ok(means), "{text}");
         }
         for text in ["", ".5", "1.", "-1", "1e3", "$1", "0.0000001", "1,5", "+1"] {

@@ -44,7 +44,8 @@ impl Progress {
                 self.wanted = false;
                 return;
             }
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+            let bar =
+                ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
             if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {eta}") {
                 bar.set_style(style);
             }

@@ -6,7 +6,9 @@
 /// What is wrong with it, and what would be right.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let wrong = || {
-        format!("\"{text}\" is no span of time: write a number and s, m, h, d or w, for example 90d or 1h30m")
+        format!(
+            "\"{text}\" is no span of time: write a number and s, m, h, d or w, for example 90d or 1h30m"
+        )
     };
     let mut total = 0_u64;
     let mut rest = text;
@@ -21,7 +23,9 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
             Some('d') => 86_400,
             Some('w') => 7 * 86_400,
             None if digits == text.len() => {
-                return Err(format!("\"{text}\" of what? {text}s, {text}m, {text}h, {text}d or {text}w"));
+                return Err(format!(
+                    "\"{text}\" of what? {text}s, {text}m, {text}h, {text}d or {text}w"
+                ));
             }
             _ => return Err(wrong()),
         };

@@ -72,7 +72,10 @@ pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Faul
         .stdin(Stdio::null())
         .output()
         .map_err(|e| {
-            Fault::new(FaultCode::Io, format!("cannot run {}: {}", program.display(), fail::reason(&e)))
+            Fault::new(
+                FaultCode::Io,
+                format!("cannot run {}: {}", program.display(), fail::reason(&e)),
+            )
         })?;
     let no_answer = || {
         let words = output::clean_lines(&String::from_utf8_lossy(&output.stderr));
@@ -83,11 +86,15 @@ pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Faul
         )
         .hint("install brain and brain-daemon of one version")
     };
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(|_| no_answer())?;
+    let answer: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|_| no_answer())?;
     let Some(error) = answer.get("error") else { return Ok(answer) };
     let text = |key: &str| error.get(key).and_then(|it| it.as_str()).map(str::to_owned);
     let code = FaultCode::ALL.iter().find(|code| Some(code.as_str()) == text("code").as_deref());
-    let fault = Fault::new(code.copied().unwrap_or(FaultCode::Internal), text("message").unwrap_or_default());
+    let fault = Fault::new(
+        code.copied().unwrap_or(FaultCode::Internal),
+        text("message").unwrap_or_default(),
+    );
     Err(Fault { hint: text("hint"), ..fault })
 }
 
@@ -141,7 +148,10 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
         }
         if begun.elapsed() > NOTICE && !noticed {
             noticed = true;
-            output::notice(&format!("still waiting for {PROGRAM}; its log is {}", home.log().display()));
+            output::notice(&format!(
+                "still waiting for {PROGRAM}; its log is {}",
+                home.log().display()
+            ));
         }
         if begun.elapsed() > GIVE_UP {
             return Err(Fault::new(
@@ -177,9 +187,14 @@ impl Started {
         command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         // What a service manager says to us is not meant for it: it would report its own life as that of our unit.
-        for variable in
-            ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
-        {
+        for variable in [
+            "NOTIFY_SOCKET",
+            "WATCHDOG_USEC",
+            "WATCHDOG_PID",
+            "LISTEN_PID",
+            "LISTEN_FDS",
+            "LISTEN_FDNAMES",
+        ] {
             command.env_remove(variable);
         }
         if let Some(socket) = home.socket_override() {
@@ -214,7 +229,10 @@ impl Started {
                 (format!("{PROGRAM} could not start: {reason}"), format!("{hint}; {log}"))
             }
         };
-        Some(End { fault: Fault::new(FaultCode::Unreachable, message).hint(hint), store_was_locked })
+        Some(End {
+            fault: Fault::new(FaultCode::Unreachable, message).hint(hint),
+            store_was_locked,
+        })
     }
 }
 
@@ -231,7 +249,9 @@ const LOCKED_WORDS: &str = "in use by another brain-daemon";
 /// What the daemon gave as its reason, and the way out that it named; else its last lines as they are.
 fn reason_and_hint(words: &str) -> (String, Option<String>) {
     let said = format!("{PROGRAM}: error: ");
-    let Some(at) = words.rfind(&said) else { return (words.lines().collect::<Vec<_>>().join("; "), None) };
+    let Some(at) = words.rfind(&said) else {
+        return (words.lines().collect::<Vec<_>>().join("; "), None);
+    };
     let mut lines = words[at + said.len()..].lines();
     let reason = lines.next().unwrap_or_default().to_owned();
     (reason, lines.find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned))
@@ -274,7 +294,10 @@ mod tests {
     #[test]
     fn a_daemons_reason_and_hint_are_its_own() {
         let words = "noise\nbrain-daemon: error: the store is damaged\nhint: restore a backup";
-        assert_eq!(reason_and_hint(words), ("the store is damaged".into(), Some("restore a backup".into())));
+        assert_eq!(
+            reason_and_hint(words),
+            ("the store is damaged".into(), Some("restore a backup".into()))
+        );
         assert_eq!(reason_and_hint("one\ntwo"), ("one; two".into(), None));
     }
 }

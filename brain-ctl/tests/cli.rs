@@ -22,8 +22,8 @@ use std::{
 };
 
 use brain_protocol::{
-    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply, Request,
-    Slug, SourceId, WriteStatus, Written, decode, encode, read_frame, write_frame,
+    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply,
+    Request, Slug, SourceId, WriteStatus, Written, decode, encode, read_frame, write_frame,
 };
 
 /// The length of the page that the fake daemon has: more than any pipe holds.
@@ -93,7 +93,8 @@ fn fake_daemon() {
     let home = PathBuf::from(env::var_os("BRAIN_HOME").expect("a home"));
     let store = File::create(home.join("store")).expect("store");
     if store.try_lock().is_err() {
-        let _ = io::stderr().write_all(b"brain-daemon: error: the store is in use by another brain-daemon\n");
+        let _ = io::stderr()
+            .write_all(b"brain-daemon: error: the store is in use by another brain-daemon\n");
         std::process::exit(1);
     }
     thread::sleep(Duration::from_millis(100));
@@ -177,7 +178,10 @@ fn answers(request: Request) -> Vec<Answer> {
                     restored: 0,
                     unchanged: 0,
                     skipped: 0,
-                    failed: vec![ImportFailure { path: "b.md".into(), reason: "line 2: no YAML".into() }],
+                    failed: vec![ImportFailure {
+                        path: "b.md".into(),
+                        reason: "line 2: no YAML".into(),
+                    }],
                     failed_total: 1,
                     warnings: Vec::new(),
                     took_ms: 12,
@@ -194,7 +198,8 @@ fn a_daemon_is_started_told_about_once_and_stopped() {
     let refused = place.run(&["get", "big", "--no-start"]);
     assert_eq!(refused.status.code(), Some(6));
     assert!(err(&refused).contains("brain serve"), "{}", err(&refused));
-    let refused = place.brain(&["get", "big", "--json"]).env("BRAIN_NO_START", "1").output().expect("runs");
+    let refused =
+        place.brain(&["get", "big", "--json"]).env("BRAIN_NO_START", "1").output().expect("runs");
     assert_eq!(
         (refused.status.code(), json(&refused)["error"]["code"].as_str()),
         (Some(6), Some("unreachable"))
@@ -207,7 +212,10 @@ fn a_daemon_is_started_told_about_once_and_stopped() {
 
     let first = place.run(&["capture", "hello"]);
     assert_eq!(first.status.code(), Some(0), "{}", err(&first));
-    assert_eq!(err(&first).lines().filter(|l| l.starts_with("brain: started brain-daemon (pid ")).count(), 1);
+    assert_eq!(
+        err(&first).lines().filter(|l| l.starts_with("brain: started brain-daemon (pid ")).count(),
+        1
+    );
     assert!(err(&first).contains("brain: warning: the type is \u{FFFD}[31modd"), "{}", err(&first));
     assert!(out(&first).starts_with("created inbox/2026-11-21-1a2b3c4d\n"), "{}", out(&first));
     let mode = fs::metadata(place.0.join("home/run")).expect("run").permissions().mode();
@@ -232,7 +240,8 @@ fn clients_that_start_at_once_all_succeed_and_start_one_daemon() {
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("spawn")
         })
         .collect();
-    let outputs: Vec<Output> = clients.into_iter().map(|c| c.wait_with_output().expect("output")).collect();
+    let outputs: Vec<Output> =
+        clients.into_iter().map(|c| c.wait_with_output().expect("output")).collect();
     for output in &outputs {
         assert_eq!(output.status.code(), Some(0), "{}", err(output));
     }
@@ -241,7 +250,9 @@ fn clients_that_start_at_once_all_succeed_and_start_one_daemon() {
 
 #[test]
 fn a_daemon_that_cannot_start_is_quoted() {
-    let place = Place::with("echo 'starting' >&2; echo 'invalid_config: key colour is unknown' >&2; exit 1");
+    let place = Place::with(
+        "echo 'starting' >&2; echo 'invalid_config: key colour is unknown' >&2; exit 1",
+    );
     let output = place.run(&["capture", "x", "--json"]);
     assert_eq!(output.status.code(), Some(6));
     assert_eq!(err(&output), "");
@@ -270,8 +281,12 @@ fn large_output_arrives_whole_and_write_errors_are_told() {
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("ENOSPC"), "{}", err(&output));
 
-    let mut closed =
-        place.brain(&["get", "big"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("spawn");
+    let mut closed = place
+        .brain(&["get", "big"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("spawn");
     let mut some = [0; 10];
     closed.stdout.take().expect("pipe").read_exact(&mut some).expect("ten bytes");
     let output = closed.wait_with_output().expect("ends");
@@ -303,10 +318,14 @@ fn json_is_one_value_with_the_fields_of_the_contract() {
     }
     let missing = place.run(&["--json", "get", "nothing"]);
     assert_eq!((missing.status.code(), err(&missing).as_str()), (Some(4), ""));
-    let expected = r#"{"error":{"code":"not_found","message":"no such page","hint":"see: brain list"}}"#;
+    let expected =
+        r#"{"error":{"code":"not_found","message":"no such page","hint":"see: brain list"}}"#;
     assert_eq!(out(&missing).trim_end(), expected);
     let usage = place.run(&["get", "--json", "--sorce", "x"]);
-    assert_eq!((usage.status.code(), json(&usage)["error"]["code"].as_str()), (Some(2), Some("usage")));
+    assert_eq!(
+        (usage.status.code(), json(&usage)["error"]["code"].as_str()),
+        (Some(2), Some("usage"))
+    );
 }
 
 #[test]
@@ -316,7 +335,11 @@ fn a_partial_import_fails_and_names_the_files() {
     let output = place.run(&["import", &dir]);
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("b.md: line 2: no YAML"), "{}", err(&output));
-    assert!(out(&output).contains("1 created") && out(&output).contains("1 failed"), "{}", out(&output));
+    assert!(
+        out(&output).contains("1 created") && out(&output).contains("1 failed"),
+        "{}",
+        out(&output)
+    );
     let quiet = place.run(&["import", &dir, "--json"]);
     assert_eq!((quiet.status.code(), err(&quiet).as_str()), (Some(1), ""));
     assert_eq!(place.run(&["import", "/no/such"]).status.code(), Some(1));

@@ -71,12 +71,18 @@ pub fn take() -> Result<Sockets, Fault> {
             HTTP_LOCAL => sockets.http_local.is_some(),
             HTTP_PUBLIC => sockets.http_public.is_some(),
             _ => {
-                tracing::warn!(name, "systemd passed in a socket that nobody here knows; it is not served");
+                tracing::warn!(
+                    name,
+                    "systemd passed in a socket that nobody here knows; it is not served"
+                );
                 continue;
             }
         };
         if taken {
-            tracing::warn!(name, "systemd passed in more than one of these; the first one is served");
+            tracing::warn!(
+                name,
+                "systemd passed in more than one of these; the first one is served"
+            );
             continue;
         }
         match name.as_str() {
@@ -102,5 +108,6 @@ fn with_path(listener: UnixListener) -> Result<Passed, Fault> {
 }
 
 fn unusable(why: &str, hint: &str) -> Fault {
-    Fault::new(FaultCode::InvalidConfig, format!("what systemd passed in cannot be used: {why}")).hint(hint)
+    Fault::new(FaultCode::InvalidConfig, format!("what systemd passed in cannot be used: {why}"))
+        .hint(hint)
 }

@@ -121,14 +121,17 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
     match action {
         Action::Path => {
             let path = home.config().display().to_string();
-            Ok(if json { format!("{}\n", serde_json::json!({ "path": path })) } else { format!("{path}\n") })
+            Ok(if json {
+                format!("{}\n", serde_json::json!({ "path": path }))
+            } else {
+                format!("{path}\n")
+            })
         }
         Action::Check { file } => {
             if !file.exists() {
                 let message = format!("{}: ENOENT: no such file", file.display());
-                return Err(
-                    Fault::new(FaultCode::InvalidConfig, message).hint("without a file the defaults hold")
-                );
+                return Err(Fault::new(FaultCode::InvalidConfig, message)
+                    .hint("without a file the defaults hold"));
             }
             Config::load(file, |_| None)?;
             let shown = file.display().to_string();
@@ -156,7 +159,8 @@ pub fn restore(
     write_sources: &[String],
     json: bool,
 ) -> Result<String, Fault> {
-    let named: Result<Vec<_>, _> = write_sources.iter().map(|id| SourceId::parse(id.as_str())).collect();
+    let named: Result<Vec<_>, _> =
+        write_sources.iter().map(|id| SourceId::parse(id.as_str())).collect();
     let named = named.map_err(|e| Fault::new(FaultCode::InvalidSource, e.message))?;
     let place = home.root().display().to_string();
     // Randomly keyed by the standard library: enough to tell two stores apart.
@@ -164,9 +168,9 @@ pub fn restore(
     let restored = brain::restore(home, config, file, &named, Arc::new(SystemClock), fresh_id)?;
     if json {
         let line = serde_json::to_string(&restored);
-        return line
-            .map(|line| line + "\n")
-            .map_err(|e| Fault::new(FaultCode::Internal, format!("restored, but it cannot be told: {e}")));
+        return line.map(|line| line + "\n").map_err(|e| {
+            Fault::new(FaultCode::Internal, format!("restored, but it cannot be told: {e}"))
+        });
     }
     for warning in &restored.warnings {
         tracing::warn!("{warning}");
@@ -187,10 +191,13 @@ pub fn restore(
 pub fn verify(file: &Path, json: bool) -> Result<String, Fault> {
     let (reply, directories) = brain::verify_backup(file)?;
     if json {
-        let broken = |e| Fault::new(FaultCode::Internal, format!("it is sound, but it cannot be told: {e}"));
+        let broken =
+            |e| Fault::new(FaultCode::Internal, format!("it is sound, but it cannot be told: {e}"));
         let mut value = serde_json::to_value(&reply).map_err(broken)?;
-        value["sources"] =
-            directories.into_iter().map(|(id, path)| serde_json::json!({ "id": id, "path": path })).collect();
+        value["sources"] = directories
+            .into_iter()
+            .map(|(id, path)| serde_json::json!({ "id": id, "path": path }))
+            .collect();
         return Ok(format!("{value}\n"));
     }
     for warning in &reply.warnings {
@@ -231,7 +238,8 @@ fn show_text(config: &Config) -> String {
             let gap = if out.is_empty() { "" } else { "\n" };
             let _ = writeln!(out, "{gap}[{section}]");
         }
-        let shown = if value.parse::<u64>().is_ok() { value.to_owned() } else { format!("{value:?}") };
+        let shown =
+            if value.parse::<u64>().is_ok() { value.to_owned() } else { format!("{value:?}") };
         let _ = writeln!(out, "# {} ({origin})\n{} = {shown}", key.what, key.name);
     }
     out
@@ -255,8 +263,10 @@ pub fn start_log(level: &str) {
         *meta.level() <= least
     });
     use tracing_subscriber::layer::SubscriberExt as _;
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false);
     let subscriber = tracing_subscriber::registry().with(lines).with(ours);
     let _ = tracing::subscriber::set_global_default(subscriber);
 }

@@ -54,7 +54,8 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         None if home.is_read_only() => match home.socket_outside() {
             Ok(path) => config.with_socket_outside(path),
             Err(e) => {
-                let message = format!("{} is on a read-only file system: {e}", home.root().display());
+                let message =
+                    format!("{} is on a read-only file system: {e}", home.root().display());
                 return Err(Fault::new(FaultCode::ReadOnly, message)
                     .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a place that can be written"));
             }
@@ -66,7 +67,9 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         let (home, config) = (home.clone(), config.clone());
         // Randomly keyed by the standard library: enough to tell two stores apart.
         let fresh_id = RandomState::new().hash_one(std::process::id());
-        tokio::task::spawn_blocking(move || Brain::open(home, config, Arc::new(SystemClock), fresh_id))
+        tokio::task::spawn_blocking(move || {
+            Brain::open(home, config, Arc::new(SystemClock), fresh_id)
+        })
     };
     let opened = loop {
         tokio::select! {
@@ -77,8 +80,8 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
             ]),
         }
     };
-    let opened =
-        opened.map_err(|e| Fault::new(FaultCode::Internal, format!("opening the brain failed: {e}")))?;
+    let opened = opened
+        .map_err(|e| Fault::new(FaultCode::Internal, format!("opening the brain failed: {e}")))?;
     let brain = match opened {
         Ok(brain) => Arc::new(brain),
         Err(fault) if fault.code == FaultCode::StoreLocked => {
@@ -118,11 +121,13 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         }
     };
     brain.set_starter(Arc::new(SystemStarter::leashed().telling(Arc::new(on_end))));
-    let door = tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
+    let door =
+        tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
     let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
     let intake = tokio::spawn(workers::intake(Arc::clone(&brain), stop.clone()));
-    let backup = tokio::spawn(workers::backup(Arc::clone(&brain), Arc::clone(&minutes), stop.clone()));
+    let backup =
+        tokio::spawn(workers::backup(Arc::clone(&brain), Arc::clone(&minutes), stop.clone()));
     let collector = tokio::spawn(workers::collector(Arc::clone(&brain), minutes, stop.clone()));
     let stream = tokio::spawn(workers::stream(Arc::clone(&brain), stop.clone()));
     let tunnel = tokio::spawn(workers::tunnel(Arc::clone(&brain), stop.clone()));
@@ -218,7 +223,9 @@ fn name_the_first(fault: Fault, home: &Home, config: &Config) -> Fault {
     let places = [ours.clone(), noted.trim().into(), home.default_socket()];
     let mut places = places.iter().filter(|place| !(config.socket_is_passed() && **place == ours));
     match places.find_map(|place| ask(place).ok()) {
-        Some(hello) => Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault },
+        Some(hello) => {
+            Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault }
+        }
         None => fault,
     }
 }

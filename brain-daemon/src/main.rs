@@ -16,11 +16,14 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     if let Err(error) = brain_daemon::signals::survive_size_limits() {
-        let _ = writeln!(std::io::stderr(), "brain-daemon: warning: no handler for SIGXFSZ: {error}");
+        let _ =
+            writeln!(std::io::stderr(), "brain-daemon: warning: no handler for SIGXFSZ: {error}");
     }
     // What a brain holds is its owner's alone, whatever the mode of the directory it lies in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if let Some(code) = leash::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os())) {
+    if let Some(code) =
+        leash::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os()))
+    {
         return code;
     }
     match cli::parse() {
@@ -43,17 +46,19 @@ fn run(command: cli::Command) -> ExitCode {
         cli::Command::Config { action, json } => tell(cli::config(&home, &action, json), json),
         cli::Command::Verify { file, json } => tell(cli::verify(&file, json), json),
         cli::Command::Restore { file, write_sources, json } => {
-            let restored = Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
-                cli::start_log(config.log());
-                cli::restore(home, config, &file, &write_sources, json)
-            });
+            let restored =
+                Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
+                    cli::start_log(config.log());
+                    cli::restore(home, config, &file, &write_sources, json)
+                });
             tell(restored, json)
         }
         cli::Command::Serve => {
-            let result = Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
-                cli::start_log(config.log());
-                daemon::run(home, config)
-            });
+            let result =
+                Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
+                    cli::start_log(config.log());
+                    daemon::run(home, config)
+                });
             match result {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(fault) => refuse(&fault, false),
@@ -67,7 +72,8 @@ fn tell(answer: Result<String, Fault>, json: bool) -> ExitCode {
     match answer {
         Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                let fault = Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}"));
+                let fault =
+                    Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}"));
                 match e.kind() {
                     std::io::ErrorKind::FileTooLarge => refuse(&fault.hint(SIZE_LIMIT_HINT), false),
                     _ => refuse(&fault, false),

@@ -23,7 +23,12 @@ type Parser = (&'static str, fn(&str));
 /// What reads the body of a page.
 const MARKDOWN: &[Parser] = &[
     ("links", |text| {
-        page::each_link(&Slug::parse("a/b").unwrap(), &format!("[ {text}"), &Frontmatter::empty(), |_| {});
+        page::each_link(
+            &Slug::parse("a/b").unwrap(),
+            &format!("[ {text}"),
+            &Frontmatter::empty(),
+            |_| {},
+        );
     }),
     ("tags", |text| drop(page::body_tags(&format!("%%{text}\n\n%% #a")))),
     ("timeline", |text| drop(page::timeline(text))),

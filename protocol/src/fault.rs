@@ -212,8 +212,10 @@ mod tests {
             assert_eq!(row.len(), 4, "{row:?}");
             assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
         }
-        let written: Vec<(String, String)> =
-            rows.iter().map(|row| (row[0].trim_matches('`').to_owned(), row[1].to_owned())).collect();
+        let written: Vec<(String, String)> = rows
+            .iter()
+            .map(|row| (row[0].trim_matches('`').to_owned(), row[1].to_owned()))
+            .collect();
         let known: Vec<(String, String)> = FaultCode::ALL
             .iter()
             .map(|code| (code.as_str().to_owned(), (code.exit() as u8).to_string()))

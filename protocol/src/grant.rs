@@ -152,7 +152,8 @@ pub enum GrantType {
 
 impl GrantType {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::ClientCredentials, Self::AuthorizationCode, Self::RefreshToken];
+    pub const ALL: [Self; 3] =
+        [Self::ClientCredentials, Self::AuthorizationCode, Self::RefreshToken];
 
     /// The kind as it stands in `grant_type`.
     #[must_use]

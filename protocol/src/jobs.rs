@@ -22,7 +22,8 @@ pub enum JobState {
 
 impl JobState {
     /// Every state, in the order of an item's life.
-    pub const ALL: [Self; 5] = [Self::Queued, Self::Processing, Self::Retrying, Self::Stored, Self::Failed];
+    pub const ALL: [Self; 5] =
+        [Self::Queued, Self::Processing, Self::Retrying, Self::Stored, Self::Failed];
 
     /// The state as it stands in JSON.
     #[must_use]
@@ -49,7 +50,8 @@ impl JobId {
     /// When it is none; the message says what one looks like.
     pub fn parse(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("job_").unwrap_or_default();
-        let plain = !digits.is_empty() && digits.len() <= 19 && digits.bytes().all(|b| b.is_ascii_digit());
+        let plain =
+            !digits.is_empty() && digits.len() <= 19 && digits.bytes().all(|b| b.is_ascii_digit());
         let number = plain.then(|| digits.parse().ok()).flatten();
         number.map(Self).ok_or_else(|| {
             let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();

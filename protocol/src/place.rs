@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 #[must_use]
 pub fn fallback_run_dir(home: &Path, runtime: Option<&Path>, uid: u32) -> PathBuf {
     // FNV-1a: stable across versions, and nobody gains by a collision within one user's directory.
-    let digest = home.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let digest =
+        home.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     let base = runtime.filter(|dir| dir.is_absolute()).unwrap_or(Path::new("/tmp"));
     base.join(format!("brain-{uid}-{digest:016x}"))
 }
@@ -21,8 +22,9 @@ mod tests {
 
     #[test]
     fn two_homes_have_two_places() {
-        let place =
-            |home: &str, runtime: Option<&str>| fallback_run_dir(Path::new(home), runtime.map(Path::new), 7);
+        let place = |home: &str, runtime: Option<&str>| {
+            fallback_run_dir(Path::new(home), runtime.map(Path::new), 7)
+        };
         assert_eq!(place("/home/a", Some("/run/user/7")).parent(), Some(Path::new("/run/user/7")));
         assert_ne!(place("/home/a", None), place("/home/b", None));
         assert_eq!(place("/home/a", Some("relative")), place("/home/a", None));

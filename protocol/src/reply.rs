@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AdminTokenReply, Asked, Audit, ClientChanged, ClientRegistered, Clients, CollectorAlerts,
-    CollectorDeletions, CollectorEnriched, CollectorRun, CollectorSetupReply, CollectorStatus, ConnectReport,
-    CostsReply, Curve, Digest, Embedded, Fault, IdeaRuns, IdeasReply, Job, JobCounts, Jobs, JobsRetried,
-    ModelInstalled, Models, Slug, SourceId, Spoken, TokenMade, TokenRevoked, Tokens, TunnelReplayed,
-    TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
+    CollectorDeletions, CollectorEnriched, CollectorRun, CollectorSetupReply, CollectorStatus,
+    ConnectReport, CostsReply, Curve, Digest, Embedded, Fault, IdeaRuns, IdeasReply, Job,
+    JobCounts, Jobs, JobsRetried, ModelInstalled, Models, Slug, SourceId, Spoken, TokenMade,
+    TokenRevoked, Tokens, TunnelReplayed, TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, Ask, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate, CollectorCurve,
-    CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, ConnectTest, Costs, Embed, Ideas,
-    JobList, JobRetry, JobShow, ModelInstall, Slug, SourceId, TokenCreate, TokenList, TokenRevoke,
-    TunnelReplay, TunnelRequests, VoiceTurn,
+    AdminToken, Ask, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate,
+    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, ConnectTest,
+    Costs, Embed, Ideas, JobList, JobRetry, JobShow, ModelInstall, Slug, SourceId, TokenCreate,
+    TokenList, TokenRevoke, TunnelReplay, TunnelRequests, VoiceTurn,
 };
 
 /// One question to the daemon. A `None` source means the default one.

@@ -37,17 +37,31 @@ fn post(home: &TestHome, path: &str, bearer: &str, body: &str) -> (u16, String) 
 fn a_client_is_registered_changed_and_revoked() {
     let (home, _daemon) = home();
     let none = home.brain(["clients"]).expect(0);
-    assert!(none.stdout.is_empty() && none.stderr.contains("brain clients register NAME"), "{none:?}");
+    assert!(
+        none.stdout.is_empty() && none.stderr.contains("brain clients register NAME"),
+        "{none:?}"
+    );
 
-    let shown =
-        home.brain(["clients", "register", "Phone", "--scope", "read write", "--token-ttl", "2h"]).expect(0);
-    for part in ["registered Phone", "brain_cl_", "brain_cs_", "read write", "client_credentials", "live 2h"]
-    {
+    let shown = home
+        .brain(["clients", "register", "Phone", "--scope", "read write", "--token-ttl", "2h"])
+        .expect(0);
+    for part in [
+        "registered Phone",
+        "brain_cl_",
+        "brain_cs_",
+        "read write",
+        "client_credentials",
+        "live 2h",
+    ] {
         assert!(shown.stdout.contains(part), "{part} in {shown:?}");
     }
-    assert!(shown.stderr.contains("never again") && shown.stderr.contains("POST /token"), "{shown:?}");
+    assert!(
+        shown.stderr.contains("never again") && shown.stderr.contains("POST /token"),
+        "{shown:?}"
+    );
     assert!(!shown.stderr.contains("brain_cs_"), "a secret is a result: {shown:?}");
-    let secret = home.brain(["clients", "register", "Tablet", "--scope", "read", "--quiet"]).expect(0);
+    let secret =
+        home.brain(["clients", "register", "Tablet", "--scope", "read", "--quiet"]).expect(0);
     assert!(
         secret.stdout.starts_with("brain_cs_")
             && secret.stdout.lines().count() == 1
@@ -76,12 +90,19 @@ fn a_client_is_registered_changed_and_revoked() {
     assert!(!listed.to_string().contains("brain_cs_"), "no list has a secret: {listed}");
     let id = listed["clients"][0]["client_id"].as_str().unwrap().to_owned();
 
-    let changed = home.json(["clients", "update", "Phone", "--scope", "read", "--source", "default"]);
-    assert_eq!((&changed["status"], &changed["client"]["scope"]), (&"updated".into(), &"read".into()));
+    let changed =
+        home.json(["clients", "update", "Phone", "--scope", "read", "--source", "default"]);
+    assert_eq!(
+        (&changed["status"], &changed["client"]["scope"]),
+        (&"updated".into(), &"read".into())
+    );
     assert_eq!(changed["client"]["sources"][0], "default");
     let changed = home.json(["clients", "update", &id, "--all-sources", "--token-ttl", "90s"]);
     assert_eq!(changed["client"]["sources"], serde_json::json!([]));
-    assert_eq!((&changed["client"]["token_ttl"], &changed["client"]["scope"]), (&90.into(), &"read".into()));
+    assert_eq!(
+        (&changed["client"]["token_ttl"], &changed["client"]["scope"]),
+        (&90.into(), &"read".into())
+    );
 
     let refused = home.fault(["clients", "revoke", "Phone"], 5);
     assert!(refused["hint"].as_str().is_some_and(|hint| hint.contains("--yes")), "{refused}");
@@ -95,21 +116,34 @@ fn a_client_is_registered_changed_and_revoked() {
 #[test]
 fn a_token_is_made_used_and_taken_back() {
     let (home, _daemon) = home();
-    let made = home.brain(["token", "create", "shortcut", "--scope", "write", "--expires", "90d"]).expect(0);
-    assert!(made.stdout.contains("made the token shortcut") && made.stdout.contains("brain_pt_"), "{made:?}");
+    let made = home
+        .brain(["token", "create", "shortcut", "--scope", "write", "--expires", "90d"])
+        .expect(0);
+    assert!(
+        made.stdout.contains("made the token shortcut") && made.stdout.contains("brain_pt_"),
+        "{made:?}"
+    );
     assert!(made.stderr.contains("never again") && made.stderr.contains("BRAIN_TOKEN"), "{made:?}");
     let other = ["token", "create", "other", "--scope", "read", "--quiet", "--expires", "never"];
     let quiet = home.brain(other).expect(0);
     assert!(
-        quiet.stdout.starts_with("brain_pt_") && quiet.stdout.lines().count() == 1 && quiet.stderr.is_empty()
+        quiet.stdout.starts_with("brain_pt_")
+            && quiet.stdout.lines().count() == 1
+            && quiet.stderr.is_empty()
     );
     let twice = home.fault(["token", "create", "other", "--scope", "read"], 1);
-    assert!(twice["hint"].as_str().is_some_and(|hint| hint.contains("brain token revoke")), "{twice}");
+    assert!(
+        twice["hint"].as_str().is_some_and(|hint| hint.contains("brain token revoke")),
+        "{twice}"
+    );
 
     let listed = home.json(["token", "list"]);
     assert_eq!(texts(&listed["tokens"], "name"), ["shortcut", "other"]);
     assert!(!listed.to_string().contains("brain_pt_"), "no list has a token: {listed}");
-    assert!(listed["tokens"][0]["expires_at"].is_string() && listed["tokens"][1]["expires_at"].is_null());
+    assert!(
+        listed["tokens"][0]["expires_at"].is_string()
+            && listed["tokens"][1]["expires_at"].is_null()
+    );
     let text = home.brain(["token"]).expect(0).stdout;
     assert!(text.contains("EXPIRES") && text.contains("never"), "{text}");
 
@@ -136,8 +170,10 @@ fn a_token_ends_by_itself_unless_it_is_made_not_to() {
         let token = token.unwrap();
         let at = |key: &str| token[key].as_str().map(|at| parse_instant(at, false).unwrap());
         let days = at("expires_at").map(|end| (end - at("created_at").unwrap()) / 86_400_000);
-        let said =
-            made.stderr.lines().find(|line| line.contains("it ends on") || line.contains("never ends"));
+        let said = made
+            .stderr
+            .lines()
+            .find(|line| line.contains("it ends on") || line.contains("never ends"));
         let day = token["expires_at"].as_str().map_or("never ends", |end| &end[..10]);
         assert!(said.is_some_and(|line| line.contains(day)), "{made:?}");
         days
@@ -148,7 +184,8 @@ fn a_token_ends_by_itself_unless_it_is_made_not_to() {
     assert_eq!(lives("year", &["read", "--days", "365"]), Some(365));
     assert_eq!(lives("soon", &["read", "--expires", "20d"]), Some(20));
     home.brain(["token", "create", "x", "--scope", "read", "--days", "0"]).expect(2);
-    home.brain(["token", "create", "x", "--scope", "read", "--days", "1", "--expires", "1d"]).expect(2);
+    home.brain(["token", "create", "x", "--scope", "read", "--days", "1", "--expires", "1d"])
+        .expect(2);
     let told = home.json(["doctor"])["checks"]
         .as_array()
         .unwrap()
@@ -164,7 +201,8 @@ fn a_token_ends_by_itself_unless_it_is_made_not_to() {
 #[test]
 fn what_comes_in_is_in_the_queue_the_status_and_the_audit() {
     let (home, _daemon) = home();
-    let token = home.brain(["token", "create", "hook", "--scope", "write", "--quiet"]).expect(0).stdout;
+    let token =
+        home.brain(["token", "create", "hook", "--scope", "write", "--quiet"]).expect(0).stdout;
     let (status, answer) = post(&home, "/ingest", token.trim(), "A remark from afar");
     assert_eq!(status, 202, "{answer}");
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
@@ -230,13 +268,20 @@ fn the_admin_token_is_for_eyes_only() {
     let file = home.path().join("secrets/admin-token");
     let kept = std::fs::read_to_string(&file).unwrap();
     let refused = home.brain(["token", "admin"]).expect(3);
-    assert!(refused.stdout.is_empty() && refused.stderr.contains(file.to_str().unwrap()), "{refused:?}");
+    assert!(
+        refused.stdout.is_empty() && refused.stderr.contains(file.to_str().unwrap()),
+        "{refused:?}"
+    );
     home.fault(["token", "admin", "--rotate"], 3);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), kept, "what is refused changes nothing");
 
-    let Some((code, shown)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--quiet"]) else { return };
+    let Some((code, shown)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--quiet"]) else {
+        return;
+    };
     assert_eq!((code, shown.trim()), (0, kept.trim()));
-    let Some((_, rotated)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--rotate"]) else { return };
+    let Some((_, rotated)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--rotate"]) else {
+        return;
+    };
     let now = std::fs::read_to_string(&file).unwrap();
     assert!(rotated.contains(now.trim()) && now != kept, "{rotated:?}");
 }
@@ -255,7 +300,10 @@ fn every_mistake_names_the_way_out() {
         (&["token", "create", "x", "--rotate"], "brain token --help"),
         (&["token", "list", "x"], "brain token --help"),
         (&["clients", "register"], "NAME"),
-        (&["clients", "register", "x", "--scope", "read", "--grant", "password"], "client_credentials"),
+        (
+            &["clients", "register", "x", "--scope", "read", "--grant", "password"],
+            "client_credentials",
+        ),
         (&["clients", "register", "x", "--scope", "read", "--source", "No Source"], "a-z, 0-9"),
         (&["clients", "register", "x", "--scope", "read", "--all-sources"], "brain clients update"),
         (&["clients", "update", "x"], "--token-ttl"),
@@ -271,7 +319,10 @@ fn every_mistake_names_the_way_out() {
         (&["audit", "--limit", "0"], "1..=1000"),
     ] {
         let fault = home.fault(args, 2);
-        assert!(fault.to_string().replace("\\\"", "\"").contains(way_out), "{way_out} in {args:?}: {fault}");
+        assert!(
+            fault.to_string().replace("\\\"", "\"").contains(way_out),
+            "{way_out} in {args:?}: {fault}"
+        );
     }
     assert!(!home.path().exists(), "a mistake starts nothing");
 }

@@ -52,10 +52,22 @@ fn the_granted_scope_is_exactly_the_one_asked_for() {
         (json!({ "name": "c", "scope": 7 }), "invalid_request", "\"scope\""),
         (json!({ "name": "c", "scope": "read", "sources": ["none"] }), "invalid_source", "none"),
         (json!({ "name": "c", "scope": "read", "sources": ["../x"] }), "invalid_source", "sources"),
-        (json!({ "name": "c", "scope": "read", "grant_types": "password" }), "invalid_request", "password"),
+        (
+            json!({ "name": "c", "scope": "read", "grant_types": "password" }),
+            "invalid_request",
+            "password",
+        ),
         (json!({ "name": "c", "scope": "read", "token_ttl": 5 }), "invalid_request", "token_ttl"),
-        (json!({ "name": "c", "scope": "read", "token_ttl": "3600" }), "invalid_request", "\"token_ttl\""),
-        (json!({ "name": "c", "scope": "read", "token_ttl": -1 }), "invalid_request", "\"token_ttl\""),
+        (
+            json!({ "name": "c", "scope": "read", "token_ttl": "3600" }),
+            "invalid_request",
+            "\"token_ttl\"",
+        ),
+        (
+            json!({ "name": "c", "scope": "read", "token_ttl": -1 }),
+            "invalid_request",
+            "\"token_ttl\"",
+        ),
         (json!({ "name": "c", "scope": "read", "colour": "red" }), "invalid_request", "`colour`"),
         (json!({ "scope": "read" }), "invalid_request", "`name`"),
         (json!({ "name": "", "scope": "read" }), "invalid_request", "name"),
@@ -103,9 +115,13 @@ fn clients_are_listed_changed_and_revoked() {
     assert_eq!(list().json()["clients"][0]["client_name"], "machine");
 
     let at = format!("/admin/api/clients/{id}");
-    let patch = |value: &Value| site.local(&Ask::json(&at, value).method("PATCH").bearer(&site.admin));
+    let patch =
+        |value: &Value| site.local(&Ask::json(&at, value).method("PATCH").bearer(&site.admin));
     let changed = patch(&json!({ "scope": "read", "token_ttl": 120 })).expect(200).json();
-    assert_eq!((&changed["status"], &changed["client"]["scope"]), (&json!("updated"), &json!("read")));
+    assert_eq!(
+        (&changed["status"], &changed["client"]["scope"]),
+        (&json!("updated"), &json!("read"))
+    );
     assert_eq!(site.writing(&token), 403, "tokens follow at once");
     assert_eq!(patch(&json!({ "scopes": null })).expect(200).json()["status"], "unchanged");
     patch(&json!({ "name": "other" })).refused(400, "invalid_request");
@@ -119,7 +135,8 @@ fn clients_are_listed_changed_and_revoked() {
     assert_eq!(site.writing(&token), 401);
     site.token(&grant).refused(401, "invalid_client");
     assert_eq!(list().json()["clients"], json!([]));
-    let all = site.local(&Ask::get("/admin/api/clients?all=true").bearer(&site.admin)).expect(200).json();
+    let all =
+        site.local(&Ask::get("/admin/api/clients?all=true").bearer(&site.admin)).expect(200).json();
     assert_eq!(all["clients"].as_array().unwrap().len(), 1);
     patch(&json!({ "scope": "write" })).refused(409, "conflict");
     let none = Ask::new("DELETE", "/admin/api/clients/none%2f%20").bearer(&site.admin);
@@ -138,7 +155,8 @@ fn tokens_are_made_listed_and_revoked() {
     assert_eq!(site.writing(&token), 202);
     make(&new).refused(409, "conflict");
     make(&json!({ "name": "x", "scope": "read", "expires_in": 1 })).refused(400, "invalid_request");
-    make(&json!({ "name": "x", "scope": "read", "expires": "90d" })).refused(400, "invalid_request");
+    make(&json!({ "name": "x", "scope": "read", "expires": "90d" }))
+        .refused(400, "invalid_request");
 
     let list = site.local(&Ask::get("/admin/api/tokens").bearer(&site.admin)).expect(200);
     assert!(!list.body.contains(&token));
@@ -157,7 +175,11 @@ fn only_the_owner_administers() {
     let machine = |scope: &str| {
         let client = site.register(&json!({ "name": scope, "scope": scope }));
         let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
-        let grant = [("grant_type", "client_credentials"), ("client_id", &*id), ("client_secret", &*secret)];
+        let grant = [
+            ("grant_type", "client_credentials"),
+            ("client_id", &*id),
+            ("client_secret", &*secret),
+        ];
         text(&site.token(&grant).expect(200).json(), "access_token")
     };
     let (writer, admin) = (machine("read write"), machine("admin"));
@@ -180,7 +202,8 @@ fn only_the_owner_administers() {
         assert!(nobody.header("www-authenticate").unwrap().starts_with("Bearer"), "{nobody:?}");
         let less = site.local(&ask.clone().bearer(&writer)).refused(403, "insufficient_scope");
         assert!(less.header("www-authenticate").unwrap().contains("scope=\"admin\""), "{less:?}");
-        site.local(&ask.clone().basic(&format!("admin:{}", site.admin))).refused(401, "invalid_token");
+        site.local(&ask.clone().basic(&format!("admin:{}", site.admin)))
+            .refused(401, "invalid_token");
         let owner = site.local(&ask.bearer(&admin));
         assert!(![401, 403, 405, 500].contains(&owner.status), "{method} {path}: {owner:?}");
     }
@@ -214,8 +237,10 @@ fn bodies_and_queries_are_read_strictly() {
     ] {
         post(kind, bad).refused(400, "invalid_json");
     }
-    post(kind, &format!(r#"{{"name":"{}","scope":"read"}}"#, "x".repeat(70_000))).refused(413, "too_large");
-    for other in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("json")] {
+    post(kind, &format!(r#"{{"name":"{}","scope":"read"}}"#, "x".repeat(70_000)))
+        .refused(413, "too_large");
+    for other in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("json")]
+    {
         post(other, good).refused(415, "unsupported_content_type");
     }
     let get = |path: &str| site.local(&Ask::get(path).bearer(&site.admin));
@@ -243,7 +268,8 @@ fn bodies_and_queries_are_read_strictly() {
 fn the_queue_and_the_state_are_seen() {
     let site = Site::new();
     let made = site.local(
-        &Ask::json("/admin/api/tokens", &json!({ "name": "t", "scope": "write" })).bearer(&site.admin),
+        &Ask::json("/admin/api/tokens", &json!({ "name": "t", "scope": "write" }))
+            .bearer(&site.admin),
     );
     assert_eq!(site.writing(&text(&made.expect(201).json(), "token")), 202);
     let get = |path: &str| site.local(&Ask::get(path).bearer(&site.admin));
@@ -260,7 +286,8 @@ fn the_queue_and_the_state_are_seen() {
     assert_eq!(get(&format!("/admin/api/jobs/{id}")).expect(200).json(), job);
     assert_eq!(get("/admin/api/jobs?state=failed").expect(200).json()["jobs"], json!([]));
     get("/admin/api/jobs/job_999").refused(404, "unknown_job");
-    let retry = |body: &Value| site.local(&Ask::json("/admin/api/jobs/retry", body).bearer(&site.admin));
+    let retry =
+        |body: &Value| site.local(&Ask::json("/admin/api/jobs/retry", body).bearer(&site.admin));
     assert_eq!(retry(&json!({})).expect(200).json()["retried"], 0);
     let bare = Ask::new("POST", "/admin/api/jobs/retry").bearer(&site.admin);
     assert_eq!(site.local(&bare).expect(200).json()["retried"], 0);
@@ -275,10 +302,18 @@ fn calls_are_on_record_without_what_was_sent() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
-    site.token(&[("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)])
-        .expect(200);
-    site.token(&[("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", "guess")])
-        .expect(401);
+    site.token(&[
+        ("grant_type", "client_credentials"),
+        ("client_id", &id),
+        ("client_secret", &secret),
+    ])
+    .expect(200);
+    site.token(&[
+        ("grant_type", "client_credentials"),
+        ("client_id", &id),
+        ("client_secret", "guess"),
+    ])
+    .expect(401);
     site.local(&Ask::get("/authorize?client_id=private-words&state=secret-state")).expect(400);
     site.local(&Ask::json("/admin/login", &json!({ "token": "guessed-token" }))).expect(401);
     let get = |query: &str| {
@@ -295,7 +330,8 @@ fn calls_are_on_record_without_what_was_sent() {
     };
     let calls = record.json()["calls"].as_array().unwrap().clone();
     let found = |operation: &str, status: u16| {
-        let call = calls.iter().find(|call| call["operation"] == operation && call["status"] == status);
+        let call =
+            calls.iter().find(|call| call["operation"] == operation && call["status"] == status);
         call.unwrap_or_else(|| panic!("no {operation} {status} in {}", record.body)).clone()
     };
     assert_eq!(found("POST /token", 200)["client"], id.as_str());
@@ -307,28 +343,40 @@ fn calls_are_on_record_without_what_was_sent() {
         Some(0),
         "of somebody unknown nothing is kept"
     );
-    for secret in [&*secret, &*site.admin, "guess", "private-words", "secret-state", "guessed-token"] {
+    for secret in
+        [&*secret, &*site.admin, "guess", "private-words", "secret-state", "guessed-token"]
+    {
         assert!(!record.body.contains(secret), "{secret} in {}", record.body);
         assert!(!site.home.log().contains(secret), "{secret} in the log");
     }
     let mine = get(&format!("?client={id}")).json();
-    assert!(mine["calls"].as_array().unwrap().iter().all(|call| call["client"] == id.as_str()), "{mine}");
+    assert!(
+        mine["calls"].as_array().unwrap().iter().all(|call| call["client"] == id.as_str()),
+        "{mine}"
+    );
     let failed = get("?failed=true&limit=1").json();
-    assert_eq!((failed["calls"].as_array().unwrap().len(), &failed["truncated"]), (1, &json!(true)));
+    assert_eq!(
+        (failed["calls"].as_array().unwrap().len(), &failed["truncated"]),
+        (1, &json!(true))
+    );
 }
 
 #[test]
 fn the_document_is_of_what_is_served() {
     let site = Site::new();
     for (address, administers) in [(&site.local, true), (&site.public, false)] {
-        let document =
-            crate::web::Browser::default().go(address, Ask::get("/openapi.json")).expect(200).json();
+        let document = crate::web::Browser::default()
+            .go(address, Ask::get("/openapi.json"))
+            .expect(200)
+            .json();
         assert!(text(&document, "openapi").starts_with("3.1"));
         assert_eq!(document["info"]["version"], brain_protocol::VERSION);
         let paths = document["paths"].as_object().unwrap();
         assert_eq!(paths.contains_key(REGISTER), administers);
         assert_eq!(paths.contains_key("/metrics"), administers);
-        for path in ["/health", "/ingest", "/token", "/revoke", "/authorize", "/register", "/openapi.json"] {
+        for path in
+            ["/health", "/ingest", "/token", "/revoke", "/authorize", "/register", "/openapi.json"]
+        {
             assert!(paths.contains_key(path), "{path}");
         }
         for scheme in ["bearer", "client", "session"] {
@@ -389,6 +437,9 @@ fn a_confidential_client_may_ask_for_consent() {
         ("redirect_uri", CALLBACK),
         ("code_verifier", crate::web::VERIFIER),
     ];
-    let tokens = site.public(&Ask::form("/token", &form).basic(&format!("{id}:{secret}"))).expect(200).json();
+    let tokens = site
+        .public(&Ask::form("/token", &form).basic(&format!("{id}:{secret}")))
+        .expect(200)
+        .json();
     assert_eq!(tokens["scope"], "read");
 }

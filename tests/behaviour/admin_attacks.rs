@@ -13,7 +13,9 @@ fn administration_cannot_be_done_by_another_page() {
     let (client, mut browser) = (site.app(), Browser::default());
     let login = Ask::json("/admin/login", &json!({ "token": site.admin }));
     browser.go(&site.local, login.clone().header("Origin", "https://evil.example")).expect(403);
-    browser.go(&site.local, login.clone().header("Sec-Fetch-Site", "cross-site")).refused(403, "csrf");
+    browser
+        .go(&site.local, login.clone().header("Sec-Fetch-Site", "cross-site"))
+        .refused(403, "csrf");
     assert_eq!(browser.cookies, []);
     let answer = browser.go(&site.local, login).expect(200);
     let seal = text(&answer.json(), "csrf_token");
@@ -28,12 +30,14 @@ fn administration_cannot_be_done_by_another_page() {
     browser.go(&site.local, Ask::get("/admin/api/clients")).expect(200);
     browser.go(&site.local, make.clone()).refused(403, "csrf");
     browser.go(&site.local, make.clone().header("X-Brain-Csrf", "")).refused(403, "csrf");
-    let other =
-        Browser::default().go(&site.local, Ask::json("/admin/login", &json!({ "token": site.admin })));
+    let other = Browser::default()
+        .go(&site.local, Ask::json("/admin/login", &json!({ "token": site.admin })));
     let others = text(&other.json(), "csrf_token");
     browser.go(&site.local, make.clone().header("X-Brain-Csrf", &others)).refused(403, "csrf");
     let sealed = make.header("X-Brain-Csrf", &seal);
-    browser.go(&site.local, sealed.clone().header("Sec-Fetch-Site", "cross-site")).refused(403, "csrf");
+    browser
+        .go(&site.local, sealed.clone().header("Sec-Fetch-Site", "cross-site"))
+        .refused(403, "csrf");
     browser.go(&site.local, sealed.clone().header("Origin", &site.issuer())).expect(201);
     let delete = Ask::new("DELETE", &format!("/admin/api/clients/{client}"));
     browser.go(&site.local, delete).refused(403, "csrf");
@@ -41,18 +45,26 @@ fn administration_cannot_be_done_by_another_page() {
     // What agrees on the consent page administers nothing.
     let mut agreeing = Browser::default();
     agreeing.agree(&site, &client, "read");
-    let consent = agreeing.cookies.iter().find(|(name, _)| name == "brain-consent").unwrap().1.clone();
+    let consent =
+        agreeing.cookies.iter().find(|(name, _)| name == "brain-consent").unwrap().1.clone();
     let mut weak = Browser { cookies: vec![("brain-admin".into(), consent)] };
     weak.go(&site.local, Ask::get("/admin/api/clients")).refused(401, "invalid_token");
 
     // Another service on this machine gets the cookie; it does not get the seal for it.
     let session = browser.go(&site.local, Ask::get("/admin/api/session")).expect(200);
-    assert!(!session.body.contains(&seal) && session.json().get("csrf_token").is_none(), "{session:?}");
+    assert!(
+        !session.body.contains(&seal) && session.json().get("csrf_token").is_none(),
+        "{session:?}"
+    );
     let kept = browser.cookies.clone();
     browser.go(&site.local, Ask::new("POST", "/admin/logout")).refused(403, "csrf");
-    browser.go(&site.local, Ask::new("POST", "/admin/logout").header("X-Brain-Csrf", &seal)).expect(204);
+    browser
+        .go(&site.local, Ask::new("POST", "/admin/logout").header("X-Brain-Csrf", &seal))
+        .expect(204);
     assert_eq!(browser.cookies, []);
-    Browser { cookies: kept }.go(&site.local, Ask::get("/admin/api/clients")).refused(401, "invalid_token");
+    Browser { cookies: kept }
+        .go(&site.local, Ask::get("/admin/api/clients"))
+        .refused(401, "invalid_token");
 }
 
 #[test]
@@ -89,8 +101,10 @@ fn the_public_side_has_no_administration() {
         ("GET", "/health/../admin/api/clients"),
         ("GET", "/%61dmin/api/clients"),
     ] {
-        let ask =
-            Ask::new(method, path).bearer(&site.admin).header("Content-Type", "application/json").body("{}");
+        let ask = Ask::new(method, path)
+            .bearer(&site.admin)
+            .header("Content-Type", "application/json")
+            .body("{}");
         site.public(&ask).refused(404, "not_found");
     }
 }
@@ -104,9 +118,14 @@ fn wrong_admin_tokens_are_limited_and_the_right_one_is_not() {
     for at in 0..10 {
         if at % 2 == 0 {
             let answer = site.local(&login("guess")).refused(401, "invalid_token");
-            assert!(answer.header("www-authenticate").is_some() && answer.header("set-cookie").is_none());
+            assert!(
+                answer.header("www-authenticate").is_some()
+                    && answer.header("set-cookie").is_none()
+            );
         } else {
-            browser.submit(&site, &page, &[("decision", "approve"), ("admin_token", "guess")]).expect(403);
+            browser
+                .submit(&site, &page, &[("decision", "approve"), ("admin_token", "guess")])
+                .expect(403);
         }
     }
     for _ in 0..20 {
@@ -130,7 +149,8 @@ fn wrong_bearers_are_limited_by_token_and_the_right_one_is_not() {
     let status = |token: &str| site.local(&Ask::get("/admin/api/status").bearer(token));
     for _ in 0..10 {
         status(&site.admin).expect(200);
-        site.local(&Ask::get("/admin/api/status").basic("admin:guess")).refused(401, "invalid_token");
+        site.local(&Ask::get("/admin/api/status").basic("admin:guess"))
+            .refused(401, "invalid_token");
         status("brain_ad_guess").refused(401, "invalid_token");
     }
     let patience = Instant::now() + PATIENCE;
@@ -148,8 +168,13 @@ fn wrong_bearers_are_limited_by_token_and_the_right_one_is_not() {
 fn the_admin_token_opens_nothing_on_the_public_side() {
     let site = Site::new();
     let write = Ask::new("POST", "/ingest").header("Content-Type", "text/plain").body("a thought");
-    let unknown = site.public(&write.clone().bearer("brain_ad_guess")).refused(401, "invalid_token");
+    let unknown =
+        site.public(&write.clone().bearer("brain_ad_guess")).refused(401, "invalid_token");
     let refused = site.public(&write.clone().bearer(&site.admin)).refused(401, "invalid_token");
-    assert_eq!(refused.json()["message"], unknown.json()["message"], "nobody learns that it is the one");
+    assert_eq!(
+        refused.json()["message"],
+        unknown.json()["message"],
+        "nobody learns that it is the one"
+    );
     site.local(&write.bearer(&site.admin)).expect(202);
 }

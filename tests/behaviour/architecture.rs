@@ -55,7 +55,9 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
         .filter(|package| package["name"] != "brain-tests")
         .map(|package| {
             let uses = package["dependencies"].as_array().unwrap().iter();
-            let uses = uses.filter(|used| used["kind"].is_null()).map(|used| used["name"].as_str().unwrap());
+            let uses = uses
+                .filter(|used| used["kind"].is_null())
+                .map(|used| used["name"].as_str().unwrap());
             let name = short(package["name"].as_str().unwrap()).to_owned();
             (name, uses.map(|used| short(used).to_owned()).collect())
         })
@@ -66,7 +68,11 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
 fn crates_use_each_other_as_the_table_says() {
     let (table, packages) = (table(), packages());
     let ours: BTreeSet<&String> = packages.keys().collect();
-    assert_eq!(table.iter().map(|row| &row.name).collect::<BTreeSet<_>>(), ours, "crates of the table");
+    assert_eq!(
+        table.iter().map(|row| &row.name).collect::<BTreeSet<_>>(),
+        ours,
+        "crates of the table"
+    );
     for row in &table {
         let uses: BTreeSet<String> =
             packages[&row.name].iter().filter(|used| ours.contains(used)).cloned().collect();
@@ -101,7 +107,9 @@ fn page_and_protocol_do_no_io() {
     for path in sources.iter().flat_map(|dir| files(dir)) {
         let text = std::fs::read_to_string(&path).unwrap();
         let text = text.split("#[cfg(test)]").next().unwrap();
-        for word in ["std::fs", "std::net", "std::process", "SystemTime::now", "Instant::now", "std::env"] {
+        for word in
+            ["std::fs", "std::net", "std::process", "SystemTime::now", "Instant::now", "std::env"]
+        {
             assert!(!text.contains(word), "{} names {word}", path.display());
         }
     }

@@ -30,11 +30,18 @@ fn an_answer_names_the_pages_that_it_is_from() {
         let ada = number(&heard, "people/ada");
         assert!(heard.stream && heard.text.contains(QUESTION), "{heard:?}");
         assert_eq!(asked["answer"], format!("Ada Lovelace did [{ada}], by hand."));
-        assert_eq!((&asked["unknown"], &asked["partial"]), (&"in which year.".into(), &false.into()));
+        assert_eq!(
+            (&asked["unknown"], &asked["partial"]),
+            (&"in which year.".into(), &false.into())
+        );
         let citations = asked["citations"].as_array().unwrap();
         assert_eq!(citations.len(), 1, "{asked}");
         assert_eq!(
-            (citations[0]["number"].as_u64(), citations[0]["slug"].as_str(), citations[0]["title"].as_str()),
+            (
+                citations[0]["number"].as_u64(),
+                citations[0]["slug"].as_str(),
+                citations[0]["title"].as_str()
+            ),
             (Some(ada), Some("people/ada"), Some("Ada Lovelace"))
         );
         // The line is the page's: the heading is its first.
@@ -68,7 +75,8 @@ fn people_read_the_same_below_each_other() {
     assert!(ran.stderr.contains("small: ") && ran.stderr.contains(" USD"), "{ran:?}");
     let quiet = home.brain(["ask", "-q", QUESTION]).expect(0);
     assert_eq!((quiet.stdout.lines().count(), quiet.stderr.as_str()), (1, ""));
-    let Some((code, shown)) = on_a_terminal(&home, 60, &[("NO_COLOR", "1")], &["ask", QUESTION]) else {
+    let Some((code, shown)) = on_a_terminal(&home, 60, &[("NO_COLOR", "1")], &["ask", QUESTION])
+    else {
         return;
     };
     assert_eq!(code, 0, "{shown}");
@@ -81,7 +89,10 @@ fn people_read_the_same_below_each_other() {
         assert!(line.chars().count() <= 60, "{line}");
     }
     assert!(shown.contains("Not known: in which year.") && shown.contains("people/ada"), "{shown}");
-    assert!(!shown.contains("hm") && !shown.contains("[99]") && !shown.contains("UNKNOWN"), "{shown}");
+    assert!(
+        !shown.contains("hm") && !shown.contains("[99]") && !shown.contains("UNKNOWN"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -102,7 +113,8 @@ fn what_a_page_says_is_data() {
         1,
         "one line of JSON: {inside:?}"
     );
-    let found = passages(&heard).into_iter().find(|passage| passage["page"] == "inbox/evil").unwrap();
+    let found =
+        passages(&heard).into_iter().find(|passage| passage["page"] == "inbox/evil").unwrap();
     assert_eq!(found["text"].as_str(), Some(evil.trim()));
     let after: Vec<&str> = heard.text.lines().skip(inside.len() + 2).collect();
     assert_eq!(after, [format!("The question, as JSON: \"{QUESTION}\"")]);
@@ -130,7 +142,10 @@ fn nothing_is_paid_for_nothing() {
     let _daemon = home.daemon();
     fill(&home);
     let asked = home.json(["ask", "zymurgy"]);
-    assert_eq!((&asked["answer"], asked["passages"].as_array().map(Vec::len)), (&Value::Null, Some(0)));
+    assert_eq!(
+        (&asked["answer"], asked["passages"].as_array().map(Vec::len)),
+        (&Value::Null, Some(0))
+    );
     assert!(asked["hint"].as_str().unwrap().contains("no page"), "{asked}");
     assert_eq!((model.called(), ledger(&home).len()), (0, 0));
 }
@@ -157,7 +172,8 @@ fn only_the_source_that_is_named_is_read() {
     fill(&home);
     let notes = home.outside().join("notes");
     std::fs::create_dir_all(&notes).unwrap();
-    std::fs::write(notes.join("engine.md"), "The analytical engine has a mill and a store.\n").unwrap();
+    std::fs::write(notes.join("engine.md"), "The analytical engine has a mill and a store.\n")
+        .unwrap();
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
     home.json(["sync", "--source", "notes"]);
     let asked = home.json(["ask", QUESTION, "--source", "notes", "--model", "other"]);

@@ -76,17 +76,22 @@ fn an_answer_that_ends_in_the_middle_is_kept_and_is_a_failure() {
 
 #[test]
 fn what_came_before_the_end_is_on_the_terminal_once() {
-    let model =
-        FakeModel::new(Manner::default(), |_| Said::Breaks("Babbage drew the engine [1] and then he".into()));
+    let model = FakeModel::new(Manner::default(), |_| {
+        Said::Breaks("Babbage drew the engine [1] and then he".into())
+    });
     let home = home(&model);
     let _daemon = home.daemon();
     fill(&home);
-    let Some((code, shown)) = on_a_terminal(&home, 60, &[("NO_COLOR", "1")], &["ask", QUESTION]) else {
+    let Some((code, shown)) = on_a_terminal(&home, 60, &[("NO_COLOR", "1")], &["ask", QUESTION])
+    else {
         return;
     };
     assert_eq!(code, 1, "{shown}");
     assert_eq!(shown.matches("Babbage drew the engine [1] and then he").count(), 1, "{shown}");
-    assert!(shown.contains("failed: the answer is not whole") && shown.contains("[1] people/"), "{shown}");
+    assert!(
+        shown.contains("failed: the answer is not whole") && shown.contains("[1] people/"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -97,7 +102,11 @@ fn nonsense_and_refusals_are_faults_with_a_way_out() {
         (Said::Text(String::new()), "service_failed", "done"),
         (Said::Text("<think>and never says a word".into()), "service_failed", "done"),
         (Said::Cut("<think>and never ends".into()), "service_failed", "done"),
-        (Said::Fault(401, "{\"error\":{\"message\":\"bad key\"}}".into(), None), "not_set_up", "failed"),
+        (
+            Said::Fault(401, "{\"error\":{\"message\":\"bad key\"}}".into(), None),
+            "not_set_up",
+            "failed",
+        ),
         (
             Said::Fault(404, "{\"error\":{\"message\":\"no such model\"}}".into(), None),
             "service_failed",
@@ -121,16 +130,20 @@ fn nonsense_and_refusals_are_faults_with_a_way_out() {
 #[test]
 fn a_service_that_limits_is_asked_again_when_it_says() {
     let calls = AtomicUsize::new(0);
-    let model = FakeModel::new(Manner::default(), move |_| match calls.fetch_add(1, Ordering::SeqCst) {
-        0 => Said::Fault(429, "{\"error\":{\"message\":\"slow down\"}}".into(), Some(0)),
-        1 => Said::Fault(529, "{}".into(), Some(0)),
-        _ => Said::Text("Babbage [1].".into()),
-    });
+    let model =
+        FakeModel::new(Manner::default(), move |_| match calls.fetch_add(1, Ordering::SeqCst) {
+            0 => Said::Fault(429, "{\"error\":{\"message\":\"slow down\"}}".into(), Some(0)),
+            1 => Said::Fault(529, "{}".into(), Some(0)),
+            _ => Said::Text("Babbage [1].".into()),
+        });
     let home = home(&model);
     let _daemon = home.daemon();
     fill(&home);
     let asked = home.json(["ask", QUESTION]);
-    assert_eq!((asked["answer"].as_str(), &asked["partial"]), (Some("Babbage [1]."), &false.into()));
+    assert_eq!(
+        (asked["answer"].as_str(), &asked["partial"]),
+        (Some("Babbage [1]."), &false.into())
+    );
     let lines = ledger(&home);
     assert_eq!(states(&lines), ["enter", "failed", "enter", "failed", "enter", "done"]);
     assert_eq!((paid(&lines)[1], paid(&lines)[3]), (0, 0), "a refusal costs nothing");
@@ -171,8 +184,12 @@ fn whoever_goes_away_ends_the_question() {
     set(&mut home, "BRAIN_LLM_SILENCE", "10m");
     let _daemon = home.daemon();
     fill(&home);
-    let mut asking =
-        home.command("brain").args(["ask", QUESTION]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut asking = home
+        .command("brain")
+        .args(["ask", QUESTION])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     let until = Instant::now() + PATIENCE;
     while model.called() == 0 {
         assert!(Instant::now() < until, "nobody asks");

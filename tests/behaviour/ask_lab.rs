@@ -15,7 +15,8 @@ pub(crate) fn passages(asked: &Asked) -> Vec<Value> {
 pub(crate) fn between(asked: &Asked) -> Vec<String> {
     let mut lines = asked.text.lines();
     let first = lines.next().unwrap();
-    let mark = first.strip_prefix("[passages ").and_then(|rest| rest.strip_suffix(']')).expect("a mark");
+    let mark =
+        first.strip_prefix("[passages ").and_then(|rest| rest.strip_suffix(']')).expect("a mark");
     let end = format!("[end of passages {mark}]");
     lines.take_while(|line| *line != end).map(str::to_owned).collect()
 }
@@ -23,7 +24,9 @@ pub(crate) fn between(asked: &Asked) -> Vec<String> {
 /// The number of the passage that is from `slug`.
 pub(crate) fn number(asked: &Asked, slug: &str) -> u64 {
     let found = passages(asked).into_iter().find(|passage| passage["page"] == slug);
-    found.unwrap_or_else(|| panic!("{slug} was not sent: {}", asked.text))["number"].as_u64().unwrap()
+    found.unwrap_or_else(|| panic!("{slug} was not sent: {}", asked.text))["number"]
+        .as_u64()
+        .unwrap()
 }
 
 /// A home that asks this model, in the shape of OpenAI.

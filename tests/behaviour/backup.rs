@@ -49,8 +49,13 @@ impl Writers {
                 _ => (format!("w{writer}/count"), format!("{}\n", n / 2)),
             };
             let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
-            let put =
-                Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
+            let put = Put {
+                page,
+                content: text.into(),
+                origin: Origin::Stdin,
+                allow_empty: false,
+                expect: None,
+            };
             match client.ask(&Request::Put(put)) {
                 Ok(Reply::Written(_)) => done.store(n + 1, Ordering::SeqCst),
                 other => panic!("{other:?}"),
@@ -65,19 +70,29 @@ impl Writers {
 
     /// Checks that `pages` (body by slug) are what is left of the first m writes of each writer, where m lies between what was
     /// acknowledged before and what may have been sent after.
-    pub(crate) fn check(&self, pages: &BTreeMap<String, String>, before: &[usize], after: &[usize]) {
+    pub(crate) fn check(
+        &self,
+        pages: &BTreeMap<String, String>,
+        before: &[usize],
+        after: &[usize],
+    ) {
         let mut expected = BTreeMap::new();
         for (writer, (&low, &high)) in before.iter().zip(after).enumerate() {
-            let whole = (0..).take_while(|n| pages.contains_key(&format!("w{writer}/p{n}"))).count();
-            let count =
-                pages.get(&format!("w{writer}/count")).map(|text| text.trim().parse::<usize>().unwrap());
+            let whole =
+                (0..).take_while(|n| pages.contains_key(&format!("w{writer}/p{n}"))).count();
+            let count = pages
+                .get(&format!("w{writer}/count"))
+                .map(|text| text.trim().parse::<usize>().unwrap());
             let writes = match count {
                 Some(count) if count + 1 == whole => 2 * whole,
                 Some(count) if count + 2 == whole => 2 * whole - 1,
                 None if whole < 2 => whole,
                 other => panic!("writer {writer}: {whole} pages and the count is {other:?}"),
             };
-            assert!((low..=high + 1).contains(&writes), "writer {writer}: {low} <= {writes} <= {high} + 1");
+            assert!(
+                (low..=high + 1).contains(&writes),
+                "writer {writer}: {low} <= {writes} <= {high} + 1"
+            );
             expected.extend((0..whole).map(|n| (format!("w{writer}/p{n}"), page(writer, n))));
             expected.extend(count.map(|n| (format!("w{writer}/count"), format!("{n}\n"))));
         }
@@ -157,7 +172,10 @@ fn backups_taken_under_load_are_sound_and_hold_a_prefix_of_every_writers_work() 
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         let fresh = TestHome::new();
         let restored = restore(&fresh, &file).expect(0).json();
-        assert_eq!((&restored["status"], &restored["pages"]), (&"restored".into(), &verified["pages"]));
+        assert_eq!(
+            (&restored["status"], &restored["pages"]),
+            (&"restored".into(), &verified["pages"])
+        );
         let _daemon = fresh.daemon();
         let pages = bodies(&fresh);
         writers.check(&pages, &before, &after);
@@ -165,7 +183,11 @@ fn backups_taken_under_load_are_sound_and_hold_a_prefix_of_every_writers_work() 
             assert!(fresh.page_file(slug).exists(), "{slug} has its file");
         }
     }
-    assert_eq!(names(&home.outside()), ["0.redb", "1.redb", "2.redb", "3.redb"], "nothing else is left");
+    assert_eq!(
+        names(&home.outside()),
+        ["0.redb", "1.redb", "2.redb", "3.redb"],
+        "nothing else is left"
+    );
 }
 
 #[test]
@@ -220,7 +242,8 @@ fn what_is_no_sound_backup_is_named_and_not_restored() {
         restore(&fresh, &good).expect(0);
     }
     let pipe = home.outside().join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
     let error = home.fault(["backup", "verify", pipe.to_str().unwrap()], 1);
     assert!(error["message"].as_str().unwrap().ends_with("pipe is not a file"), "{error}");
     let missing = home.fault(["backup", "verify", "/no/such/file"], 1);
@@ -259,17 +282,24 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
     // Two at once to one place: one is written, whole, and the other is told.
     let target = place.join("both.redb");
     let outcomes: Vec<i32> = std::thread::scope(|scope| {
-        let both: Vec<_> =
-            (0..2).map(|_| scope.spawn(|| home.brain(["backup", target.to_str().unwrap()]).code)).collect();
+        let both: Vec<_> = (0..2)
+            .map(|_| scope.spawn(|| home.brain(["backup", target.to_str().unwrap()]).code))
+            .collect();
         both.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    assert!(outcomes.contains(&0) && outcomes.iter().all(|code| [0, 1].contains(code)), "{outcomes:?}");
+    assert!(
+        outcomes.contains(&0) && outcomes.iter().all(|code| [0, 1].contains(code)),
+        "{outcomes:?}"
+    );
     home.json(["backup", "verify", target.to_str().unwrap()]);
     assert_eq!(names(&place), ["both.redb", "dir", "link", "there"]);
     // A relative path is relative to whoever asks.
     let mut command = home.command("brain");
     command.args(["backup", "here.redb", "-q"]).current_dir(&place);
-    assert_eq!(run(command, b"").expect(0).stdout, format!("{}\n", place.join("here.redb").display()));
+    assert_eq!(
+        run(command, b"").expect(0).stdout,
+        format!("{}\n", place.join("here.redb").display())
+    );
 }
 
 #[test]
@@ -288,7 +318,11 @@ fn a_full_or_read_only_disk_is_named_and_nothing_is_left_on_it() {
     assert_eq!(error["code"], "disk_full", "{error}");
     assert!(error["message"].as_str().unwrap().contains(file.to_str().unwrap()), "{error}");
     assert_eq!(names(&place), Vec::<String>::new());
-    assert_eq!(home.put("p/0", "writing goes on\n")["status"], "updated", "the brain itself is well");
+    assert_eq!(
+        home.put("p/0", "writing goes on\n")["status"],
+        "updated",
+        "the brain itself is well"
+    );
     // A restore into a home on a full disk leaves no store there.
     let good = home.outside().join("good.redb");
     home.json(["backup", good.to_str().unwrap()]);
@@ -296,7 +330,8 @@ fn a_full_or_read_only_disk_is_named_and_nothing_is_left_on_it() {
     command.args(["--json", "--restore"]).arg(&good).env("BRAIN_HOME", place.join("home"));
     let refused = run(command, b"").expect(1).json();
     assert_eq!(refused["error"]["code"], "disk_full", "{refused}");
-    let left: Vec<_> = names(&place.join("home")).into_iter().filter(|name| name.contains("redb")).collect();
+    let left: Vec<_> =
+        names(&place.join("home")).into_iter().filter(|name| name.contains("redb")).collect();
     assert_eq!(left, Vec::<String>::new());
     home.remount("ro");
     let error = home.fault(["backup", file.to_str().unwrap()], 1);
@@ -322,7 +357,8 @@ fn a_backup_whose_daemon_is_killed_leaves_no_file_that_is_not_whole() {
         let daemon = home.daemon();
         let target = place.join(format!("{round}.redb"));
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| home.brain(["--no-start", "backup", target.to_str().unwrap()]).code);
+            let asked =
+                scope.spawn(|| home.brain(["--no-start", "backup", target.to_str().unwrap()]).code);
             std::thread::sleep(usual * round / 8);
             daemon.kill();
             killed_in_time += usize::from(asked.join().unwrap() != 0);
@@ -333,8 +369,10 @@ fn a_backup_whose_daemon_is_killed_leaves_no_file_that_is_not_whole() {
         } else {
             home.json(["backup", target.to_str().unwrap()]);
         }
-        let left: Vec<_> =
-            names(&place).into_iter().filter(|name| name.starts_with(&format!(".{round}"))).collect();
+        let left: Vec<_> = names(&place)
+            .into_iter()
+            .filter(|name| name.starts_with(&format!(".{round}")))
+            .collect();
         assert_eq!(left, Vec::<String>::new(), "the next backup sweeps what the killed one left");
     }
     assert!(killed_in_time > 0, "at least one was killed in the middle");
@@ -344,8 +382,11 @@ fn a_backup_whose_daemon_is_killed_leaves_no_file_that_is_not_whole() {
 fn a_running_daemon_makes_the_backup_that_is_due() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
-    fs::write(home.path().join("config.toml"), "[backup]\ndir = \"kept\"\nevery = \"12h\"\nkeep = 3\n")
-        .unwrap();
+    fs::write(
+        home.path().join("config.toml"),
+        "[backup]\ndir = \"kept\"\nevery = \"12h\"\nkeep = 3\n",
+    )
+    .unwrap();
     let _daemon = home.daemon();
     home.put("a", "walrus\n");
     let place = home.path().join("kept");
@@ -361,7 +402,8 @@ fn a_running_daemon_makes_the_backup_that_is_due() {
     };
     assert_eq!(home.json(["backup", "verify", made.to_str().unwrap()])["pages"], 1);
     let doctor = home.json(["doctor"]);
-    let check = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "backup").unwrap();
+    let check =
+        doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "backup").unwrap();
     assert_eq!(check["status"], "ok", "{check}");
     assert!(check["message"].as_str().unwrap().contains("the last one is of"), "{check}");
 }
@@ -373,6 +415,9 @@ fn names_if_there(dir: &Path) -> Vec<String> {
 fn set_schema(store: &Path, number: u64) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
-    txn.open_table(TableDefinition::<&str, u64>::new("meta")).unwrap().insert("schema", number).unwrap();
+    txn.open_table(TableDefinition::<&str, u64>::new("meta"))
+        .unwrap()
+        .insert("schema", number)
+        .unwrap();
     txn.commit().unwrap();
 }

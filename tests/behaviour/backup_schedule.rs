@@ -53,8 +53,16 @@ impl Lab {
     fn capture(&self, text: &str) {
         let (content, origin) = (text.into(), Origin::Argument);
         let (source, slug, page_type, title, tags) = (None, None, None, None, Vec::new());
-        self.ask(Request::Capture(Capture { content, origin, source, slug, page_type, title, tags }))
-            .unwrap();
+        self.ask(Request::Capture(Capture {
+            content,
+            origin,
+            source,
+            slug,
+            page_type,
+            title,
+            tags,
+        }))
+        .unwrap();
     }
 
     /// Looks whether one is due, as the timer does; the name of what was made.
@@ -65,7 +73,8 @@ impl Lab {
 
     fn there(&self) -> Vec<String> {
         let entries = fs::read_dir(self.place()).unwrap();
-        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -79,7 +88,8 @@ impl Lab {
 
     fn pages_in(&self, name: &str) -> u64 {
         let path = self.place().join(name).to_str().unwrap().to_owned();
-        let Reply::Backup(reply) = self.ask(Request::BackupVerify(BackupVerify { path })).unwrap() else {
+        let Reply::Backup(reply) = self.ask(Request::BackupVerify(BackupVerify { path })).unwrap()
+        else {
             panic!()
         };
         reply.pages
@@ -103,7 +113,11 @@ fn one_is_made_when_it_is_due_and_the_oldest_go() {
         lab.turn(6 * HOUR);
         assert!(lab.look().unwrap().is_some());
     }
-    let kept = ["brain-20261121T220000Z.redb", "brain-20261122T040000Z.redb", "brain-20261122T100000Z.redb"];
+    let kept = [
+        "brain-20261121T220000Z.redb",
+        "brain-20261122T040000Z.redb",
+        "brain-20261122T100000Z.redb",
+    ];
     assert_eq!(lab.there(), kept);
     assert_eq!(lab.check().status, CheckStatus::Ok);
 }
@@ -133,12 +147,14 @@ fn only_its_own_old_ones_are_removed() {
     fs::remove_file(stranger.dir.path().join("home/brain.redb")).unwrap();
     stranger.reopen();
     let theirs = stranger.look().unwrap().unwrap();
-    fs::copy(stranger.place().join(theirs), lab.place().join("brain-20260101T000000Z.redb")).unwrap();
+    fs::copy(stranger.place().join(theirs), lab.place().join("brain-20260101T000000Z.redb"))
+        .unwrap();
     fs::write(lab.place().join("brain-20260102T000000Z.redb"), "no store at all").unwrap();
     fs::create_dir(lab.place().join("brain-20260103T000000Z.redb")).unwrap();
     let first = lab.look().unwrap().unwrap();
     fs::copy(lab.place().join(&first), lab.place().join("before-the-move.redb")).unwrap();
-    fs::copy(lab.place().join(&first), lab.place().join("brain-20261121T100000Z.redb.old")).unwrap();
+    fs::copy(lab.place().join(&first), lab.place().join("brain-20261121T100000Z.redb.old"))
+        .unwrap();
     lab.turn(HOUR);
     let second = lab.look().unwrap().unwrap();
     let mut expected = vec![
@@ -174,7 +190,10 @@ fn what_a_killed_one_left_goes_with_the_next() {
     held.try_lock_shared().unwrap();
     assert!(lab.look().unwrap().is_some());
     let there = lab.there();
-    assert!(!there.contains(&left[0]) && there.contains(&left[1]), "one of them is being written: {there:?}");
+    assert!(
+        !there.contains(&left[0]) && there.contains(&left[1]),
+        "one of them is being written: {there:?}"
+    );
     // By name: a program that another test is just starting may have a copy of the file for a moment.
     held.unlock().unwrap();
     lab.turn(6 * HOUR);
@@ -239,7 +258,10 @@ fn one_that_does_not_come_is_noticed() {
     lab.turn(1);
     let check = lab.check();
     assert_eq!(check.status, CheckStatus::Warn);
-    assert!(check.message.contains("overdue") && check.message.contains("2026-11-21T10:00:00"), "{check:?}");
+    assert!(
+        check.message.contains("overdue") && check.message.contains("2026-11-21T10:00:00"),
+        "{check:?}"
+    );
 }
 
 #[test]

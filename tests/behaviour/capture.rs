@@ -115,9 +115,11 @@ fn invalid_utf8_is_refused_with_the_input_and_the_offset() {
     use std::os::unix::ffi::OsStringExt;
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for (bytes, offset) in
-        [(&b"abc\xff"[..], 3), (b"\xed\xa0\x80 lone surrogate", 0), ("é".as_bytes().split_at(1).0, 0)]
-    {
+    for (bytes, offset) in [
+        (&b"abc\xff"[..], 3),
+        (b"\xed\xa0\x80 lone surrogate", 0),
+        ("é".as_bytes().split_at(1).0, 0),
+    ] {
         let error = home.fault_with(["capture", "--stdin"], bytes, 1);
         assert_eq!(error["code"], "binary_content");
         let message = error["message"].as_str().unwrap();
@@ -207,7 +209,10 @@ fn an_unregistered_source_ends_with_4_and_says_how_to_register_it() {
     let error = home.fault(["capture", "x", "--source", "work"], 4);
     assert_eq!(error["code"], "unknown_source");
     let said = format!("{} {}", error["message"], error["hint"]);
-    assert!(said.contains("work") && said.contains("brain sources add work --path <path>"), "{said}");
+    assert!(
+        said.contains("work") && said.contains("brain sources add work --path <path>"),
+        "{said}"
+    );
     assert!(
         said.contains("register it first") && said.contains("default"),
         "the registered ones are listed: {said}"
@@ -256,6 +261,10 @@ fn a_slug_of_ones_own_is_used_and_a_bad_one_is_refused_with_the_nearest() {
         if bad.contains('\0') {
             continue;
         }
-        assert_eq!(home.fault(["capture", "x", "--slug", bad], 2)["code"], "invalid_slug", "{bad:?}");
+        assert_eq!(
+            home.fault(["capture", "x", "--slug", bad], 2)["code"],
+            "invalid_slug",
+            "{bad:?}"
+        );
     }
 }

@@ -37,7 +37,9 @@ fn the_files_frontmatter_is_merged_with_keys_order_and_comments_kept() {
 fn flags_win_over_the_file_and_the_file_over_the_defaults() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let text = |n: u32| format!("---\ntype: observation\ntitle: From the file\ntags: [one]\n---\nBody {n}\n");
+    let text = |n: u32| {
+        format!("---\ntype: observation\ntitle: From the file\ntags: [one]\n---\nBody {n}\n")
+    };
     let page = home.get(captured(&home, &text(1), &[])["slug"].as_str().unwrap());
     assert_eq!((&page["type"], &page["title"]), (&"observation".into(), &"From the file".into()));
     assert_eq!(page["tags"], serde_json::json!(["one"]));
@@ -81,7 +83,10 @@ fn captured_at_and_captured_via_of_the_file_are_kept() {
     let page = captured(&home, text, &[]);
     assert_eq!(page["captured_at"], "2020-01-02T03:04:05.678Z");
     let file = file_of(&page);
-    assert!(file.contains("captured_via: phone") && !file.contains("captured_via: capture-cli"), "{file}");
+    assert!(
+        file.contains("captured_via: phone") && !file.contains("captured_via: capture-cli"),
+        "{file}"
+    );
 }
 
 #[test]
@@ -102,8 +107,10 @@ fn malformed_yaml_ends_with_1_names_line_and_column_and_stores_nothing() {
         assert!(message.contains("standard input"), "{message}");
     }
     let text = "---\nfine: 1\nwrong: [1, 2\n---\nBody\n";
-    let message = home.fault_with(["capture", "--stdin"], text.as_bytes(), 1)["message"].to_string();
-    let line: u32 = message.split("line ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    let message =
+        home.fault_with(["capture", "--stdin"], text.as_bytes(), 1)["message"].to_string();
+    let line: u32 =
+        message.split("line ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
     assert!((3..=4).contains(&line), "the line is one of the file: {message}");
     assert_eq!(home.json(["status"])["pages"], 0);
     assert!(!home.path().join("pages/inbox").exists());
@@ -113,7 +120,8 @@ fn malformed_yaml_ends_with_1_names_line_and_column_and_stores_nothing() {
 fn crlf_bom_empty_block_and_rules_in_the_body_are_handled() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let page = captured(&home, "\u{FEFF}---\r\ntitle: Windows\r\n---\r\nLine one\r\nLine two\r\n", &[]);
+    let page =
+        captured(&home, "\u{FEFF}---\r\ntitle: Windows\r\n---\r\nLine one\r\nLine two\r\n", &[]);
     let stored = home.get(page["slug"].as_str().unwrap());
     assert_eq!(stored["title"], "Windows");
     assert_eq!(stored["body"], "Line one\r\nLine two\r\n", "the text keeps its own characters");
@@ -150,7 +158,10 @@ fn a_long_first_line_gives_a_title_of_at_most_80_characters() {
         let page = captured(&home, &line, &[]);
         let title = home.get(page["slug"].as_str().unwrap())["title"].as_str().unwrap().to_owned();
         assert!((1..=80).contains(&title.chars().count()), "{title}");
-        assert!(line.trim_start_matches("# ").starts_with(title.trim_end_matches('…').trim_end()), "{title}");
+        assert!(
+            line.trim_start_matches("# ").starts_with(title.trim_end_matches('…').trim_end()),
+            "{title}"
+        );
     }
     let page = captured(&home, "---\n\n***\n\n", &[]);
     assert_eq!(home.get(page["slug"].as_str().unwrap())["title"], "Capture");
@@ -193,7 +204,11 @@ fn a_duplicate_that_brings_something_new_adds_it_once() {
     assert_eq!(page["title"], "A better title");
     assert!(page["frontmatter"].as_str().unwrap().contains("mood: fine"), "{page}");
     assert_eq!(captured(&home, "Growing note", &[])["status"], "unchanged");
-    assert_eq!(home.get(slug)["title"], "A better title", "a derived title does not undo a given one");
+    assert_eq!(
+        home.get(slug)["title"],
+        "A better title",
+        "a derived title does not undo a given one"
+    );
 }
 
 #[test]
@@ -229,7 +244,11 @@ fn the_hash_is_one_for_every_door_and_every_way_to_write_the_text() {
     fs::write(dir.join("imported.md"), same[0]).unwrap();
     home.json(["import", dir.to_str().unwrap()]);
     assert_eq!(home.get("imported")["content_hash"], hash);
-    assert_ne!(captured(&home, "café au lait\nsecond line", &[])["content_hash"], hash, "case counts");
+    assert_ne!(
+        captured(&home, "café au lait\nsecond line", &[])["content_hash"],
+        hash,
+        "case counts"
+    );
     let page = home.get("imported");
     assert_eq!(page["body"], same[0], "the stored text keeps its own characters");
 }

@@ -37,7 +37,11 @@ impl Lab {
         // Nothing runs by itself while a test looks: the only beginning of a day is a quarter of an hour off, at the least.
         let minute = (platform.time().now() / 60_000) % 60;
         let schedule = format!("every = \"24h\"\nat = {}", if minute < 30 { 45 } else { 15 });
-        fs::write(home.path().join("config.toml"), format!("[collector]\n{schedule}\n{settings}\n")).unwrap();
+        fs::write(
+            home.path().join("config.toml"),
+            format!("[collector]\n{schedule}\n{settings}\n"),
+        )
+        .unwrap();
         Self { home, platform, _served: served, ada }
     }
 
@@ -81,18 +85,25 @@ impl Lab {
 /// `name status` of each step.
 fn steps(report: &Value) -> Vec<String> {
     let steps = report["steps"].as_array().unwrap().iter();
-    steps.map(|s| format!("{} {}", s["name"].as_str().unwrap(), s["status"].as_str().unwrap())).collect()
+    steps
+        .map(|s| format!("{} {}", s["name"].as_str().unwrap(), s["status"].as_str().unwrap()))
+        .collect()
 }
 
 /// What the last step saw and what it says to do, when the setup stopped there.
 fn stuck<'a>(report: &'a Value, at: &str) -> (&'a str, &'a str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();
-    assert_eq!((last["name"].as_str(), last["status"].as_str()), (Some(at), Some("failed")), "{report:#}");
+    assert_eq!(
+        (last["name"].as_str(), last["status"].as_str()),
+        (Some(at), Some("failed")),
+        "{report:#}"
+    );
     (last["message"].as_str().unwrap(), last["hint"].as_str().unwrap())
 }
 
-const STEPS: [&str; 7] = ["token", "user", "directories", "collect", "enrichment", "schedule", "heartbeat"];
+const STEPS: [&str; 7] =
+    ["token", "user", "directories", "collect", "enrichment", "schedule", "heartbeat"];
 
 #[test]
 fn setup_walks_seven_steps_and_can_be_walked_again() {
@@ -112,7 +123,10 @@ fn setup_walks_seven_steps_and_can_be_walked_again() {
     let events: Vec<&Value> = beats.iter().map(|beat| &beat["event"]).collect();
     assert_eq!(events, ["collect", "setup_complete"], "{beats:#?}");
     assert_eq!(beats[1]["source_version"], "0.8.1");
-    assert_eq!((&beats[1]["status"], &beats[1]["details"]), (&json!("ok"), &json!({ "user_id": lab.ada })));
+    assert_eq!(
+        (&beats[1]["status"], &beats[1]["details"]),
+        (&json!("ok"), &json!({ "user_id": lab.ada }))
+    );
 
     // Everything is kept now: the second time needs nothing.
     let second = lab.home.brain(["collector", "setup"]).expect(0);
@@ -137,13 +151,19 @@ fn a_token_is_kept_only_after_the_platform_took_it() {
     let wrong = lab.setup("AAAAwrong-token", &[]).expect(1);
     let report = wrong.json();
     let (message, hint) = stuck(&report, "token");
-    assert!(message.contains("does not take the token") && hint.contains("--token-file FILE"), "{report:#}");
+    assert!(
+        message.contains("does not take the token") && hint.contains("--token-file FILE"),
+        "{report:#}"
+    );
     assert!(!wrong.stdout.contains("AAAAwrong") && !lab.home.log().contains("AAAAwrong"));
     assert_eq!(fs::read_to_string(lab.token_file()).unwrap().trim(), APP_TOKEN);
     lab.home.brain(["collector", "collect"]).expect(0);
     // One that is a user's says whose it is.
     let report = lab.setup(USER_TOKEN, &[]).expect(0).json();
-    assert!(report["steps"][0]["message"].as_str().unwrap().contains("acts for @ada"), "{report:#}");
+    assert!(
+        report["steps"][0]["message"].as_str().unwrap().contains("acts for @ada"),
+        "{report:#}"
+    );
     assert_eq!(fs::read_to_string(lab.token_file()).unwrap().trim(), USER_TOKEN);
     // A platform that cannot say is no reason to replace what was good.
     lab.platform.fault(endpoint::ME, Fault::Server(503), 1);
@@ -167,8 +187,9 @@ fn a_token_from_a_better_place_is_told_of() {
 #[test]
 fn setup_says_what_is_missing_or_wrong() {
     let lab = Lab::new("");
-    let stopped =
-        |more: &[&str]| lab.home.brain(["--json", "collector", "setup"].iter().chain(more)).expect(1).json();
+    let stopped = |more: &[&str]| {
+        lab.home.brain(["--json", "collector", "setup"].iter().chain(more)).expect(1).json()
+    };
     let report = stopped(&["--handle", "ada"]);
     let (message, hint) = stuck(&report, "token");
     for place in [
@@ -243,7 +264,11 @@ fn collect_prints_event_lines_and_nothing_else() {
     assert_eq!(quiet.stdout.lines().count(), 1);
     assert!(quiet.stdout.starts_with("RUN_COMPLETE:") && quiet.stderr.is_empty(), "{quiet:?}");
     let report = lab.home.json(["collector", "collect"]);
-    assert_eq!((&report["status"], &report["tweets_stored"]), (&json!("complete"), &json!(4)), "{report:#}");
+    assert_eq!(
+        (&report["status"], &report["tweets_stored"]),
+        (&json!("complete"), &json!(4)),
+        "{report:#}"
+    );
     let beat = lab.heartbeats().pop().unwrap();
     assert_eq!((&beat["event"], &beat["status"]), (&json!("collect"), &json!("ok")));
     assert_eq!(
@@ -258,7 +283,8 @@ fn the_daemons_standard_output_has_the_lines_of_every_run() {
     lab.home.brain(["stop"]).expect(0);
     let out = lab.home.outside().join("stdout");
     let mut command = lab.home.command("brain-daemon");
-    let mut daemon = command.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null()).spawn().unwrap();
+    let mut daemon =
+        command.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null()).spawn().unwrap();
     let patience = Instant::now() + PATIENCE;
     while lab.home.connect().is_none() {
         assert!(Instant::now() < patience, "the daemon does not answer");
@@ -280,15 +306,29 @@ fn a_run_that_fails_exits_1_with_the_reason_and_is_no_complete_run() {
     lab.platform.fault(endpoint::MENTIONS, Fault::CreditsDepleted, 2);
     let ran = lab.home.brain(["collector", "collect"]).expect(1);
     let last = ran.stdout.lines().last().unwrap();
-    assert!(last.starts_with("RUN_FAILED:20") && last.ends_with(":payment_required"), "{}", ran.stdout);
+    assert!(
+        last.starts_with("RUN_FAILED:20") && last.ends_with(":payment_required"),
+        "{}",
+        ran.stdout
+    );
     assert!(!ran.stdout.contains("RUN_COMPLETE"));
-    assert!(ran.stderr.contains("brain: failed: ") && ran.stderr.contains("credit"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("brain: failed: ") && ran.stderr.contains("credit"),
+        "{}",
+        ran.stderr
+    );
     let mut command = lab.home.command("brain");
     command.args(["collector", "collect", "--json"]);
     let report = run(command, b"").expect(1).json();
-    assert_eq!((&report["status"], &report["reason"]), (&json!("failed"), &json!("payment_required")));
+    assert_eq!(
+        (&report["status"], &report["reason"]),
+        (&json!("failed"), &json!("payment_required"))
+    );
     let beat = lab.heartbeats().pop().unwrap();
-    assert_eq!((&beat["status"], &beat["details"]["reason"]), (&json!("failed"), &json!("payment_required")));
+    assert_eq!(
+        (&beat["status"], &beat["details"]["reason"]),
+        (&json!("failed"), &json!("payment_required"))
+    );
     let shown = lab.home.brain(["collector", "status"]).expect(0).stdout;
     assert!(shown.contains("last run  failed 20"), "{shown}");
     // A stream that is skipped is no failure.
@@ -311,10 +351,16 @@ fn a_platform_that_nobody_reaches_is_a_run_that_failed() {
         lines[1..4],
         ["own", "mentions", "searches"].map(|s| format!("STREAM_SKIPPED:{s}:unreachable"))
     );
-    assert!(lines[4].starts_with("RUN_FAILED:20") && lines[4].ends_with(":unreachable"), "{lines:?}");
+    assert!(
+        lines[4].starts_with("RUN_FAILED:20") && lines[4].ends_with(":unreachable"),
+        "{lines:?}"
+    );
     assert!(ran.stderr.contains("no stream had an answer: "), "{}", ran.stderr);
     let beat = lab.heartbeats().pop().unwrap();
-    assert_eq!((&beat["status"], &beat["details"]["reason"]), (&json!("failed"), &json!("unreachable")));
+    assert_eq!(
+        (&beat["status"], &beat["details"]["reason"]),
+        (&json!("failed"), &json!("unreachable"))
+    );
     let status = lab.home.json(["collector", "status"]);
     assert_eq!(
         (&status["last_run"]["status"], &status["last_run"]["reason"]),
@@ -327,10 +373,14 @@ fn setup_goes_on_without_names_where_a_platform_refuses_expansions() {
     let lab = Lab::new("");
     lab.platform.fault(endpoint::TIMELINE, Fault::BadRequest, 1);
     let report = lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
-    let step = report["steps"].as_array().unwrap().iter().find(|step| step["name"] == "collect").unwrap();
+    let step =
+        report["steps"].as_array().unwrap().iter().find(|step| step["name"] == "collect").unwrap();
     assert_eq!(step["status"], "warned", "{step}");
     let hint = step["hint"].as_str().unwrap();
-    assert!(hint.contains("`expansions`") && hint.contains("collector.authors = \"ids\""), "{hint}");
+    assert!(
+        hint.contains("`expansions`") && hint.contains("collector.authors = \"ids\""),
+        "{hint}"
+    );
     assert_eq!(fs::read_dir(lab.own()).unwrap().count(), 2);
 }
 
@@ -354,7 +404,10 @@ fn what_is_not_set_up_says_so() {
     let lab = Lab::new("");
     let fault = lab.home.fault(["collector", "collect"], 1);
     assert_eq!(fault["code"], "not_set_up");
-    assert!(fault["hint"].as_str().unwrap().contains("brain collector setup --token-file FILE"), "{fault}");
+    assert!(
+        fault["hint"].as_str().unwrap().contains("brain collector setup --token-file FILE"),
+        "{fault}"
+    );
     let shown = lab.home.brain(["collector"]).expect(0).stdout;
     assert!(shown.starts_with("off       there is no bearer token"), "{shown}");
     assert!(shown.contains("last run  none yet\n"), "{shown}");
@@ -364,9 +417,11 @@ fn what_is_not_set_up_says_so() {
     fs::create_dir_all(lab.token_file().parent().unwrap()).unwrap();
     fs::write(lab.token_file(), APP_TOKEN).unwrap();
     // Others could read it.
-    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .unwrap();
     assert_eq!(lab.home.fault(["collector", "collect"], 3)["code"], "forbidden");
-    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .unwrap();
     let fault = lab.home.fault(["collector", "collect"], 1);
     assert!(fault["hint"].as_str().unwrap().contains("--handle NAME"), "{fault}");
 }
@@ -375,7 +430,11 @@ fn what_is_not_set_up_says_so() {
 fn status_says_what_is_on_and_fits_60_columns() {
     let lab = Lab::ready("searches = [\"latency\"]");
     let status = lab.home.json(["collector", "status"]);
-    assert_eq!((&status["enabled"], &status["off_because"]), (&json!(true), &Value::Null), "{status:#}");
+    assert_eq!(
+        (&status["enabled"], &status["off_because"]),
+        (&json!(true), &Value::Null),
+        "{status:#}"
+    );
     assert_eq!((&status["handle"], &status["user_id"]), (&json!("ada"), &json!(lab.ada)));
     assert_eq!((&status["stored"]["own"], &status["stored"]["mentions"]), (&json!(2), &json!(1)));
     let next = status["next_run"].as_str().unwrap();
@@ -383,10 +442,14 @@ fn status_says_what_is_on_and_fits_60_columns() {
     assert_eq!(status["last_run"]["streams"].as_array().unwrap().len(), 3);
     let limits = status["rate_limits"].as_array().unwrap();
     assert!(
-        limits.iter().any(|limit| limit["endpoint"] == endpoint::TIMELINE && limit["held"] == false),
+        limits
+            .iter()
+            .any(|limit| limit["endpoint"] == endpoint::TIMELINE && limit["held"] == false),
         "{limits:?}"
     );
-    if let Some((code, text)) = on_a_terminal(&lab.home, 60, &[("NO_COLOR", "1")], &["collector", "status"]) {
+    if let Some((code, text)) =
+        on_a_terminal(&lab.home, 60, &[("NO_COLOR", "1")], &["collector", "status"])
+    {
         assert_eq!(code, 0, "{text}");
         for line in text.lines() {
             assert!(line.chars().count() <= 60, "{line}");
@@ -406,7 +469,8 @@ fn what_was_deleted_is_listed_once_and_cleaned() {
     lab.home.brain(["collector", "collect"]).expect(0);
     lab.platform.delete(&hostile);
     let ran = lab.home.brain(["collector", "collect"]).expect(0);
-    let line = ran.stdout.lines().find(|line| line.starts_with("DELETION_DETECTED:")).unwrap().to_owned();
+    let line =
+        ran.stdout.lines().find(|line| line.starts_with("DELETION_DETECTED:")).unwrap().to_owned();
     assert!(line.starts_with(&format!("DELETION_DETECTED:{hostile}:ada:gone ")), "{line}");
     lab.home.brain(["collector", "collect"]).expect(0);
 
@@ -428,8 +492,14 @@ fn what_was_deleted_is_listed_once_and_cleaned() {
             shown.stdout
         );
         let later = lab.home.brain(["collector", action, "--since", "2100-01-01"]).expect(0);
-        assert!(later.stdout.is_empty() && later.stderr.contains(&format!("no {action}")), "{later:?}");
-        assert_eq!(lab.home.fault(["collector", action, "--since", "yesterday"], 2)["code"], "usage");
+        assert!(
+            later.stdout.is_empty() && later.stderr.contains(&format!("no {action}")),
+            "{later:?}"
+        );
+        assert_eq!(
+            lab.home.fault(["collector", action, "--since", "yesterday"], 2)["code"],
+            "usage"
+        );
         lab.home.fault(["collector", action, "--limit", "0"], 2);
         lab.home.fault(["collector", action, "--after", "x"], 2);
     }
@@ -454,14 +524,16 @@ fn a_curve_is_drawn_as_wide_as_the_terminal() {
     let text = lab.home.brain(["collector", "plot", &post]).expect(0).stdout;
     assert!(text.starts_with(&format!("{post} ada\nIt grows\nlikes 0 -> 160\n160 ┤")), "{text}");
     assert!(text.contains("reposts 0 -> 0\n") && text.contains("replies 0 -> 0\n"), "{text}");
-    if let Some((_, text)) = on_a_terminal(&lab.home, 60, &[("NO_COLOR", "1")], &["collector", "plot", &post])
+    if let Some((_, text)) =
+        on_a_terminal(&lab.home, 60, &[("NO_COLOR", "1")], &["collector", "plot", &post])
     {
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
     }
     // Both gains are told by the status, fastest first.
     let shown = lab.home.brain(["collector", "status"]).expect(0).stdout;
     assert!(
-        shown.contains("0 -> 160  ada It grows") && shown.contains(&format!("brain collector plot {post}")),
+        shown.contains("0 -> 160  ada It grows")
+            && shown.contains(&format!("brain collector plot {post}")),
         "{shown}"
     );
 
@@ -478,7 +550,11 @@ fn two_runs_never_overlap_and_one_goes_on_when_its_client_is_gone() {
     lab.platform.post(&lab.ada, "A third one");
     lab.platform.fault(endpoint::MENTIONS, Fault::Slow(3000), 1);
     let mut command = lab.home.command("brain");
-    command.args(["collector", "collect"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(["collector", "collect"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut first = command.spawn().unwrap();
     let mut lines = BufReader::new(first.stdout.take().unwrap());
     let mut line = String::new();
@@ -523,7 +599,11 @@ fn a_reader_that_goes_away_is_no_failure() {
     let lab = Lab::ready("");
     lab.platform.fault(endpoint::TIMELINE, Fault::Slow(500), 1);
     let mut command = lab.home.command("brain");
-    command.args(["collector", "collect"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(["collector", "collect"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -533,7 +613,8 @@ fn a_reader_that_goes_away_is_no_failure() {
 fn the_help_has_all_actions() {
     let home = TestHome::new();
     let help = home.brain(["collector", "--help"]).expect(0).stdout;
-    for action in ["setup", "collect", "status", "deletions", "alerts", "digest", "enrich", "plot"] {
+    for action in ["setup", "collect", "status", "deletions", "alerts", "digest", "enrich", "plot"]
+    {
         assert!(help.contains(&format!("- {action}:")), "{action}: {help}");
     }
     assert!(home.brain(["--help"]).expect(0).stdout.contains("\nCollecting:\n  collector "));
@@ -564,6 +645,7 @@ fn doctor_knows_how_the_collector_is() {
     says("warn", " skipped mentions: ");
     lab.home.brain(["collector", "collect"]).expect(0);
     says("ok", "on; the last run was at ");
-    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .unwrap();
     says("fail", "others can read the secret");
 }

@@ -111,7 +111,16 @@ impl World {
             home.env.push((name.into(), value.into()));
         }
         let (posts, deleted, gone) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { home, platform, _served: served, authors, posts, deleted, gone, collected: BTreeMap::new() }
+        Self {
+            home,
+            platform,
+            _served: served,
+            authors,
+            posts,
+            deleted,
+            gone,
+            collected: BTreeMap::new(),
+        }
     }
 
     fn data(&self) -> PathBuf {
@@ -190,10 +199,13 @@ impl World {
 
     /// The posts of the last complete pull of any stream.
     fn former(&self) -> BTreeSet<String> {
-        let Ok(text) = std::fs::read(self.data().join("state.json")) else { return BTreeSet::new() };
+        let Ok(text) = std::fs::read(self.data().join("state.json")) else {
+            return BTreeSet::new();
+        };
         let state: Value = serde_json::from_slice(&text).expect("state.json is whole");
         let streams = state["streams"].as_object().into_iter().flatten();
-        let ids = streams.flat_map(|(_, stream)| stream["ids"].as_array().cloned().unwrap_or_default());
+        let ids =
+            streams.flat_map(|(_, stream)| stream["ids"].as_array().cloned().unwrap_or_default());
         ids.map(|id| id.as_str().unwrap().to_owned()).collect()
     }
 
@@ -206,9 +218,14 @@ impl World {
                 .unwrap_or_else(|e| panic!("{path}: {e}: {}", String::from_utf8_lossy(bytes)));
             assert!(!path.ends_with(".damaged"), "{path} was damaged");
             if path.starts_with("tweets/") {
-                let first =
-                    self.collected.entry(path.clone()).or_insert_with(|| value["_collected_at"].clone());
-                assert!(first.is_string() && *first == value["_collected_at"], "{path}: {first} {value}");
+                let first = self
+                    .collected
+                    .entry(path.clone())
+                    .or_insert_with(|| value["_collected_at"].clone());
+                assert!(
+                    first.is_string() && *first == value["_collected_at"],
+                    "{path}: {first} {value}"
+                );
             }
             let id = path.rsplit('/').next().unwrap().trim_end_matches(".json");
             if path.starts_with("deletions/") {
@@ -224,7 +241,10 @@ impl World {
             }
         }
         for line in told.lines().filter(|line| line.starts_with("DELETION_DETECTED:")) {
-            assert!(self.deleted.contains(line.split(':').nth(1).unwrap()), "{line}, which is alive");
+            assert!(
+                self.deleted.contains(line.split(':').nth(1).unwrap()),
+                "{line}, which is alive"
+            );
         }
     }
 

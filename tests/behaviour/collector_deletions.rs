@@ -9,7 +9,8 @@ use crate::collector_world::{DAY, HOUR, Lab, MINUTE, with};
 fn stored(count: i64) -> (Lab, Vec<String>) {
     let lab = Lab::new();
     let at = lab.now() - count;
-    let ids = (0..count).map(|i| lab.platform.post_at(&lab.ada, &format!("post {i}"), at + i)).collect();
+    let ids =
+        (0..count).map(|i| lab.platform.post_at(&lab.ada, &format!("post {i}"), at + i)).collect();
     lab.collect();
     (lab, ids)
 }
@@ -94,7 +95,8 @@ fn what_has_no_record_or_a_deletion_already_is_not_looked_up() {
     lab.platform.delete(&ids[0]);
     lab.platform.delete(&ids[1]);
     std::fs::remove_file(lab.data().join(format!("tweets/own/{}.json", ids[0]))).unwrap();
-    std::fs::write(lab.data().join(format!("deletions/{}.json", ids[1])), r#"{"id": "kept"}"#).unwrap();
+    std::fs::write(lab.data().join(format!("deletions/{}.json", ids[1])), r#"{"id": "kept"}"#)
+        .unwrap();
     lab.pass(MINUTE);
     assert!(with(&lab.collect(), "DELETION_DETECTED").is_empty());
     assert_eq!(lookups(&lab), 0);
@@ -252,12 +254,23 @@ fn credit_and_token_end_the_run_at_a_lookup_and_it_is_asked_again() {
         lab.pass(MINUTE);
         lab.lines();
         let run = lab.run();
-        assert_eq!((run.status.as_str(), run.reason.as_deref(), run.deletions), ("failed", Some(reason), 1));
+        assert_eq!(
+            (run.status.as_str(), run.reason.as_deref(), run.deletions),
+            ("failed", Some(reason), 1)
+        );
         let lines = lab.lines();
-        assert_eq!(with(&lines, "DELETION_DETECTED").len(), 1, "what was proved is told: {lines:?}");
+        assert_eq!(
+            with(&lines, "DELETION_DETECTED").len(),
+            1,
+            "what was proved is told: {lines:?}"
+        );
         assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", lab.stamp()));
         lab.pass(MINUTE);
-        assert_eq!(with(&lab.collect(), "DELETION_DETECTED").len(), 1, "and the other one by the next run");
+        assert_eq!(
+            with(&lab.collect(), "DELETION_DETECTED").len(),
+            1,
+            "and the other one by the next run"
+        );
     }
 }
 
@@ -284,7 +297,11 @@ fn lookups_keep_a_reserve_of_their_own() {
 #[test]
 fn a_preview_is_one_line_of_eighty_characters() {
     let lab = Lab::new();
-    let text = format!("first: {}\r\nRUN_COMPLETE:fake\u{2028}\u{1b}[31m {}", "ä".repeat(40), "x".repeat(80));
+    let text = format!(
+        "first: {}\r\nRUN_COMPLETE:fake\u{2028}\u{1b}[31m {}",
+        "ä".repeat(40),
+        "x".repeat(80)
+    );
     let id = lab.platform.post(&lab.ada, &text);
     lab.collect();
     lab.platform.delete(&id);
@@ -293,7 +310,10 @@ fn a_preview_is_one_line_of_eighty_characters() {
     let line = with(&lines, "DELETION_DETECTED:")[0];
     let preview = line.strip_prefix(&format!("DELETION_DETECTED:{id}:ada:")).unwrap();
     assert_eq!(preview.chars().count(), 80, "{preview}");
-    assert!(preview.starts_with(&format!("first: {} RUN_COMPLETE:fake ", "ä".repeat(40))), "{preview}");
+    assert!(
+        preview.starts_with(&format!("first: {} RUN_COMPLETE:fake ", "ä".repeat(40))),
+        "{preview}"
+    );
     assert!(!preview.chars().any(char::is_control), "{preview:?}");
     assert_eq!(lab.deletion(&id).unwrap()["text"], json!(text), "the record has it as it was");
 }

@@ -25,7 +25,8 @@ struct Lab {
 impl Lab {
     /// It is 10:00 and twelve seconds.
     fn new(settings: &str) -> Self {
-        let platform = Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z", false).unwrap()));
+        let platform =
+            Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z", false).unwrap()));
         let ada = platform.account("ada");
         platform.post(&ada, "On latency");
         let dir = tempfile::tempdir().unwrap();
@@ -60,7 +61,8 @@ impl Lab {
     }
 
     fn setup(&self) {
-        let request = CollectorSetup { handle: Some("ada".into()), token: Some(Secret::new(APP_TOKEN)) };
+        let request =
+            CollectorSetup { handle: Some("ada".into()), token: Some(Secret::new(APP_TOKEN)) };
         let Reply::CollectorSetup(report) = self.ask(Request::CollectorSetup(request)) else {
             panic!("no report")
         };
@@ -176,7 +178,9 @@ fn a_run_that_fails_is_a_fault_with_the_way_out_and_the_next_one_is_tried() {
     lab.pass(30);
     let fault = lab.brain().collect_due().unwrap_err();
     assert_eq!(fault.code, FaultCode::ServiceFailed);
-    assert!(fault.message.contains("credits") && fault.hint.unwrap().contains("brain collector status"));
+    assert!(
+        fault.message.contains("credits") && fault.hint.unwrap().contains("brain collector status")
+    );
     assert!(lab.lines.0.lock().unwrap().last().unwrap().ends_with(":payment_required"));
     assert!(!lab.due(), "once");
     lab.pass(30);

@@ -4,7 +4,9 @@ use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scopes};
 use brain_collector::{Noted, Stream};
 use brain_core::Silent;
-use brain_protocol::{CollectorEnrich, CollectorEnriched, FaultCode, History, Reply, Request, SourceId};
+use brain_protocol::{
+    CollectorEnrich, CollectorEnriched, FaultCode, History, Reply, Request, SourceId,
+};
 use serde_json::{Value, json};
 
 use crate::collector_lab::{ANN, BOB, DAY, EVE, Lab, Who, named, post, tagged};
@@ -23,7 +25,10 @@ fn a_known_person_gets_a_dated_line_once() {
     let enriched = lab.enrich();
     let line = "- 2026-11-21 | Tweeted about Rust [Source: X, @ann_lee, 2026-11-21]";
     assert_eq!(lines(&enriched), [line]);
-    assert_eq!((enriched.failures.len(), enriched.below_gate, enriched.pages[0].created), (0, 0, false));
+    assert_eq!(
+        (enriched.failures.len(), enriched.below_gate, enriched.pages[0].created),
+        (0, 0, false)
+    );
     let page = lab.page("people/ann-lee");
     let expected = format!("Knows compilers.\n\n## Timeline\n\n{line}\n- 2026-01-01 | Met her\n");
     assert_eq!(page.body, expected);
@@ -32,7 +37,8 @@ fn a_known_person_gets_a_dated_line_once() {
     assert_eq!(page.source_uri.as_deref(), Some("https://x.com/ann_lee"));
     let file = std::fs::read_to_string(lab.file("people/ann-lee")).unwrap();
     assert!(file.contains(line) && file.contains("source_kind: collector"), "{file}");
-    let Ok(Reply::History(History { versions, .. })) = lab.ask(Request::History(named("people/ann-lee")))
+    let Ok(Reply::History(History { versions, .. })) =
+        lab.ask(Request::History(named("people/ann-lee")))
     else {
         panic!("no history");
     };
@@ -101,10 +107,13 @@ fn a_deletion_is_noted_on_the_page_of_who_deleted() {
     lab.gone(3, "not_found", true);
     lab.gone(5, "no_data", false);
     let enriched = lab.enrich();
-    let deleted: Vec<&str> = lines(&enriched).into_iter().filter(|line| line.contains("Deleted")).collect();
+    let deleted: Vec<&str> =
+        lines(&enriched).into_iter().filter(|line| line.contains("Deleted")).collect();
     assert_eq!(
         deleted,
-        ["- 2026-11-21 | Deleted tweet: Words no 1 of mine [Source: X deletion, detected 2026-11-21]"]
+        [
+            "- 2026-11-21 | Deleted tweet: Words no 1 of mine [Source: X deletion, detected 2026-11-21]"
+        ]
     );
     assert!(!lab.page("people/ann-lee").body.contains("no 3"), "it was redacted");
     assert_eq!(lines(&lab.enrich()), Vec::<&str>::new());
@@ -145,7 +154,10 @@ fn a_topic_that_comes_back_is_noted_above_the_timeline_once_a_week() {
     lab.collect(Stream::Searches, tagged(post(4, ANN, "more #rust"), &["rust"]));
     lab.enrich();
     let body = lab.page("people/ann-lee").body;
-    assert!(body.contains(&note(4, "2026-11-21", "2026-11-24")) && !body.contains(&first), "{body}");
+    assert!(
+        body.contains(&note(4, "2026-11-21", "2026-11-24")) && !body.contains(&first),
+        "{body}"
+    );
     assert_eq!(body.matches("again and again").count(), 1);
 
     // The owner does not want it: it does not come back while it is about the same days.
@@ -171,7 +183,11 @@ fn only_who_is_notable_gets_a_page() {
     let quiet: Who = ("55", "quiet", "Quiet Star", 2_000_000, true);
     for n in 0..3_u32 {
         let id = u64::from(n);
-        lab.collect_written(Stream::Searches, tagged(post(10 + id, BOB, "#AI"), &["AI"]), lab.now() - DAY);
+        lab.collect_written(
+            Stream::Searches,
+            tagged(post(10 + id, BOB, "#AI"), &["AI"]),
+            lab.now() - DAY,
+        );
         lab.collect(Stream::Mentions, post(20 + id, EVE, "hello"));
         lab.collect(Stream::Mentions, post(30 + id, verified, "hello"));
         lab.collect(Stream::Own, post(50 + id, ("1", "me", "My Self", 99_999, true), "mine"));
@@ -182,7 +198,8 @@ fn only_who_is_notable_gets_a_page() {
     let enriched = lab.enrich();
     assert_eq!(planned.pages, enriched.pages);
     assert_eq!(enriched.below_gate, 2);
-    let made: Vec<(&str, bool)> = enriched.pages.iter().map(|it| (it.slug.as_str(), it.created)).collect();
+    let made: Vec<(&str, bool)> =
+        enriched.pages.iter().map(|it| (it.slug.as_str(), it.created)).collect();
     assert_eq!(made, [("people/bob-ray", true), ("people/kim-roe", true)]);
     let page = lab.page("people/bob-ray");
     assert_eq!(
@@ -218,7 +235,10 @@ fn only_who_is_notable_gets_a_page() {
 fn a_page_that_is_there_is_no_place_for_another_account() {
     let lab = Lab::new();
     // It says that it is about somebody else on the platform.
-    lab.put("people/bob-ray", "---\ntype: person\ntitle: Bob Ray\nx: the_real_bob\n---\n\nA friend.\n");
+    lab.put(
+        "people/bob-ray",
+        "---\ntype: person\ntitle: Bob Ray\nx: the_real_bob\n---\n\nA friend.\n",
+    );
     for n in 0..3 {
         lab.collect(Stream::Searches, post(n, BOB, "I am Bob"));
     }
@@ -242,12 +262,18 @@ fn nothing_else_of_a_page_changes_however_it_is_written() {
         let before = std::fs::read_to_string(lab.file("people/ann")).unwrap();
         lab.collect(Stream::Mentions, tagged(post(1, ANN, "x"), &["Rust"]));
         let enriched = lab.enrich();
-        assert_eq!((lines(&enriched).len(), enriched.failures.len()), (1, 0), "{text}: {enriched:?}");
+        assert_eq!(
+            (lines(&enriched).len(), enriched.failures.len()),
+            (1, 0),
+            "{text}: {enriched:?}"
+        );
         let after = std::fs::read_to_string(lab.file("people/ann")).unwrap();
         let mut rest = after.lines().filter(|line| !line.trim().is_empty());
         for line in before.lines().filter(|line| !line.trim().is_empty() && *line != "---") {
             assert!(
-                line.starts_with("ingested_") || line.starts_with("source_kind") || rest.any(|it| it == line),
+                line.starts_with("ingested_")
+                    || line.starts_with("source_kind")
+                    || rest.any(|it| it == line),
                 "{line} of\n{before}\nis not in its place in\n{after}"
             );
         }
@@ -349,8 +375,9 @@ fn lines_that_a_file_did_not_take_come_later() {
     let lab = Lab::new();
     lab.put("people/ann-lee", PAGE);
     // The owner edits the file, and nobody has read it yet.
-    let edited =
-        std::fs::read_to_string(lab.file("people/ann-lee")).unwrap().replace("Met her", "Met her in Bern");
+    let edited = std::fs::read_to_string(lab.file("people/ann-lee"))
+        .unwrap()
+        .replace("Met her", "Met her in Bern");
     std::fs::write(lab.file("people/ann-lee"), &edited).unwrap();
     lab.collect(Stream::Searches, post(1, ANN, "hello there"));
     let first = lab.enrich();
@@ -370,8 +397,10 @@ fn who_sees_some_sources_only_is_refused() {
     let lab = Lab::new();
     let view = Visibility::Only(vec![SourceId::default()]);
     let caller = Caller::granted("agent", Scopes::ADMIN, view);
-    let refused =
-        lab.brain.answer(&caller, Request::CollectorEnrich(CollectorEnrich::default()), &Silent).unwrap_err();
+    let refused = lab
+        .brain
+        .answer(&caller, Request::CollectorEnrich(CollectorEnrich::default()), &Silent)
+        .unwrap_err();
     assert_eq!(refused.code, FaultCode::Forbidden);
     assert!(refused.hint.is_some());
 }
@@ -384,7 +413,8 @@ fn posts_of_before_the_span_are_left_alone() {
     lab.hands.turn(2 * DAY);
     lab.collect(Stream::Searches, post(2, ANN, "new words"));
     // A line before its post's file: the run was killed between them.
-    let noted = Noted::Post { id: "3".into(), stream: "searches".into(), author_id: Some("11".into()) };
+    let noted =
+        Noted::Post { id: "3".into(), stream: "searches".into(), author_id: Some("11".into()) };
     lab.journal.append(lab.now(), &[noted]).unwrap();
     let since = Some("2026-11-23".to_owned());
     let enriched = lab.enrich_by(CollectorEnrich { since, dry_run: false });

@@ -45,10 +45,16 @@ fn a_first_run_stores_every_stream_and_tells_it() {
     assert_eq!(post["created_at"], json!(at));
     assert_eq!(post["author_id"], json!(lab.ada));
     let metrics = &post["public_metrics"];
-    for (name, count) in [("like_count", 7), ("retweet_count", 0), ("reply_count", 0), ("quote_count", 0)] {
+    for (name, count) in
+        [("like_count", 7), ("retweet_count", 0), ("reply_count", 0), ("quote_count", 0)]
+    {
         assert_eq!(metrics[name], count, "{name}");
     }
-    assert_eq!(post["edit_history_tweet_ids"], json!([mine]), "fields that nobody needs here are kept");
+    assert_eq!(
+        post["edit_history_tweet_ids"],
+        json!([mine]),
+        "fields that nobody needs here are kept"
+    );
     assert_eq!(lab.platform.count(endpoint::LOOKUP), 0, "nothing was there to be missed");
     assert!(
         !lab.data().join("deletions").read_dir().unwrap().any(|_| true),
@@ -68,7 +74,10 @@ fn a_later_run_refreshes_and_never_overwrites_when_it_was_collected() {
     let lines = lab.collect();
     assert_eq!(lines[1], "OWN_TWEETS:2 (1 new)");
     let post = lab.own(&id).unwrap();
-    assert_eq!((&post["_collected_at"], &post["last_updated"]), (&json!(first), &json!(lab.stamp())));
+    assert_eq!(
+        (&post["_collected_at"], &post["last_updated"]),
+        (&json!(first), &json!(lab.stamp()))
+    );
     assert_eq!(post["public_metrics"]["like_count"], 3);
     let log = lab.platform.take_log();
     let timelines: Vec<&String> = log.iter().filter(|line| line.contains("/tweets?")).collect();
@@ -98,8 +107,10 @@ fn nothing_but_the_time_changes_when_nothing_happened() {
         if path.starts_with("engagement/") {
             assert_eq!(&before[path], bytes, "{path}");
         } else if path.starts_with("tweets/") {
-            let (mut old, mut new): (Value, Value) =
-                (serde_json::from_slice(&before[path]).unwrap(), serde_json::from_slice(bytes).unwrap());
+            let (mut old, mut new): (Value, Value) = (
+                serde_json::from_slice(&before[path]).unwrap(),
+                serde_json::from_slice(bytes).unwrap(),
+            );
             assert_ne!(old["last_updated"], new["last_updated"]);
             (old["last_updated"], new["last_updated"]) = (Value::Null, Value::Null);
             assert_eq!(old, new, "{path}");
@@ -123,7 +134,8 @@ fn either_vocabulary_and_whatever_else_there_is_is_kept() {
     lab.platform.fault(endpoint::TIMELINE, Fault::NewerNames, 1);
     lab.collect();
     let snapshots = lab.snapshots(&id);
-    let reposts: Vec<&Value> = snapshots.iter().map(|each| &each["metrics"]["retweet_count"]).collect();
+    let reposts: Vec<&Value> =
+        snapshots.iter().map(|each| &each["metrics"]["retweet_count"]).collect();
     assert_eq!(reposts, [4, 9]);
     // Without `meta` nobody knows whether that is all; what came is kept.
     lab.pass(HOUR);
@@ -147,8 +159,9 @@ fn a_post_of_two_streams_is_stored_in_both_and_counted_once() {
 #[test]
 fn the_state_has_what_the_next_run_needs() {
     let lab = Lab::new();
-    let ids: Vec<String> =
-        (0..3).map(|i| lab.platform.post_at(&lab.ada, &format!("{i}"), lab.now() - 10 + i)).collect();
+    let ids: Vec<String> = (0..3)
+        .map(|i| lab.platform.post_at(&lab.ada, &format!("{i}"), lab.now() - 10 + i))
+        .collect();
     lab.collect();
     let state = lab.state();
     assert_eq!(state["last_run"], json!(lab.stamp()));
@@ -156,7 +169,10 @@ fn the_state_has_what_the_next_run_needs() {
     newest_first.reverse();
     assert_eq!(lab.former("own"), newest_first);
     let (left, reset) = lab.platform.left(endpoint::TIMELINE);
-    assert_eq!(state["rate_limits"][endpoint::TIMELINE], json!({"remaining": left, "reset": reset}));
+    assert_eq!(
+        state["rate_limits"][endpoint::TIMELINE],
+        json!({"remaining": left, "reset": reset})
+    );
     assert_eq!(state["rate_limits"][endpoint::MENTIONS]["remaining"], 449);
 }
 
@@ -180,8 +196,12 @@ fn leftovers_of_a_crash_are_ignored_and_swept() {
     let lab = Lab::new();
     let id = lab.platform.post(&lab.ada, "here");
     lab.collect();
-    let planted =
-        ["state.json.tmp", "tweets/own/17.json.tmp", "deletions/18.json.tmp", "engagement/19.json.tmp"];
+    let planted = [
+        "state.json.tmp",
+        "tweets/own/17.json.tmp",
+        "deletions/18.json.tmp",
+        "engagement/19.json.tmp",
+    ];
     // The run before did not come to its end.
     let mut state = lab.state();
     state["last_started"] = json!("2026-11-21T11:30:00.000Z");
@@ -235,9 +255,21 @@ fn ids_that_are_none_never_become_paths() {
     for i in 0..8 {
         lab.platform.post(&lab.ada, &format!("post {i}"));
     }
-    let ids =
-        ["../../../../evil", "/etc/evil", "17/../x", "", "12345678901234567890", "1\u{0}2", "..", "17.json"];
-    lab.platform.fault(endpoint::TIMELINE, Fault::Ids(ids.iter().map(ToString::to_string).collect()), 1);
+    let ids = [
+        "../../../../evil",
+        "/etc/evil",
+        "17/../x",
+        "",
+        "12345678901234567890",
+        "1\u{0}2",
+        "..",
+        "17.json",
+    ];
+    lab.platform.fault(
+        endpoint::TIMELINE,
+        Fault::Ids(ids.iter().map(ToString::to_string).collect()),
+        1,
+    );
     let lines = lab.collect();
     assert_eq!(lines[1], "OWN_TWEETS:0 (0 new)", "{lines:?}");
     lab.platform.fault(endpoint::TIMELINE, Fault::NumericIds, 1);
@@ -248,7 +280,11 @@ fn ids_that_are_none_never_become_paths() {
         "{:?}",
         names(&outside)
     );
-    assert!(lab.files().keys().all(|path| !path.starts_with("tweets/")), "{:?}", names(&lab.files()));
+    assert!(
+        lab.files().keys().all(|path| !path.starts_with("tweets/")),
+        "{:?}",
+        names(&lab.files())
+    );
 }
 
 #[test]
@@ -259,7 +295,9 @@ fn links_in_the_directory_are_replaced_and_not_followed() {
     fs::write(&victim, "mine").unwrap();
     lab.collect();
     let path = lab.data().join(format!("tweets/own/{id}.json"));
-    for planted in [path.clone(), path.with_extension("json.tmp"), lab.data().join("state.json.tmp")] {
+    for planted in
+        [path.clone(), path.with_extension("json.tmp"), lab.data().join("state.json.tmp")]
+    {
         let _ = fs::remove_file(&planted);
         std::os::unix::fs::symlink(&victim, &planted).unwrap();
         lab.pass(MINUTE);
@@ -277,7 +315,8 @@ fn each_run_leaves_a_heartbeat() {
     lab.collect();
     lab.platform.fault(endpoint::TIMELINE, Fault::CreditsDepleted, 1);
     assert_eq!(lab.run().status, "failed");
-    let text = fs::read_to_string(lab.home().join("integrations/collector/heartbeat.jsonl")).unwrap();
+    let text =
+        fs::read_to_string(lab.home().join("integrations/collector/heartbeat.jsonl")).unwrap();
     let beats: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(beats.len(), 2);
     assert_eq!((&beats[0]["event"], &beats[0]["status"]), (&json!("collect"), &json!("ok")));
@@ -296,8 +335,12 @@ fn authors_are_named_in_lines_as_far_as_they_are_known() {
         let theirs = lab.platform.post(&lab.bob, "for @ada");
         let mine = lab.platform.post(&lab.ada, "of mine");
         lab.collect();
-        let expansions =
-            lab.platform.take_log().iter().filter(|line| line.contains("expansions=author_id")).count();
+        let expansions = lab
+            .platform
+            .take_log()
+            .iter()
+            .filter(|line| line.contains("expansions=author_id"))
+            .count();
         assert_eq!(expansions > 0, named);
         lab.platform.delete(&theirs);
         lab.platform.delete(&mine);

@@ -35,7 +35,8 @@ struct Lab {
 impl Lab {
     /// Ada's brain, which holds the connection, with these settings.
     fn new(settings: &str) -> Self {
-        let platform = Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z", false).unwrap()));
+        let platform =
+            Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z", false).unwrap()));
         let (ada, eve) = (platform.account("ada"), platform.account("eve"));
         let served = Served::start(&platform, false);
         let dir = tempfile::tempdir().unwrap();
@@ -68,7 +69,9 @@ impl Lab {
     /// One that listens already.
     fn listening(settings: &str) -> Self {
         let lab = Self::new(settings);
-        lab.until("it listens", || lab.platform.listeners() == 1 && lab.stream().state == "connected");
+        lab.until("it listens", || {
+            lab.platform.listeners() == 1 && lab.stream().state == "connected"
+        });
         lab
     }
 
@@ -81,7 +84,8 @@ impl Lab {
     }
 
     fn stream(&self) -> StreamStatus {
-        let reply = self.brain.answer(&Caller::local(0), Request::CollectorStatus, &Silent).unwrap();
+        let reply =
+            self.brain.answer(&Caller::local(0), Request::CollectorStatus, &Silent).unwrap();
         let Reply::CollectorStatus(CollectorStatus { stream, .. }) = reply else { panic!() };
         stream.unwrap_or(StreamStatus {
             state: "none".into(),
@@ -101,8 +105,8 @@ impl Lab {
     }
 
     fn journal(&self) -> Vec<Value> {
-        let text =
-            fs::read_to_string(self.dir.path().join("home/collector/journal.jsonl")).unwrap_or_default();
+        let text = fs::read_to_string(self.dir.path().join("home/collector/journal.jsonl"))
+            .unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
@@ -151,10 +155,16 @@ fn posts_come_as_they_are_written_and_are_kept_as_a_run_keeps_them() {
     lab.until("its numbers are kept", || lab.file("engagement", &both).exists());
     let noted: Vec<Value> = lab.journal();
     assert!(
-        noted.iter().any(|n| n["kind"] == "post" && n["id"] == json!(mention) && n["stream"] == "mentions")
+        noted
+            .iter()
+            .any(|n| n["kind"] == "post" && n["id"] == json!(mention) && n["stream"] == "mentions")
     );
     let status = lab.stream();
-    assert_eq!((status.state.as_str(), status.posts, status.connections), ("connected", 3, 1), "{status:?}");
+    assert_eq!(
+        (status.state.as_str(), status.posts, status.connections),
+        ("connected", 3, 1),
+        "{status:?}"
+    );
     lab.stop();
     let state: Value = serde_json::from_str(
         &fs::read_to_string(lab.dir.path().join("home/collector/data/state.json")).unwrap(),
@@ -177,9 +187,12 @@ fn what_came_without_a_connection_is_searched_for() {
     let mention = lab.platform.post(&lab.eve, "hello @ada");
     lab.platform.time().pass(60_000);
     lab.until("the gap is filled", || {
-        lab.file("tweets/searches", &missed).exists() && lab.file("tweets/mentions", &mention).exists()
+        lab.file("tweets/searches", &missed).exists()
+            && lab.file("tweets/mentions", &mention).exists()
     });
-    lab.until("it listens again", || lab.stream().state == "connected" && lab.platform.listeners() == 1);
+    lab.until("it listens again", || {
+        lab.stream().state == "connected" && lab.platform.listeners() == 1
+    });
     let after = lab.platform.post(&lab.eve, "latency, three");
     lab.until("it is stored", || lab.file("tweets/searches", &after).exists());
     assert_eq!(lab.stream().connections, 2);
@@ -187,7 +200,8 @@ fn what_came_without_a_connection_is_searched_for() {
     assert!(
         asked
             .iter()
-            .any(|line| line.contains("search/recent") && line.contains(&format!("since_id={first}"))),
+            .any(|line| line.contains("search/recent")
+                && line.contains(&format!("since_id={first}"))),
         "{asked:#?}"
     );
 }
@@ -223,7 +237,9 @@ fn one_that_the_owner_must_mend_is_off_until_there_is_another_token() {
 fn a_place_that_is_still_taken_is_waited_for() {
     let lab = Lab::listening("");
     lab.platform.cut_streams(true);
-    lab.until("it waits", || lab.stream().state == "waiting" && lab.stream().message.contains("60 s"));
+    lab.until("it waits", || {
+        lab.stream().state == "waiting" && lab.stream().message.contains("60 s")
+    });
     assert!(lab.stream().message.to_lowercase().contains("connection"), "{:?}", lab.stream());
 }
 
@@ -261,10 +277,15 @@ fn own_posts_are_watched_for_a_minute() {
         });
     }
     let result = lab.json("outbound", &id);
-    assert_eq!(result["per_minute"], json!({"likes": 3.0, "replies": 10.0, "quotes": 0.0}), "{result:#}");
+    assert_eq!(
+        result["per_minute"],
+        json!({"likes": 3.0, "replies": 10.0, "quotes": 0.0}),
+        "{result:#}"
+    );
     assert_eq!(result["alerts"][0]["alert"], "reply_ratio");
     assert_eq!(result["mentioned"], json!({"eve": []}));
-    let alerts: Vec<Value> = lab.journal().into_iter().filter(|noted| noted["kind"] == "alert").collect();
+    let alerts: Vec<Value> =
+        lab.journal().into_iter().filter(|noted| noted["kind"] == "alert").collect();
     assert_eq!(alerts.len(), 1, "{alerts:#?}");
     assert_eq!((&alerts[0]["alert"], &alerts[0]["author"]), (&json!("reply_ratio"), &json!("ada")));
     assert!(lab.lines.0.lock().unwrap().iter().all(|line| !line.starts_with("RUN_")));

@@ -65,7 +65,9 @@ fn what_strangers_write_changes_no_page() {
         let no_frontmatter = Frontmatter::empty();
         assert_eq!(links(&page.slug, &page.body, &no_frontmatter).len(), 0, "{}", page.body);
         assert_eq!(body_tags(&page.body), Vec::<&str>::new(), "{}", page.body);
-        assert!(!page.body.contains(['\u{202e}', '\u{200b}', '\u{feff}', '\0', '\u{1b}', '\u{2028}']));
+        assert!(
+            !page.body.contains(['\u{202e}', '\u{200b}', '\u{feff}', '\0', '\u{1b}', '\u{2028}'])
+        );
         for entry in timeline(&page.body) {
             assert!(entry.date.starts_with("2026-11-21") || entry.text == "Met her", "{entry:?}");
             let source = entry.source.unwrap_or_default();

@@ -8,8 +8,8 @@ use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, Noted, PostId, Record, Stream};
 use brain_core::{Brain, Silent};
 use brain_protocol::{
-    CollectorDigest, CollectorEnrich, CollectorEnriched, Digest, Fault, Get, Origin, Page, PageRef, Put,
-    Reply, Request, Slug,
+    CollectorDigest, CollectorEnrich, CollectorEnriched, Digest, Fault, Get, Origin, Page, PageRef,
+    Put, Reply, Request, Slug,
 };
 use serde_json::{Value, json};
 
@@ -99,7 +99,8 @@ impl Lab {
         post["last_updated"] = json!(rfc3339(self.now()));
         let record = Record::new(post).unwrap();
         let author_id = record.author_id().map(str::to_owned);
-        let noted = Noted::Post { id: record.id().to_string(), stream: stream.as_str().into(), author_id };
+        let noted =
+            Noted::Post { id: record.id().to_string(), stream: stream.as_str().into(), author_id };
         self.journal.append(self.now(), &[noted]).unwrap();
         self.data.put_post(stream, &record).unwrap();
     }

@@ -97,7 +97,8 @@ impl Model {
             post.seen = Some(now);
             if let Some(old) = post.snapshot.replace(post.likes) {
                 let new = post.likes;
-                let spreads = if old >= 50 && new >= 2 * old { true } else { new.saturating_sub(old) > 100 };
+                let spreads =
+                    if old >= 50 && new >= 2 * old { true } else { new.saturating_sub(old) > 100 };
                 if spreads {
                     said.alerts.insert(format!("VELOCITY_ALERT:{id}:likes:{old}->{new}:"));
                 }
@@ -110,7 +111,8 @@ impl Model {
 
 /// The post that `which` means, of those that are listed.
 fn chosen(model: &Model, which: usize) -> Option<String> {
-    let listed: Vec<&String> = model.posts.iter().filter(|(_, post)| post.listed).map(|(id, _)| id).collect();
+    let listed: Vec<&String> =
+        model.posts.iter().filter(|(_, post)| post.listed).map(|(id, _)| id).collect();
     listed.get(which % listed.len().max(1)).map(|id| (*id).clone())
 }
 
@@ -170,8 +172,9 @@ fn walk(steps: &[Step]) {
                 let before = lab.platform.count(endpoint::LOOKUP);
                 let lines = lab.collect();
                 lab.platform.mend();
-                let told =
-                    |word: &str| with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+                let told = |word: &str| {
+                    with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
+                };
                 let said = Said {
                     deletions: told("DELETION_DETECTED:"),
                     alerts: told("VELOCITY_ALERT:")
@@ -180,7 +183,11 @@ fn walk(steps: &[Step]) {
                         .collect(),
                     lookups: lab.platform.count(endpoint::LOOKUP) - before,
                 };
-                assert_eq!(said, model.run(lab.now(), *timeline, *lookups), "step {at} of {steps:#?}");
+                assert_eq!(
+                    said,
+                    model.run(lab.now(), *timeline, *lookups),
+                    "step {at} of {steps:#?}"
+                );
                 let former: BTreeSet<String> = lab.former("own").into_iter().collect();
                 assert_eq!(former, model.former, "step {at} of {steps:#?}");
             }

@@ -41,15 +41,21 @@ fn nothing_is_done_that_is_not_switched_on() {
 }
 
 fn photos(photos: &[(&str, &str)]) -> Value {
-    let photos: Vec<Value> =
-        photos.iter().map(|(key, url)| json!({ "type": "photo", "media_key": key, "url": url })).collect();
+    let photos: Vec<Value> = photos
+        .iter()
+        .map(|(key, url)| json!({ "type": "photo", "media_key": key, "url": url }))
+        .collect();
     json!({ "_media": photos })
 }
 
 #[test]
 fn text_in_pictures_is_read_once() {
     let model = FakeModel::new(Manner::default(), |asked| {
-        Said::Text(if asked.images[0].contains("none") { "NO TEXT".into() } else { "  SALE\ntoday ".into() })
+        Said::Text(if asked.images[0].contains("none") {
+            "NO TEXT".into()
+        } else {
+            "  SALE\ntoday ".into()
+        })
     });
     let mut lab = reads_pictures(&model);
     lab.post(
@@ -112,13 +118,23 @@ fn a_model_nearby_gets_the_picture_itself() {
 
 #[test]
 fn one_picture_that_is_refused_stops_no_other() {
-    let model = FakeModel::new(Manner::default(), |asked| match asked.images[0].ends_with("bad.png") {
-        true => Said::Fault(400, json!({ "error": { "message": "invalid image" } }).to_string(), None),
-        false => Said::Text("fine".into()),
-    });
+    let model =
+        FakeModel::new(Manner::default(), |asked| match asked.images[0].ends_with("bad.png") {
+            true => Said::Fault(
+                400,
+                json!({ "error": { "message": "invalid image" } }).to_string(),
+                None,
+            ),
+            false => Said::Text("fine".into()),
+        });
     let lab = reads_pictures(&model);
     for (id, name) in [("1", "bad"), ("2", "good"), ("3", "bad"), ("4", "good")] {
-        lab.post(Stream::Own, id, "x", photos(&[("3_a", &format!("http://127.0.0.1:9/{name}.png"))]));
+        lab.post(
+            Stream::Own,
+            id,
+            "x",
+            photos(&[("3_a", &format!("http://127.0.0.1:9/{name}.png"))]),
+        );
     }
     for _ in 0..5 {
         lab.step();
@@ -153,19 +169,23 @@ fn redacted_posts_leave_nothing_of_what_was_made_of_them() {
     assert!(lab.lines("videos.jsonl").is_empty());
 }
 
-const ARTICLE: &str = "<html><head><title>On foxes</title></head><body><p>Foxes are quick.</p></body></html>";
+const ARTICLE: &str =
+    "<html><head><title>On foxes</title></head><body><p>Foxes are quick.</p></body></html>";
 
 /// Makes pages of what was taken in; their source_uri and source_kind.
 fn pages(lab: &Lab) -> Vec<(String, String)> {
     while lab.brain().work_off(128).unwrap() > 0 {}
-    let ask = |request| lab.brain().answer(&Caller::local(0), request, &brain_core::Silent).unwrap();
+    let ask =
+        |request| lab.brain().answer(&Caller::local(0), request, &brain_core::Silent).unwrap();
     let Reply::Pages(list) = ask(Request::List(List { limit: 100, ..List::default() })) else {
         panic!("no list")
     };
     let mut found = Vec::new();
     for one in list.pages {
         let page = PageRef { slug: one.slug, source: None };
-        let Reply::Page(page) = ask(Request::Get(Get { page, version: None })) else { panic!("no page") };
+        let Reply::Page(page) = ask(Request::Get(Get { page, version: None })) else {
+            panic!("no page")
+        };
         found.push((page.source_uri.unwrap_or_default(), page.source_kind.unwrap_or_default()));
     }
     found.sort();
@@ -189,8 +209,14 @@ fn articles_are_taken_in_once_whoever_names_them() {
         "https://x.com/ann/status/1",
     ]);
     lab.post(Stream::Own, "1", "x", post);
-    lab.post(Stream::Mentions, "2", "x", links(&["https://blog.example/fox", "https://youtu.be/abc"]));
-    let bad = ["paper.pdf", "empty", "gone", "inside"].map(|name| format!("https://blog.example/{name}"));
+    lab.post(
+        Stream::Mentions,
+        "2",
+        "x",
+        links(&["https://blog.example/fox", "https://youtu.be/abc"]),
+    );
+    let bad =
+        ["paper.pdf", "empty", "gone", "inside"].map(|name| format!("https://blog.example/{name}"));
     lab.post(Stream::Mentions, "3", "x", links(&bad.each_ref().map(String::as_str)));
     assert!(!lab.step());
     assert_eq!(lab.web.fetched.lock().unwrap().len(), 6);
@@ -216,7 +242,10 @@ fn articles_are_taken_in_once_whoever_names_them() {
     for id in ["2", "4"] {
         let known = lab.beside("articles", id).unwrap();
         assert_eq!(
-            (&known["https://blog.example/fox"]["status"], &known["https://blog.example/fox"]["job"]),
+            (
+                &known["https://blog.example/fox"]["status"],
+                &known["https://blog.example/fox"]["job"]
+            ),
             (&json!("known"), &fox["job"])
         );
     }
@@ -236,7 +265,11 @@ fn an_article_that_was_taken_in_before_a_crash_is_one_item() {
     std::fs::remove_file(lab.collector_dir().join("articles.jsonl")).unwrap();
     std::fs::remove_file(lab.data().root().join("articles/1.json")).unwrap();
     lab.reopen();
-    lab.web.pages.lock().unwrap().insert(url.into(), page("text/html", &ARTICLE.replace("quick", "slow")));
+    lab.web
+        .pages
+        .lock()
+        .unwrap()
+        .insert(url.into(), page("text/html", &ARTICLE.replace("quick", "slow")));
     lab.step();
     assert_eq!(lab.beside("articles", "1").unwrap()[url]["status"], "known");
     assert_eq!(pages(&lab).len(), 1);
@@ -253,7 +286,10 @@ fn a_host_that_does_not_answer_is_asked_once_a_call_and_three_times_in_all() {
         links(&["https://down.example/a", "https://down.example/b", "https://up.example/a"]),
     );
     lab.step();
-    assert_eq!(*lab.web.fetched.lock().unwrap(), ["https://down.example/a", "https://up.example/a"]);
+    assert_eq!(
+        *lab.web.fetched.lock().unwrap(),
+        ["https://down.example/a", "https://up.example/a"]
+    );
     let one = lab.beside("articles", "1").unwrap();
     assert_eq!(
         (&one["https://down.example/a"]["status"], &one["https://up.example/a"]["status"]),
@@ -275,7 +311,8 @@ fn a_host_that_does_not_answer_is_asked_once_a_call_and_three_times_in_all() {
 
 #[test]
 fn articles_keep_to_the_bounds_of_what_is_taken_in() {
-    let lab = Lab::new(&[ARTICLES, ("BRAIN_INGEST_MAX_BYTES", "1000"), ("BRAIN_INGEST_QUEUE", "1")]);
+    let lab =
+        Lab::new(&[ARTICLES, ("BRAIN_INGEST_MAX_BYTES", "1000"), ("BRAIN_INGEST_QUEUE", "1")]);
     let large = format!("<p>{}</p>", "x".repeat(1000));
     lab.web.pages.lock().unwrap().extend([
         ("https://e.example/large".to_owned(), page("text/html", &large)),
@@ -309,11 +346,14 @@ fn videos_wait_in_a_file_once_each() {
         Stream::Own,
         "1",
         "x",
-        links(&["https://youtu.be/dQw4w9WgXcQ?si=1", "https://vimeo.com/12345", "https://blog.example/"]),
+        links(&[
+            "https://youtu.be/dQw4w9WgXcQ?si=1",
+            "https://vimeo.com/12345",
+            "https://blog.example/",
+        ]),
     );
     lab.post(Stream::Own, "2", "x", links(&["https://www.youtube.com/watch?v=dQw4w9WgXcQ"]));
-    let variants =
-        json!([{ "content_type": "video/mp4", "bit_rate": 9, "url": "https://video.twimg.com/v.mp4" }]);
+    let variants = json!([{ "content_type": "video/mp4", "bit_rate": 9, "url": "https://video.twimg.com/v.mp4" }]);
     lab.post(
         Stream::Own,
         "3",
@@ -334,5 +374,8 @@ fn videos_wait_in_a_file_once_each() {
             "https://video.twimg.com/v.mp4"
         ]
     );
-    assert_eq!(queue[0], json!({ "queued_at": rfc3339(NOW), "id": "1", "url": urls[0], "author": "ann" }));
+    assert_eq!(
+        queue[0],
+        json!({ "queued_at": rfc3339(NOW), "id": "1", "url": urls[0], "author": "ann" })
+    );
 }

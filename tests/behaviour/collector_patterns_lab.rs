@@ -89,7 +89,9 @@ impl Lab {
         self.brain = None;
         let home = Home::at(self.dir.path().join("home"));
         let settings = self.settings.clone();
-        let env = |name: &str| settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let env = |name: &str| {
+            settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        };
         let config = Config::load(&home.config(), env).unwrap();
         let given = self.settings.clone();
         let outside = Outside {
@@ -100,7 +102,8 @@ impl Lab {
             net: self.web.clone(),
             lines: Arc::new(StandardOutput::default()),
         };
-        let brain = Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
+        let brain =
+            Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
         self.brain = Some(Arc::new(brain));
     }
 
@@ -134,8 +137,11 @@ impl Lab {
         }
         let record = Record::new(post).unwrap();
         self.data().put_post(stream, &record).unwrap();
-        let noted =
-            Noted::Post { id: id.into(), stream: stream.as_str().into(), author_id: Some("7".into()) };
+        let noted = Noted::Post {
+            id: id.into(),
+            stream: stream.as_str().into(),
+            author_id: Some("7".into()),
+        };
         Journal::new(&self.collector_dir()).append(self.now(), &[noted]).unwrap();
         record
     }
@@ -159,7 +165,8 @@ impl Lab {
 
     /// What stands beside a post.
     pub(crate) fn beside(&self, kind: &str, id: &str) -> Option<Value> {
-        let text = std::fs::read_to_string(self.data().root().join(format!("{kind}/{id}.json"))).ok()?;
+        let text =
+            std::fs::read_to_string(self.data().root().join(format!("{kind}/{id}.json"))).ok()?;
         Some(serde_json::from_str(&text).unwrap())
     }
 
@@ -178,7 +185,10 @@ impl Lab {
                 if kind.is_dir() {
                     dirs.push(path);
                 } else if kind.is_file()
-                    && std::fs::read(&path).unwrap().windows(text.len()).any(|part| part == text.as_bytes())
+                    && std::fs::read(&path)
+                        .unwrap()
+                        .windows(text.len())
+                        .any(|part| part == text.as_bytes())
                 {
                     found.push(path);
                 }

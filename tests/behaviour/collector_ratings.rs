@@ -57,7 +57,11 @@ fn posts_are_rated_by_their_numbers_and_again_after_sixty_minutes() {
     let two = rating(&lab, "2");
     assert_eq!((two.reach, two.relevance, two.novelty), (Some(4.3), Some(5.0), Some(2.5)));
     let three = rating(&lab, "3");
-    assert_eq!((three.relevance, three.novelty), (Some(3.0), None), "two letters say nothing new or old");
+    assert_eq!(
+        (three.relevance, three.novelty),
+        (Some(3.0), None),
+        "two letters say nothing new or old"
+    );
 
     // The numbers grow; a rating counts for 60 minutes.
     let grown = json!({ "public_metrics": { "like_count": 900, "retweet_count": 90, "reply_count": 9, "quote_count": 1 },
@@ -82,7 +86,8 @@ fn posts_are_rated_by_their_numbers_and_again_after_sixty_minutes() {
 fn a_model_says_what_numbers_cannot_ten_posts_a_question() {
     let model = FakeModel::new(Manner { key: Some(KEY.into()), ..Manner::default() }, rates);
     let mut settings = rated_by(&model);
-    settings.extend([("BRAIN_LLM_API_KEY", KEY.to_owned()), ("BRAIN_COLLECTOR_HANDLE", "ada".into())]);
+    settings
+        .extend([("BRAIN_LLM_API_KEY", KEY.to_owned()), ("BRAIN_COLLECTOR_HANDLE", "ada".into())]);
     settings.push(("BRAIN_COLLECTOR_SEARCHES", "[\"brain OR mind\"]".into()));
     let lab = lab(&settings);
     for id in 1..=12 {
@@ -102,7 +107,10 @@ fn a_model_says_what_numbers_cannot_ten_posts_a_question() {
     let costs = lab.brain().answer(&Caller::local(0), Request::Costs(Costs::default()), &Silent);
     let Ok(Reply::Costs(costs)) = costs else { panic!("{costs:?}") };
     let sum = &costs.sums[0];
-    assert_eq!((sum.purpose.as_str(), sum.model.as_str(), sum.spent.calls), ("ratings", "small", 2));
+    assert_eq!(
+        (sum.purpose.as_str(), sum.model.as_str(), sum.spent.calls),
+        ("ratings", "small", 2)
+    );
 
     // Rated again by numbers, it keeps what the model said, and the model is not asked twice.
     lab.pass(HOUR);
@@ -125,8 +133,14 @@ fn what_a_post_says_of_others_changes_nothing_there() {
     lab.found("3", "I hate it");
     lab.step();
     assert_eq!(shown(&model.heard()[0]).len(), 3);
-    assert_eq!((rating(&lab, "1").sentiment, rating(&lab, "1").actionability), (Some(8.0), Some(2.5)));
-    assert_eq!((rating(&lab, "3").sentiment, rating(&lab, "3").actionability), (Some(-8.0), Some(2.5)));
+    assert_eq!(
+        (rating(&lab, "1").sentiment, rating(&lab, "1").actionability),
+        (Some(8.0), Some(2.5))
+    );
+    assert_eq!(
+        (rating(&lab, "3").sentiment, rating(&lab, "3").actionability),
+        (Some(-8.0), Some(2.5))
+    );
     assert_eq!(rating(&lab, "2").actionability, Some(10.0), "of itself it says what it likes");
 }
 
@@ -169,10 +183,15 @@ fn what_a_model_makes_up_is_left_out() {
 fn a_model_that_is_down_is_asked_once_a_call_and_costs_no_post_its_tries() {
     let up = Arc::new(AtomicBool::new(false));
     let is_up = Arc::clone(&up);
-    let model = FakeModel::new(Manner::default(), move |asked| match is_up.load(Ordering::SeqCst) {
-        true => rates(asked),
-        false => Said::Fault(503, json!({ "error": { "message": "Loading model" } }).to_string(), None),
-    });
+    let model =
+        FakeModel::new(Manner::default(), move |asked| match is_up.load(Ordering::SeqCst) {
+            true => rates(asked),
+            false => Said::Fault(
+                503,
+                json!({ "error": { "message": "Loading model" } }).to_string(),
+                None,
+            ),
+        });
     let mut lab = lab(&rated_by(&model));
     for id in 1..=30 {
         lab.found(&id.to_string(), "I love it");
@@ -232,8 +251,12 @@ fn wrong_keys_and_unknown_models_are_asked_once_and_told_without_the_key() {
 
 #[test]
 fn picky_models_of_both_shapes_rate_posts() {
-    let manner =
-        Manner { key: Some(KEY.into()), no_temperature: true, new_max_tokens: true, ..Manner::default() };
+    let manner = Manner {
+        key: Some(KEY.into()),
+        no_temperature: true,
+        new_max_tokens: true,
+        ..Manner::default()
+    };
     let model = FakeModel::new(manner, rates);
     for (provider, base) in [("openai", model.openai()), ("anthropic", model.anthropic())] {
         let mut settings = rated_by(&model);
@@ -305,7 +328,8 @@ fn the_daemon_rates_what_waits_and_its_log_has_no_key() {
     ]);
     let dir = home.path().join("collector");
     std::fs::create_dir_all(dir.join("data/tweets/own")).unwrap();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     let at = rfc3339(i64::try_from(now).unwrap());
     let post = json!({ "id": "1", "text": "some words here", "created_at": at, "last_updated": at, "_collected_at": at });
     std::fs::write(dir.join("data/tweets/own/1.json"), post.to_string()).unwrap();
@@ -325,5 +349,8 @@ fn the_daemon_rates_what_waits_and_its_log_has_no_key() {
     );
     drop(daemon);
     let log = home.log();
-    assert!(log.contains("status 401") && log.contains("llm-api-key") && !log.contains(KEY), "{log}");
+    assert!(
+        log.contains("status 401") && log.contains("llm-api-key") && !log.contains(KEY),
+        "{log}"
+    );
 }

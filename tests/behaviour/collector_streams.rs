@@ -52,7 +52,10 @@ fn catalogue() -> Vec<(Fault, &'static str)> {
         (Fault::Null, "unreadable"),
         (Fault::EmptyObject, "unreadable"),
         (Fault::Exactly(r#"{"data": null}"#.into()), "unreadable"),
-        (Fault::Exactly(r#"{"errors": [{"title": "Over capacity", "detail": "x"}]}"#.into()), "unreadable"),
+        (
+            Fault::Exactly(r#"{"errors": [{"title": "Over capacity", "detail": "x"}]}"#.into()),
+            "unreadable",
+        ),
         (Fault::Silence, "unreachable"),
         (Fault::Close, "unreachable"),
         (Fault::Cut, "unreachable"),
@@ -71,14 +74,21 @@ fn each_fault_of_a_stream_skips_it_and_nothing_is_concluded() {
         let lines = lab.lines();
         assert_eq!(run.status, "complete", "{fault:?}: {run:?}");
         assert_eq!(skipped(&run, "own"), Some(reason), "{fault:?}: {run:?}");
-        assert_eq!((skipped(&run, "mentions"), skipped(&run, "searches")), (None, None), "{fault:?}");
+        assert_eq!(
+            (skipped(&run, "mentions"), skipped(&run, "searches")),
+            (None, None),
+            "{fault:?}"
+        );
         let told = with(&lines, "STREAM_SKIPPED:");
         assert_eq!(told.len(), 1, "{fault:?}: {lines:?}");
         let line = format!("STREAM_SKIPPED:own:{reason}");
         assert!(told[0] == line || told[0].starts_with(&format!("{line}:")), "{fault:?}: {told:?}");
         if reason == "rate_limited" {
             let reset: i64 = told[0][line.len() + 1..].parse().unwrap();
-            assert!(reset > lab.now() / 1000 && reset <= lab.now() / 1000 + 901, "{fault:?}: {told:?}");
+            assert!(
+                reset > lab.now() / 1000 && reset <= lab.now() / 1000 + 901,
+                "{fault:?}: {told:?}"
+            );
         }
         assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {lines:?}");
         assert!(with(&lines, "DELETION").is_empty() && lab.deletion(&gone).is_none(), "{fault:?}");
@@ -101,9 +111,11 @@ fn each_fault_of_a_stream_skips_it_and_nothing_is_concluded() {
 
 #[test]
 fn each_stream_is_skipped_by_itself() {
-    for (at, stream) in
-        [(endpoint::TIMELINE, "own"), (endpoint::MENTIONS, "mentions"), (endpoint::SEARCH, "searches")]
-    {
+    for (at, stream) in [
+        (endpoint::TIMELINE, "own"),
+        (endpoint::MENTIONS, "mentions"),
+        (endpoint::SEARCH, "searches"),
+    ] {
         let (lab, _) = lab();
         lab.platform.fault(at, Fault::Server(503), 1);
         let run = lab.run();
@@ -122,7 +134,9 @@ fn token_and_credit_end_the_run() {
         (Fault::CreditsDepleted, "payment_required"),
         (Fault::CreditsDepletedOlder, "payment_required"),
     ] {
-        for (at, requests) in [(endpoint::TIMELINE, 1), (endpoint::MENTIONS, 2), (endpoint::SEARCH, 3)] {
+        for (at, requests) in
+            [(endpoint::TIMELINE, 1), (endpoint::MENTIONS, 2), (endpoint::SEARCH, 3)]
+        {
             let (lab, gone) = lab();
             let former = lab.former("own");
             drop(lab.platform.take_log());
@@ -130,7 +144,11 @@ fn token_and_credit_end_the_run() {
             lab.lines();
             let run = lab.run();
             let lines = lab.lines();
-            assert_eq!((run.status.as_str(), run.reason.as_deref()), ("failed", Some(reason)), "{run:?}");
+            assert_eq!(
+                (run.status.as_str(), run.reason.as_deref()),
+                ("failed", Some(reason)),
+                "{run:?}"
+            );
             assert!(run.message.is_some_and(|message| !message.is_empty()));
             assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", lab.stamp()));
             assert!(
@@ -173,9 +191,10 @@ fn a_stream_that_stops_half_way_is_not_compared() {
 #[test]
 fn pages_that_lead_nowhere_are_given_up() {
     // The same token each time; pages that bring the same posts; both have posts, so neither is the end.
-    for (good, fault) in
-        [(0, Fault::SameToken), (1, Fault::Ids((0..100).map(|i| (100 + i % 2).to_string()).collect()))]
-    {
+    for (good, fault) in [
+        (0, Fault::SameToken),
+        (1, Fault::Ids((0..100).map(|i| (100 + i % 2).to_string()).collect())),
+    ] {
         let lab = Lab::with(&[("max_pages", "20")]);
         for i in 0..400 {
             lab.platform.post_at(&lab.ada, &format!("post {i}"), lab.now() - 1000 + i);
@@ -187,7 +206,10 @@ fn pages_that_lead_nowhere_are_given_up() {
             "{fault:?}: {}",
             lab.platform.count(endpoint::TIMELINE)
         );
-        assert!(["paging", "invalid_request"].contains(&skipped(&run, "own").unwrap()), "{fault:?}: {run:?}");
+        assert!(
+            ["paging", "invalid_request"].contains(&skipped(&run, "own").unwrap()),
+            "{fault:?}: {run:?}"
+        );
         assert_eq!(run.status, "complete");
     }
     let lab = Lab::with(&[("max_pages", "5")]);
@@ -299,7 +321,8 @@ fn an_account_that_shows_nothing_says_why() {
         assert_eq!((run.status.as_str(), run.deletions), ("complete", 0), "{hidden}: {run:?}");
         assert_eq!(lab.platform.count(endpoint::LOOKUP), 0, "{hidden}: nobody deleted anything");
         let own = run.streams.iter().find(|each| each.stream == "own").unwrap();
-        let words = own.skipped.as_ref().map(|skipped| skipped.message.to_lowercase()).unwrap_or_default();
+        let words =
+            own.skipped.as_ref().map(|skipped| skipped.message.to_lowercase()).unwrap_or_default();
         assert!(!words.is_empty(), "{hidden}: {run:?}");
     }
 }

@@ -16,7 +16,9 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
     let post = platform.post(&ada, "On latency");
     let served = Served::start(&platform, false);
     let mut home = TestHome::new();
-    for (name, value) in [("PLATFORM_API", served.url()), ("USER_ID", ada), ("EVERY", "1m".to_owned())] {
+    for (name, value) in
+        [("PLATFORM_API", served.url()), ("USER_ID", ada), ("EVERY", "1m".to_owned())]
+    {
         home.env.push((format!("BRAIN_COLLECTOR_{name}"), value));
     }
     fs::create_dir_all(home.path().join("secrets")).unwrap();
@@ -43,5 +45,8 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
     assert!(home.path().join(format!("collector/data/tweets/own/{post}.json")).exists());
     let second = wait(&|at| at != first);
     assert_ne!(second[..16], first[..16], "one run begins in a minute");
-    assert!(second[17..19].parse::<u32>().unwrap() < 30, "{second}: when the bell rang, at the full minute");
+    assert!(
+        second[17..19].parse::<u32>().unwrap() < 30,
+        "{second}: when the bell rang, at the full minute"
+    );
 }

@@ -22,7 +22,8 @@ fn alerts(lab: &Lab, id: &str, after: i64, likes: u64) -> Vec<String> {
     lab.pass(after);
     lab.platform.likes(id, likes);
     let lines = lab.collect();
-    let told: Vec<String> = with(&lines, "VELOCITY_ALERT:").into_iter().map(str::to_owned).collect();
+    let told: Vec<String> =
+        with(&lines, "VELOCITY_ALERT:").into_iter().map(str::to_owned).collect();
     let count = format!("velocity_alerts={}", told.len());
     assert!(lines.last().unwrap().ends_with(&count), "{lines:?}");
     told
@@ -66,7 +67,8 @@ fn the_first_snapshot_is_no_alert() {
 
 #[test]
 fn minutes_are_whole_and_count_from_the_former_snapshot() {
-    for (after, minutes) in [(59_999, 0), (60_000, 1), (119_999, 1), (30 * MINUTE, 30), (50 * HOUR + 1, 3000)]
+    for (after, minutes) in
+        [(59_999, 0), (60_000, 1), (119_999, 1), (30 * MINUTE, 30), (50 * HOUR + 1, 3000)]
     {
         let (lab, id) = liked(0);
         let told = alerts(&lab, &id, after, 500);
@@ -86,7 +88,8 @@ fn minutes_are_whole_and_count_from_the_former_snapshot() {
 fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
     let (lab, id) = liked(5);
     let path = lab.data().join(format!("engagement/{id}.json"));
-    let set = |change: Change| lab.platform.change(&id, |post| change(post.counts.as_mut().unwrap()));
+    let set =
+        |change: Change| lab.platform.change(&id, |post| change(post.counts.as_mut().unwrap()));
     let changes: [(Change, usize); 7] = [
         (|_| {}, 1),
         (|counts| counts.impressions += 1000, 1),
@@ -127,8 +130,11 @@ fn a_file_has_a_hundred_snapshots_at_most() {
         let expected = usize::try_from(likes + 1).unwrap().min(100);
         assert_eq!(lab.snapshots(&id).len(), expected);
     }
-    let likes: Vec<u64> =
-        lab.snapshots(&id).iter().map(|each| each["metrics"]["like_count"].as_u64().unwrap()).collect();
+    let likes: Vec<u64> = lab
+        .snapshots(&id)
+        .iter()
+        .map(|each| each["metrics"]["like_count"].as_u64().unwrap())
+        .collect();
     assert_eq!(likes, (1..=100).collect::<Vec<u64>>(), "the oldest went first");
 }
 
@@ -163,7 +169,11 @@ fn posts_of_every_stream_have_curves_and_one_alert_each() {
     lab.platform.likes(&both, 50);
     lab.collect();
     let told = alerts(&lab, &both, 30 * MINUTE, 100);
-    assert_eq!(told, [format!("VELOCITY_ALERT:{both}:likes:50->100:30min")], "though two streams have it");
+    assert_eq!(
+        told,
+        [format!("VELOCITY_ALERT:{both}:likes:50->100:30min")],
+        "though two streams have it"
+    );
     let snapshots: Vec<Value> = lab.snapshots(&both);
     assert_eq!(snapshots.len(), 2);
 }

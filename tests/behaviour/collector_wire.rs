@@ -56,13 +56,21 @@ fn connections_that_break_skip_a_stream_and_no_more() {
         let lines: Vec<&str> = ran.stdout.lines().collect();
         let skipped = lines.iter().find_map(|line| line.strip_prefix("STREAM_SKIPPED:own:"));
         match reason {
-            "" => assert!(skipped.is_none() && ran.stdout.contains("OWN_TWEETS:100 ("), "{fault:?}: {ran:?}"),
-            reason => assert!(skipped.is_some_and(|why| why.starts_with(reason)), "{fault:?}: {ran:?}"),
+            "" => assert!(
+                skipped.is_none() && ran.stdout.contains("OWN_TWEETS:100 ("),
+                "{fault:?}: {ran:?}"
+            ),
+            reason => {
+                assert!(skipped.is_some_and(|why| why.starts_with(reason)), "{fault:?}: {ran:?}")
+            }
         }
         assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {ran:?}");
     }
     for (path, bytes) in files(&home.path()) {
-        assert!(!String::from_utf8_lossy(&bytes).contains("FAKEAPPBEARER"), "the token is in {path}");
+        assert!(
+            !String::from_utf8_lossy(&bytes).contains("FAKEAPPBEARER"),
+            "the token is in {path}"
+        );
     }
     assert!(!home.log().contains("FAKEAPPBEARER"));
 }
@@ -73,7 +81,8 @@ fn a_platform_that_is_not_there_is_a_failure_of_the_run() {
     let home = lab(&format!("http://{address}"), "17");
     let _daemon = home.daemon();
     let ran = home.brain(["collector", "collect"]).expect(1);
-    let told: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("STREAM_SKIPPED:")).collect();
+    let told: Vec<&str> =
+        ran.stdout.lines().filter(|line| line.starts_with("STREAM_SKIPPED:")).collect();
     assert_eq!(told[0], "STREAM_SKIPPED:own:unreachable");
     let last = ran.stdout.lines().last().unwrap();
     assert!(last.starts_with("RUN_FAILED:") && last.ends_with(":unreachable"), "{ran:?}");

@@ -58,7 +58,9 @@ impl Lab {
         });
         let outside = Outside {
             random: Arc::new(SystemRandom),
-            variables: Box::new(|name| (name == "BRAIN_PLATFORM_BEARER_TOKEN").then(|| APP_TOKEN.to_owned())),
+            variables: Box::new(|name| {
+                (name == "BRAIN_PLATFORM_BEARER_TOKEN").then(|| APP_TOKEN.to_owned())
+            }),
             net: Arc::new(InProcess(platform.clone())),
             lines: Arc::clone(&lines) as Arc<dyn EventLines>,
         };

@@ -12,11 +12,16 @@ fn all_steps_pass_where_everything_is_right() {
     let _daemon = home.daemon();
     let fake = Fake::new(|_, _| None);
     let report = walk(&home, &fake.url(), 0);
-    let names = ["reach", "challenge", "resource", "server", "authorize", "greet", "tools", "search"];
+    let names =
+        ["reach", "challenge", "resource", "server", "authorize", "greet", "tools", "search"];
     assert_eq!(steps(&report), names.map(|name| format!("{name} passed")), "{report:#}");
     assert_eq!(report["url"], fake.url());
-    let said: Vec<&str> =
-        report["steps"].as_array().unwrap().iter().map(|s| s["message"].as_str().unwrap()).collect();
+    let said: Vec<&str> = report["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["message"].as_str().unwrap())
+        .collect();
     assert!(said[5].contains("2026-07-28, 2025-11-25"), "{said:?}");
     assert!(said[6].starts_with("2 tools") && said[7].starts_with("1 result"), "{said:?}");
 
@@ -29,7 +34,10 @@ fn all_steps_pass_where_everything_is_right() {
         );
     }
     assert!(shown.stdout.ends_with("\npassed\n"), "{}", shown.stdout);
-    assert_eq!(home.brain(["connect", "test", &fake.url(), "--quiet"]).expect(0).stdout, "passed\n");
+    assert_eq!(
+        home.brain(["connect", "test", &fake.url(), "--quiet"]).expect(0).stdout,
+        "passed\n"
+    );
 }
 
 #[test]
@@ -53,7 +61,8 @@ fn a_client_comes_by_its_secret_from_a_file() {
     let fake = Fake::new(|_, _| None);
     let report = by_secret(&fake.url(), &file).expect(0);
     assert!(
-        !report.stdout.contains("hush") && report.stdout.contains("by the client's secret, for read"),
+        !report.stdout.contains("hush")
+            && report.stdout.contains("by the client's secret, for read"),
         "{}",
         report.stdout
     );
@@ -71,7 +80,10 @@ fn a_client_comes_by_its_secret_from_a_file() {
         "http.base_url",
     );
     home.fault(["connect", "test", &fake.url(), "--client-id", "id"], 2);
-    home.fault(["connect", "test", &fake.url(), "--client-id", "id", "--secret-file", "/no/such"], 1);
+    home.fault(
+        ["connect", "test", &fake.url(), "--client-id", "id", "--secret-file", "/no/such"],
+        1,
+    );
     assert!(!home.log().contains("hush") && !home.log().contains(TOKEN));
 }
 
@@ -82,7 +94,8 @@ fn a_token_of_our_own_is_shown_to_nobody_else() {
     let issuer = format!("http://{}", home.http_local());
     // It says that we are its authorization server.
     let fake = Fake::new(move |heard, origin| {
-        let resource = json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [issuer] });
+        let resource =
+            json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [issuer] });
         heard.path.contains("protected-resource").then(|| Said::json(200, &resource))
     });
     stuck_at(&walk(&home, &fake.url(), 1), "authorize", "not this brain's own", "BRAIN_TOKEN");

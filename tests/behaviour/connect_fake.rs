@@ -21,7 +21,11 @@ pub(crate) struct Said {
 
 impl Said {
     pub(crate) fn json(status: u16, body: &Value) -> Self {
-        Self { status, headers: vec![("Content-Type", "application/json".into())], body: body.to_string() }
+        Self {
+            status,
+            headers: vec![("Content-Type", "application/json".into())],
+            body: body.to_string(),
+        }
     }
 
     pub(crate) fn html(status: u16, body: &str) -> Self {
@@ -41,7 +45,9 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    pub(crate) fn new(change: impl Fn(&Heard, &str) -> Option<Said> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        change: impl Fn(&Heard, &str) -> Option<Said> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -67,8 +73,11 @@ impl Fake {
 }
 
 pub(crate) fn write(mut stream: &TcpStream, said: &Said) {
-    let mut text =
-        format!("HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n", said.status, said.body.len());
+    let mut text = format!(
+        "HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n",
+        said.status,
+        said.body.len()
+    );
     for (name, value) in &said.headers {
         text += &format!("{name}: {value}\r\n");
     }
@@ -101,7 +110,8 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
         ("GET", "/.well-known/oauth-protected-resource/mcp") => Said::json(200, &resource(origin)),
         (
             "GET",
-            "/.well-known/oauth-authorization-server" | "/.well-known/oauth-authorization-server/mcp",
+            "/.well-known/oauth-authorization-server"
+            | "/.well-known/oauth-authorization-server/mcp",
         ) => Said::json(200, &server(origin)),
         ("POST", "/token") => {
             // `id:hush hush/%`, each part encoded as in a form.
@@ -117,13 +127,17 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
                     200,
                     &json!({ "access_token": TOKEN, "token_type": "bearer", "scope": "read" }),
                 ),
-                false => {
-                    Said::json(401, &json!({ "error": "invalid_client", "error_description": "unknown" }))
-                }
+                false => Said::json(
+                    401,
+                    &json!({ "error": "invalid_client", "error_description": "unknown" }),
+                ),
             }
         }
         ("POST", "/mcp")
-            if heard.headers.get("authorization").is_some_and(|v| *v == format!("Bearer {TOKEN}")) =>
+            if heard
+                .headers
+                .get("authorization")
+                .is_some_and(|v| *v == format!("Bearer {TOKEN}")) =>
         {
             let message: Value = serde_json::from_str(heard.text()).unwrap();
             let name = message["params"]["name"].as_str();
@@ -133,7 +147,10 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
                     message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
                     "2026-07-28"
                 );
-                assert_eq!(heard.headers.get("mcp-method").map(String::as_str), message["method"].as_str());
+                assert_eq!(
+                    heard.headers.get("mcp-method").map(String::as_str),
+                    message["method"].as_str()
+                );
                 assert_eq!(heard.headers.get("mcp-name").map(String::as_str), name);
             }
             let info = json!({ "name": "fake\u{1b}[31m", "version": "7" });
@@ -152,8 +169,7 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
                 }
                 "tools/list" => json!({ "tools": [tool("fetch", "id")] }),
                 "tools/call" => {
-                    let found =
-                        json!({ "results": [{ "id": "a", "title": "A", "url": "https://a.example/" }] });
+                    let found = json!({ "results": [{ "id": "a", "title": "A", "url": "https://a.example/" }] });
                     json!({ "content": [{ "type": "text", "text": found.to_string() }], "structuredContent": found })
                 }
                 other => panic!("no client asks {other}"),
@@ -189,7 +205,9 @@ pub(crate) fn steps(report: &Value) -> Vec<String> {
     let steps = report["steps"].as_array().unwrap();
     steps
         .iter()
-        .map(|step| format!("{} {}", step["name"].as_str().unwrap(), step["status"].as_str().unwrap()))
+        .map(|step| {
+            format!("{} {}", step["name"].as_str().unwrap(), step["status"].as_str().unwrap())
+        })
         .collect()
 }
 
@@ -209,7 +227,11 @@ pub(crate) fn stuck(
 pub(crate) fn stuck_at(report: &Value, step: &str, message: &str, hint: &str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();
-    assert_eq!((last["name"].as_str(), last["status"].as_str()), (Some(step), Some("failed")), "{report:#}");
+    assert_eq!(
+        (last["name"].as_str(), last["status"].as_str()),
+        (Some(step), Some("failed")),
+        "{report:#}"
+    );
     let holds = |field: &str, text: &str| last[field].as_str().unwrap().contains(text);
     assert!(
         holds("message", message) && holds("hint", hint),

@@ -39,7 +39,12 @@ fn the_way_to_the_host_is_told_apart() {
     let url = plain.url().replace("http://", "https://");
     stuck_at(&walk(&home, &url, 1), "reach", "breaks off while TLS begins", "http://");
     let plain = saying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-    stuck_at(&walk(&home, &format!("https://{plain}/mcp"), 1), "reach", "does not speak TLS", "http://");
+    stuck_at(
+        &walk(&home, &format!("https://{plain}/mcp"), 1),
+        "reach",
+        "does not speak TLS",
+        "http://",
+    );
     let ssh = saying(b"SSH-2.0-OpenSSH_9.6\r\n");
     stuck_at(&walk(&home, &format!("http://{ssh}/mcp"), 1), "reach", "broke", "port");
     for bad in [
@@ -65,8 +70,15 @@ fn on_mcp(said: Said) -> impl Fn(&Heard, &str) -> Option<Said> {
 fn whoever_stands_before_the_endpoint_is_named() {
     let home = walker();
     let _daemon = home.daemon();
-    let forbidden = Said::json(403, &json!({ "error": "forbidden_host", "message": "not\u{1b}[31m here" }));
-    stuck(&home, "challenge", "forbidden_host", "http.base_url = \"http://127.0.0.1", on_mcp(forbidden));
+    let forbidden =
+        Said::json(403, &json!({ "error": "forbidden_host", "message": "not\u{1b}[31m here" }));
+    stuck(
+        &home,
+        "challenge",
+        "forbidden_host",
+        "http.base_url = \"http://127.0.0.1",
+        on_mcp(forbidden),
+    );
     let missing = Said::json(404, &json!({ "error": "not_found" }));
     stuck(&home, "challenge", "404", "where the tunnel forwards", on_mcp(missing));
     stuck(
@@ -83,7 +95,13 @@ fn whoever_stands_before_the_endpoint_is_named() {
         "127.0.0.1:8765",
         on_mcp(Said::html(200, "<!doctype html>").with("Ngrok-Error-Code", "ERR_NGROK_6024")),
     );
-    stuck(&home, "challenge", "530", "brain status", on_mcp(Said::html(530, "<title>Tunnel error</title>")));
+    stuck(
+        &home,
+        "challenge",
+        "530",
+        "brain status",
+        on_mcp(Said::html(530, "<title>Tunnel error</title>")),
+    );
     let login = Said::html(302, "")
         .with("Location", "https://me.cloudflareaccess.com/cdn-cgi/access/login/x?kid=secret");
     stuck(
@@ -136,7 +154,13 @@ fn a_challenge_that_clients_drop_is_shown() {
         "",
         on_mcp(with("Basic realm=\"tunnel\"")),
     );
-    stuck(&home, "challenge", "no resource_metadata", "WWW-Authenticate", on_mcp(with("Bearer realm=\"x\"")));
+    stuck(
+        &home,
+        "challenge",
+        "no resource_metadata",
+        "WWW-Authenticate",
+        on_mcp(with("Bearer realm=\"x\"")),
+    );
     let relative = with("Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\"");
     stuck(&home, "challenge", "not an absolute address", "drop such a one", on_mcp(relative));
     // Nobody is sent inside by what the other side says.
@@ -160,7 +184,13 @@ fn documents_that_clients_refuse_are_shown() {
         "let the tunnel pass",
         about(RESOURCE, |_| Said::json(404, &json!({ "error": "not_found" }))),
     );
-    stuck(&home, "resource", "HTML page", "page for people", about(RESOURCE, |_| Said::html(200, "<html>")));
+    stuck(
+        &home,
+        "resource",
+        "HTML page",
+        "page for people",
+        about(RESOURCE, |_| Said::html(200, "<html>")),
+    );
     stuck(
         &home,
         "resource",
@@ -233,16 +263,19 @@ fn documents_that_clients_refuse_are_shown() {
     };
     let silent = changed(|server| server["client_id_metadata_document_supported"] = false.into());
     warns(&silent, "server", "http.dynamic_registration");
-    let no_public =
-        changed(|server| server["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]));
+    let no_public = changed(|server| {
+        server["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"])
+    });
     warns(&no_public, "server", "Claude");
-    let slash =
-        Fake::new(|heard, _| (heard.path == format!("{SERVER}/mcp")).then(|| Said::json(404, &json!({}))));
+    let slash = Fake::new(|heard, _| {
+        (heard.path == format!("{SERVER}/mcp")).then(|| Said::json(404, &json!({})))
+    });
     warns(&walk(&home, &slash.url(), 0), "server", "/.well-known/oauth-authorization-server/mcp");
     // With the path typed otherwise than the resource calls itself.
     let fake = Fake::new(|heard, origin| {
-        let slashed =
-            heard.method == "POST" && heard.path == "/mcp/" && !heard.headers.contains_key("authorization");
+        let slashed = heard.method == "POST"
+            && heard.path == "/mcp/"
+            && !heard.headers.contains_key("authorization");
         slashed.then(|| challenge(origin))
     });
     let report = home.brain(["--json", "connect", "test", &format!("{}/", fake.url())]).json();
@@ -300,7 +333,10 @@ fn a_token_and_tools_that_do_not_work_are_shown() {
         "the search fails: no index",
         "brain doctor",
         rpc("tools/call", |m| {
-            result(m, &json!({ "isError": true, "content": [{ "type": "text", "text": "no index" }] }))
+            result(
+                m,
+                &json!({ "isError": true, "content": [{ "type": "text", "text": "no index" }] }),
+            )
         }),
     );
     stuck(
@@ -308,7 +344,9 @@ fn a_token_and_tools_that_do_not_work_are_shown() {
         "search",
         "no results in its text",
         "ChatGPT",
-        rpc("tools/call", |m| result(m, &json!({ "content": [{ "type": "text", "text": "two pages" }] }))),
+        rpc("tools/call", |m| {
+            result(m, &json!({ "content": [{ "type": "text", "text": "two pages" }] }))
+        }),
     );
     let scope = rpc("tools/list", |_| {
         Said::json(403, &json!({ "error": "insufficient_scope", "message": "no" }))
@@ -324,7 +362,10 @@ fn a_token_and_tools_that_do_not_work_are_shown() {
     }));
     let report = walk(&home, &old.url(), 0);
     assert!(
-        report["steps"][5]["message"].as_str().unwrap().contains("speaks 2025-11-25 by handshake, and not"),
+        report["steps"][5]["message"]
+            .as_str()
+            .unwrap()
+            .contains("speaks 2025-11-25 by handshake, and not"),
         "{report:#}"
     );
     let new = Fake::new(rpc("initialize", |m| {

@@ -52,7 +52,10 @@ fn a_call_is_in_the_file_before_the_model_hears_of_it() {
         (2, Some("done"), &before[0]["call"])
     );
     let (words_in, words_out) = ((heard.text.len() / 4) as u64, ("Babbage [1].".len() / 4) as u64);
-    assert_eq!((&after[1]["tokens_in"], &after[1]["tokens_out"]), (&words_in.into(), &words_out.into()));
+    assert_eq!(
+        (&after[1]["tokens_in"], &after[1]["tokens_out"]),
+        (&words_in.into(), &words_out.into())
+    );
     assert_eq!(after[1]["micro_usd"], words_in * 3 + words_out * 15);
     let mode = fs::metadata(home.path().join("costs.jsonl")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -86,7 +89,10 @@ fn a_call_that_a_kill_interrupts_counts_at_its_worst() {
     assert_eq!(texts(&costs["calls"], "state"), ["open"]);
     let worst = entered[0]["micro_usd"].as_u64().unwrap() as f64 / 1e6;
     assert!(worst > 0.0);
-    assert_eq!((costs["total"]["actual_usd"].as_f64(), &costs["damaged"]), (Some(worst), &0.into()));
+    assert_eq!(
+        (costs["total"]["actual_usd"].as_f64(), &costs["damaged"]),
+        (Some(worst), &0.into())
+    );
     let ran = home.brain(["costs", "--limit", "10"]).expect(0);
     assert!(ran.stdout.contains("open") && ran.stderr.contains("1 call without an end"), "{ran:?}");
 }
@@ -111,11 +117,21 @@ fn costs_are_added_up_by_purpose_model_and_day() {
         (texts(&costs["calls"], "model"), &costs["total"]["calls"]),
         (vec!["small".into(), "large".into()], &3.into())
     );
-    let sum: f64 =
-        costs["sums"].as_array().unwrap().iter().map(|sum| sum["actual_usd"].as_f64().unwrap()).sum();
-    assert!((sum - costs["total"]["actual_usd"].as_f64().unwrap()).abs() < 1e-9 && sum > 0.0, "{costs}");
+    let sum: f64 = costs["sums"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|sum| sum["actual_usd"].as_f64().unwrap())
+        .sum();
+    assert!(
+        (sum - costs["total"]["actual_usd"].as_f64().unwrap()).abs() < 1e-9 && sum > 0.0,
+        "{costs}"
+    );
     assert_eq!(home.json(["costs", "--since", "2100-01-01"])["total"]["calls"], 0);
-    assert_eq!(home.json(["costs", "--until", "2100-01-01", "--since", "2020-01-01"])["total"]["calls"], 3);
+    assert_eq!(
+        home.json(["costs", "--until", "2100-01-01", "--since", "2020-01-01"])["total"]["calls"],
+        3
+    );
     assert_eq!(home.fault(["costs", "--since", "yesterday"], 2)["code"], "usage");
     // What a crash of the machine leaves: half a line.
     assert!(daemon.terminate().0.success());
@@ -165,7 +181,12 @@ fn doctor_looks_at_the_language_model() {
         (vec![("BRAIN_LLM_BASE_URL", "")], "warn", "no key"),
         (vec![("BRAIN_LLM_BASE_URL", ""), key], "ok", "api.openai.com"),
         (
-            vec![("BRAIN_LLM_BASE_URL", ""), key, ("BRAIN_LLM_PRICE_IN", "0"), ("BRAIN_LLM_PRICE_OUT", "0")],
+            vec![
+                ("BRAIN_LLM_BASE_URL", ""),
+                key,
+                ("BRAIN_LLM_PRICE_IN", "0"),
+                ("BRAIN_LLM_PRICE_OUT", "0"),
+            ],
             "warn",
             "llm.price_in",
         ),

@@ -11,8 +11,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use brain_protocol::{
-    FaultCode, Get, Import, ImportReply, List, Origin, Page, PageRef, PageRow, Put, Reply, Request, Search,
-    Slug, Sort, WriteStatus,
+    FaultCode, Get, Import, ImportReply, List, Origin, Page, PageRef, PageRow, Put, Reply, Request,
+    Search, Slug, Sort, WriteStatus,
 };
 use brain_tests::{Client, PATIENCE, TestHome, capture};
 use rustix::process::{Pid, Signal, kill_process};
@@ -91,7 +91,11 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     settle(&home);
     check_everything(&home, &books);
     assert!(written > 0, "nobody could write anything");
-    run.tell(&format!("{} kills, {written} acknowledged writes, {:.0?}", kills + 1, run.began.elapsed()));
+    run.tell(&format!(
+        "{} kills, {written} acknowledged writes, {:.0?}",
+        kills + 1,
+        run.began.elapsed()
+    ));
 }
 
 #[test]
@@ -210,7 +214,8 @@ pub(crate) fn settle(home: &TestHome) {
 }
 
 fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
-    let request = Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
+    let request =
+        Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
     match home.connect()?.try_ask(&request)? {
         Ok(Reply::Import(reply)) => Some(reply),
         other => panic!("{other:?}"),
@@ -228,7 +233,8 @@ pub(crate) fn check_everything(home: &TestHome, books: &[Book]) {
     });
     let slugs_that_are = |wanted: fn(&State) -> bool| {
         let entries = books.iter().flat_map(|book| &book.entries);
-        let mut slugs: Vec<Slug> = entries.filter(|e| wanted(&e.now)).map(|e| e.slug.clone()).collect();
+        let mut slugs: Vec<Slug> =
+            entries.filter(|e| wanted(&e.now)).map(|e| e.slug.clone()).collect();
         slugs.sort();
         slugs
     };
@@ -258,8 +264,7 @@ struct Text {
 impl Text {
     fn new(writer: usize, number: usize, dice: &mut Dice) -> Self {
         let word = rare_word(writer, number);
-        let sentence =
-            "The budget of the harbour was settled after a long talk about pumps, tides and money. ";
+        let sentence = "The budget of the harbour was settled after a long talk about pumps, tides and money. ";
         // Most are small; some need many pages of the store.
         let times = if dice.one_in(40) { 200 + dice.below(800) } else { dice.below(12) };
         let body = format!("A note with {word} in it.\n\n{}\n", sentence.repeat(times as usize));
@@ -270,7 +275,9 @@ impl Text {
     fn content(&self) -> Vec<u8> {
         match &self.title {
             None => self.body.clone(),
-            Some(title) => format!("---\ntitle: {title}\ntags: [crash, harbour]\n---\n{}", self.body),
+            Some(title) => {
+                format!("---\ntitle: {title}\ntags: [crash, harbour]\n---\n{}", self.body)
+            }
         }
         .into_bytes()
     }
@@ -364,7 +371,12 @@ impl Book {
     }
 
     /// Writes one thing after another until the daemon is gone; how many were acknowledged.
-    pub(crate) fn write_until_killed(&mut self, socket: &Path, mut dice: Dice, round: usize) -> usize {
+    pub(crate) fn write_until_killed(
+        &mut self,
+        socket: &Path,
+        mut dice: Dice,
+        round: usize,
+    ) -> usize {
         let Some(mut client) = Client::connect(socket) else { return 0 };
         let mut count = 0;
         loop {
@@ -374,7 +386,9 @@ impl Book {
             let entry = &mut self.entries[at];
             match answer {
                 Ok(Reply::Written(reply)) if self.disk_fails && !reply.written => return count,
-                Ok(Reply::Deleted(reply)) if self.disk_fails && !reply.warnings.is_empty() => return count,
+                Ok(Reply::Deleted(reply)) if self.disk_fails && !reply.warnings.is_empty() => {
+                    return count;
+                }
                 Err(_) if self.disk_fails => return count,
                 Ok(Reply::Written(reply)) => {
                     assert!(reply.written && reply.warnings.is_empty(), "{entry}: {reply:?}");
@@ -388,7 +402,9 @@ impl Book {
                     // Another capture may have had the first eight digits.
                     entry.slug = reply.slug;
                 }
-                Ok(Reply::Deleted(reply)) => assert!(reply.warnings.is_empty(), "{entry}: {reply:?}"),
+                Ok(Reply::Deleted(reply)) => {
+                    assert!(reply.warnings.is_empty(), "{entry}: {reply:?}")
+                }
                 Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Cancelled) => {
                     return count;
                 }
@@ -450,11 +466,14 @@ impl Book {
 
     /// Some of what this round acknowledged, the last ones first, and some of what earlier ones did.
     pub(crate) fn sample(&self, dice: &mut Dice, round: usize) -> Vec<&Entry> {
-        let mut fresh: Vec<&Entry> = self.entries.iter().filter(|entry| entry.round == round).collect();
+        let mut fresh: Vec<&Entry> =
+            self.entries.iter().filter(|entry| entry.round == round).collect();
         fresh.sort_by_key(|entry| std::cmp::Reverse(entry.acknowledged));
         fresh.truncate(8);
         if !self.entries.is_empty() {
-            fresh.extend((0..3).map(|_| &self.entries[dice.below(self.entries.len() as u64) as usize]));
+            fresh.extend(
+                (0..3).map(|_| &self.entries[dice.below(self.entries.len() as u64) as usize]),
+            );
         }
         fresh
     }
@@ -485,7 +504,10 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn new(home: &TestHome) -> Self {
-        Self { client: home.connect().expect("the daemon answers"), pages: home.path().join("pages") }
+        Self {
+            client: home.connect().expect("the daemon answers"),
+            pages: home.path().join("pages"),
+        }
     }
 
     /// Finds out what became of what was sent and not acknowledged: the old state or the new one, nothing between.
@@ -502,7 +524,9 @@ impl Check {
             };
             if happened {
                 entry.becomes(pending);
-            } else if let Some(text) = pending.text().filter(|_| matches!(pending, State::Active(_))) {
+            } else if let Some(text) =
+                pending.text().filter(|_| matches!(pending, State::Active(_)))
+            {
                 self.not_found(&text.word, &entry.slug);
             }
             self.entry(entry);
@@ -565,7 +589,8 @@ impl Check {
     /// The page's file holds the page.
     fn file(&self, page: &Page) {
         let place = self.place(&page.slug);
-        let text = std::fs::read_to_string(&place).unwrap_or_else(|e| panic!("{}: {e}", place.display()));
+        let text =
+            std::fs::read_to_string(&place).unwrap_or_else(|e| panic!("{}: {e}", place.display()));
         assert_eq!(text, page.content, "{}", place.display());
     }
 
@@ -579,7 +604,8 @@ impl Check {
     }
 
     fn hits(&mut self, word: &str) -> Vec<Slug> {
-        let request = Request::Search(Search { query: word.into(), limit: 10, ..Search::default() });
+        let request =
+            Request::Search(Search { query: word.into(), limit: 10, ..Search::default() });
         match self.client.ask(&request) {
             Ok(Reply::Hits(hits)) => hits.hits.into_iter().map(|hit| hit.slug).collect(),
             other => panic!("{word}: {other:?}"),
@@ -616,7 +642,8 @@ impl Check {
 
     /// Below the home's pages are the files of these pages, and nothing else: nothing half-written either.
     fn no_other_files(&self, active: &[Slug], deleted: &[Slug]) {
-        let paths = |slugs: &[Slug]| slugs.iter().map(|slug| format!("{slug}.md")).collect::<BTreeSet<_>>();
+        let paths =
+            |slugs: &[Slug]| slugs.iter().map(|slug| format!("{slug}.md")).collect::<BTreeSet<_>>();
         let (trashed, found): (BTreeSet<String>, BTreeSet<String>) =
             files_below(&self.pages).into_iter().partition(|path| path.starts_with(".trash/"));
         assert_eq!(found, paths(active), "files of pages");
@@ -654,16 +681,21 @@ struct ImportFile {
 impl ImportFile {
     fn new(n: usize, version: usize) -> Self {
         let word = rare_word(version, n);
-        let body =
-            format!("Number {n} version {version}\n\nIt has {word}. {}\n", "Water and money. ".repeat(20));
+        let body = format!(
+            "Number {n} version {version}\n\nIt has {word}. {}\n",
+            "Water and money. ".repeat(20)
+        );
         Self { n, slug: Slug::parse(format!("group-{}/note-{n}", n % 7)).unwrap(), word, body }
     }
 
     fn write(&self, dir: &Path) {
         let place = dir.join(format!("{}.md", self.slug));
         std::fs::create_dir_all(place.parent().unwrap()).unwrap();
-        std::fs::write(place, format!("---\ntitle: Note {}\ntags: [import]\n---\n{}", self.n, self.body))
-            .unwrap();
+        std::fs::write(
+            place,
+            format!("---\ntitle: Note {}\ntags: [import]\n---\n{}", self.n, self.body),
+        )
+        .unwrap();
     }
 
     /// The number and the version that a stored text says it is.
@@ -686,7 +718,8 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(rounds: usize) -> Self {
-        let number = |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
+        let number =
+            |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
         let asked = number("BRAIN_CRASH_ROUNDS").map(|n| n as usize);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
         Self {

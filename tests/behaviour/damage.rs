@@ -55,7 +55,8 @@ fn a_hundred_random_damages_are_never_served() {
     let backup = home.outside().join("good.redb");
     home.json(["backup", backup.to_str().unwrap()]);
     let whole: Vec<Value> = (0..PAGES).map(|n| home.get(&slug(n))).collect();
-    let former: Vec<Value> = (0..PAGES).map(|n| home.json(["get", &slug(n), "--version", "1"])).collect();
+    let former: Vec<Value> =
+        (0..PAGES).map(|n| home.json(["get", &slug(n), "--version", "1"])).collect();
     assert!(daemon.terminate().0.success());
     let store = home.path().join("brain.redb");
     let good = fs::read(&store).unwrap();
@@ -92,7 +93,11 @@ fn a_hundred_random_damages_are_never_served() {
         let snippet = hit["snippet"].as_str().unwrap().replace('\n', " ");
         assert!(body.contains(snippet.trim_matches('…').trim()), "{snippet}");
     }
-    assert!(hits["degraded"].as_str().unwrap().contains("is damaged in the store"), "{}", hits["degraded"]);
+    assert!(
+        hits["degraded"].as_str().unwrap().contains("is damaged in the store"),
+        "{}",
+        hits["degraded"]
+    );
     let out = home.outside().join("out");
     let exported = home.brain(["export", out.to_str().unwrap(), "--json"]).expect(1).json();
     assert_eq!(exported["failed_total"], damaged.len(), "{exported}");
@@ -111,7 +116,11 @@ fn a_hundred_random_damages_are_never_served() {
     for &n in damaged.iter().take(5) {
         let name = slug(n);
         let tagged = home.brain(["tags", &name, "--add", "x", "--json"]);
-        assert_eq!(tagged.json()["error"]["code"], "store_damaged", "an edit would hide it: {tagged:?}");
+        assert_eq!(
+            tagged.json()["error"]["code"],
+            "store_damaged",
+            "an edit would hide it: {tagged:?}"
+        );
         let call = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{{\"name\":\"get_page\",\
              \"arguments\":{{\"slug\":\"{name}\"}}}}}}\n"
@@ -123,7 +132,12 @@ fn a_hundred_random_damages_are_never_served() {
         assert!(!spoken.stdout.contains("walrus text"), "{spoken:?}");
     }
     let doctor = home.brain(["doctor", "--json"]).expect(1).json();
-    let check = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "store integrity").unwrap();
+    let check = doctor["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["name"] == "store integrity")
+        .unwrap();
     assert_eq!(check["status"], "fail", "{check}");
     let refused = home.fault(["backup", home.outside().join("bad.redb").to_str().unwrap()], 1);
     assert_eq!(refused["code"], "store_damaged", "{refused}");
@@ -145,7 +159,10 @@ fn a_store_that_came_up_empty_is_refused_where_its_index_knows_more() {
     let good = fs::read(&store).unwrap();
     let db = redb::Database::open(&store).unwrap();
     let txn = db.begin_write().unwrap();
-    txn.open_table(redb::TableDefinition::<&str, u64>::new("meta")).unwrap().insert("seq", 0).unwrap();
+    txn.open_table(redb::TableDefinition::<&str, u64>::new("meta"))
+        .unwrap()
+        .insert("seq", 0)
+        .unwrap();
     txn.commit().unwrap();
     drop(db);
     let ran = home.brain(["list"]);
@@ -170,7 +187,8 @@ fn a_limit_on_the_size_of_files_does_not_end_the_daemon() {
     let large = "An enormous page about nothing at all. ".repeat(50_000);
     let mut refused = 0;
     for n in 0..8 {
-        let ran = home.brain_with(["put", &format!("large/{n}"), "--json", "--no-start"], large.as_bytes());
+        let ran = home
+            .brain_with(["put", &format!("large/{n}"), "--json", "--no-start"], large.as_bytes());
         if ran.code != 0 {
             refused += 1;
             assert_eq!(ran.json()["error"]["code"], "disk_full", "{ran:?}");
@@ -189,7 +207,8 @@ fn a_damaged_former_version_is_named_and_neither_reverted_to_nor_listed() {
     let notes = home.outside().join("notes");
     fs::create_dir(&notes).unwrap();
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
-    let page = |round: usize| format!("walrus in round {round}\n{}", "words of the page\n".repeat(3000));
+    let page =
+        |round: usize| format!("walrus in round {round}\n{}", "words of the page\n".repeat(3000));
     for round in 1..=3 {
         home.json_with(["put", "area/note", "--source", "notes"], page(round).as_bytes());
     }
@@ -231,10 +250,14 @@ fn a_damaged_former_version_is_named_and_neither_reverted_to_nor_listed() {
     refused(&["revert", "area/note", "2"]);
     refused(&["history", "area/note"]);
     refused(&["get", "area/note", "--version", "2"]);
-    let get = |version: &str| home.brain([&["get", "area/note", "--version", version], &of[..]].concat());
+    let get =
+        |version: &str| home.brain([&["get", "area/note", "--version", version], &of[..]].concat());
     let body = |version: &str| get(version).expect(0).json()["body"].as_str().unwrap().to_owned();
     assert_eq!((body("1"), body("3")), (page(1), page(3)), "the way out that was told");
-    assert_eq!(fs::read_to_string(notes.join("area/note.md")).unwrap().matches("round 3").count(), 1);
+    assert_eq!(
+        fs::read_to_string(notes.join("area/note.md")).unwrap().matches("round 3").count(),
+        1
+    );
     // A whole version can be gone back to, and the page goes on.
     let reverted = home.brain([&["revert", "area/note", "1"], &of[..]].concat()).expect(0).json();
     assert_eq!(reverted["status"], "updated", "{reverted}");

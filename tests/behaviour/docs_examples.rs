@@ -71,7 +71,9 @@ fn examples(text: &str) -> Vec<Example> {
 
 fn fenced(kind: &str, inner: &str) -> Example {
     match kind {
-        "json" => Example::Json(serde_json::from_str(inner).unwrap_or_else(|e| panic!("{e}: {inner}"))),
+        "json" => {
+            Example::Json(serde_json::from_str(inner).unwrap_or_else(|e| panic!("{e}: {inner}")))
+        }
         "toml" => Example::Toml(inner.to_owned()),
         "" | "sh" => Example::Shell(inner.to_owned()),
         other => panic!("examples in \"{other}\" cannot be tried: {inner}"),
@@ -108,7 +110,9 @@ fn assert_shape(shown: &Value, answer: &Value, place: &str) {
             }
         }
         (Value::String(shown), Value::String(answer)) => match shown.split_once('…') {
-            Some((begin, _)) if begin.starts_with("brain_") => assert!(answer.starts_with(begin), "{place}"),
+            Some((begin, _)) if begin.starts_with("brain_") => {
+                assert!(answer.starts_with(begin), "{place}")
+            }
             Some(_) => assert!(!answer.is_empty(), "{place}"),
             None if shown.starts_with("job_") => assert!(answer.starts_with("job_"), "{place}"),
             None => assert_eq!(shown, answer, "{place}"),
@@ -148,9 +152,12 @@ impl Reader {
     /// Runs lines of a shell; those that span several are one. Gives the exit status of the last.
     fn run(&mut self, lines: &str) {
         let whole = lines.replace("\\\n", " ");
-        for line in whole.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        for line in
+            whole.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+        {
             if let Some(bookmarklet) = line.strip_prefix("javascript:") {
-                let path = bookmarklet.split("127.0.0.1:3131").nth(1).unwrap().split('#').next().unwrap();
+                let path =
+                    bookmarklet.split("127.0.0.1:3131").nth(1).unwrap().split('#').next().unwrap();
                 let _ = get(self.home.http_local(), path).expect(200);
                 continue;
             }
@@ -159,7 +166,8 @@ impl Reader {
     }
 
     fn line(&mut self, line: &str) {
-        let (local, public) = (self.home.http_local().to_string(), self.home.http_public().to_string());
+        let (local, public) =
+            (self.home.http_local().to_string(), self.home.http_public().to_string());
         let token = self.variables.iter().find(|(name, _)| name == "BRAIN_TOKEN");
         let token = token.map_or_else(String::new, |(_, token)| token.clone());
         let tried = line
@@ -181,19 +189,28 @@ impl Reader {
         );
         let mut shell = Command::new("bash");
         shell.args(["-o", "pipefail", "-c", &tried]).envs(self.home.env.iter().cloned());
-        shell.env("BRAIN_HOME", self.home.path()).env("BRAIN_NO_START", "1").env("HOME", &self.user);
+        shell
+            .env("BRAIN_HOME", self.home.path())
+            .env("BRAIN_NO_START", "1")
+            .env("HOME", &self.user);
         shell.env("PATH", path).envs(self.variables.iter().cloned()).stdin(Stdio::null());
         let done = shell.output().unwrap();
-        let (out, told) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        let (out, told) =
+            (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         // A tunnel is not configured here: these say so, and not that they do not understand.
         let expected: &[i32] = if line.starts_with("brain tunnel") { &[0, 1, 4] } else { &[0] };
-        assert!(expected.contains(&done.status.code().unwrap()), "{line}: {}\n{out}{told}", done.status);
+        assert!(
+            expected.contains(&done.status.code().unwrap()),
+            "{line}: {}\n{out}{told}",
+            done.status
+        );
         if let Ok(answer) = serde_json::from_str::<Value>(&out) {
             assert!(answer.get("error").is_none(), "{line}: {answer}");
             self.last = Some(answer);
         }
         for word in out.split_whitespace() {
-            for (start, name) in [("brain_pt_", "BRAIN_TOKEN"), ("brain_cl_", "ID"), ("brain_cs_", "SECRET")]
+            for (start, name) in
+                [("brain_pt_", "BRAIN_TOKEN"), ("brain_cl_", "ID"), ("brain_cs_", "SECRET")]
             {
                 if word.starts_with(start) {
                     self.variables.retain(|(known, _)| known != name);
@@ -207,13 +224,19 @@ impl Reader {
     fn understands(&self, command: &str) {
         let words: Vec<&str> = command.split_whitespace().skip(1).collect();
         let plain = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-        let name = words.iter().take_while(|word| !word.starts_with('-')).find(plain).copied().unwrap_or("");
+        let name = words
+            .iter()
+            .take_while(|word| !word.starts_with('-'))
+            .find(plain)
+            .copied()
+            .unwrap_or("");
         assert!(!name.is_empty(), "`{command}` names no command");
         let help = self.home.brain([name, "--help"]).expect(0).stdout;
         for option in words.iter().filter(|word| word.starts_with("--")) {
             assert!(help.contains(option), "`{command}`: brain {name} has no {option}");
         }
-        let action = words.iter().skip_while(|word| **word != name).nth(1).filter(|word| plain(word));
+        let action =
+            words.iter().skip_while(|word| **word != name).nth(1).filter(|word| plain(word));
         if let Some(action) = action.filter(|_| help.contains("ACTION")) {
             assert!(help.contains(*action), "`{command}`: brain {name} has no {action}");
         }
@@ -242,7 +265,8 @@ impl Reader {
 }
 
 fn has_curl() -> bool {
-    let found = Command::new("curl").arg("--version").output().is_ok_and(|done| done.status.success());
+    let found =
+        Command::new("curl").arg("--version").output().is_ok_and(|done| done.status.success());
     if !found {
         skip("the examples of the documents, because curl is not installed");
     }
@@ -284,15 +308,20 @@ fn every_example_of_mcp_holds() {
     let token = |name, scopes| mcp(&reader.home, &reader.home.token(name, scopes, &[]));
     let listed = |client: &brain_tests::mcp::Mcp| -> Vec<String> {
         let tools = client.result("tools/list", json!({}))["tools"].clone();
-        let mut names: Vec<String> =
-            tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        let mut names: Vec<String> = tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect();
         names.sort();
         names
     };
     let rows = |scopes: &[&str]| {
         let rows = text.lines().filter_map(|line| {
             let mut cells = line.split('|').map(str::trim).skip(1);
-            let (name, scope) = (cells.next()?.strip_prefix('`')?.strip_suffix('`')?, cells.next()?);
+            let (name, scope) =
+                (cells.next()?.strip_prefix('`')?.strip_suffix('`')?, cells.next()?);
             scopes.contains(&scope).then(|| name.to_owned())
         });
         let mut names: Vec<String> = rows.collect();

@@ -12,7 +12,11 @@ use serde_json::Value;
 fn check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();
-    checks.iter().find(|c| c["name"] == name).unwrap_or_else(|| panic!("no check {name}: {doctor}")).clone()
+    checks
+        .iter()
+        .find(|c| c["name"] == name)
+        .unwrap_or_else(|| panic!("no check {name}: {doctor}"))
+        .clone()
 }
 
 #[test]
@@ -51,7 +55,11 @@ fn an_index_that_cannot_be_written_is_a_warning_and_search_goes_on() {
     assert_eq!(index["status"], "warn", "{index}");
     assert!(index["message"].as_str().unwrap().contains("index"), "{index}");
     assert_eq!(home.search("quartz"), ["a"]);
-    assert_eq!(fs::read_to_string(home.path().join("index")).unwrap(), "in the way\n", "it is not ours");
+    assert_eq!(
+        fs::read_to_string(home.path().join("index")).unwrap(),
+        "in the way\n",
+        "it is not ours"
+    );
 }
 
 #[test]

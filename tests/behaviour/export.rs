@@ -40,7 +40,10 @@ fn an_export_has_every_active_page_as_its_file_is() {
     assert_eq!(written, pages(&home.path().join("pages")));
     assert_eq!((&exported["status"], &exported["files"]), (&"done".into(), &written.len().into()));
     assert_eq!(exported["bytes"], written.values().map(Vec::len).sum::<usize>());
-    assert_eq!((&exported["path"], &exported["failed"]), (&text(&out).into(), &serde_json::json!([])));
+    assert_eq!(
+        (&exported["path"], &exported["failed"]),
+        (&text(&out).into(), &serde_json::json!([]))
+    );
     // An empty directory is as good as none, and a relative one is relative to whoever asks.
     fs::create_dir(home.outside().join("empty")).unwrap();
     let mut command = home.command("brain");
@@ -76,7 +79,10 @@ fn a_directory_that_is_not_empty_is_refused_and_left_as_it_is() {
     }
     std::os::unix::fs::symlink(home.path(), home.outside().join("link")).unwrap();
     assert_eq!(home.fault(["export", text(&home.outside().join("link/x"))], 2)["code"], "usage");
-    assert_eq!(home.fault(["export", "/tmp/x", "--source", "nowhere"], 4)["code"], "unknown_source");
+    assert_eq!(
+        home.fault(["export", "/tmp/x", "--source", "nowhere"], 4)["code"],
+        "unknown_source"
+    );
     assert!(!home.path().join("pages/deep").exists());
 }
 
@@ -95,10 +101,16 @@ fn several_sources_get_a_directory_each() {
     let names: Vec<_> = tree(&all).into_keys().collect();
     let expected = ["default/same.md", "work/deep/er.md", "work/same.md"].map(PathBuf::from);
     assert_eq!(names, expected);
-    assert_eq!(fs::read(all.join("work/same.md")).unwrap(), fs::read(work.join("same.md")).unwrap());
+    assert_eq!(
+        fs::read(all.join("work/same.md")).unwrap(),
+        fs::read(work.join("same.md")).unwrap()
+    );
     let one = home.outside().join("one");
     assert_eq!(home.json(["export", text(&one), "--source", "work"])["files"], 2);
-    assert_eq!(tree(&one).into_keys().collect::<Vec<_>>(), ["deep/er.md", "same.md"].map(PathBuf::from));
+    assert_eq!(
+        tree(&one).into_keys().collect::<Vec<_>>(),
+        ["deep/er.md", "same.md"].map(PathBuf::from)
+    );
     let error = home.fault(["export", text(&work.join("copies"))], 2);
     assert!(error["message"].as_str().unwrap().contains(text(&work)), "{error}");
 }
@@ -155,7 +167,8 @@ fn whatever_a_page_says_its_file_is_inside_the_directory() {
         let mut pages = txn.open_table(PAGES).unwrap();
         for (n, trick) in tricks.iter().enumerate() {
             let slug = format!("{n}{}", "y".repeat(trick.len() - ".md".len() - 1));
-            let mut bytes = pages.get(("default", slug.as_str())).unwrap().unwrap().value().to_vec();
+            let mut bytes =
+                pages.get(("default", slug.as_str())).unwrap().unwrap().value().to_vec();
             let path = format!("{slug}.md");
             let at = bytes.windows(path.len()).position(|w| w == path.as_bytes()).unwrap();
             bytes[at..at + path.len()].copy_from_slice(trick.as_bytes());
@@ -172,20 +185,30 @@ fn whatever_a_page_says_its_file_is_inside_the_directory() {
     let before = tree(&home.path().join("pages"));
     let out = home.outside().join("out");
     let exported = home.json(["export", text(&out)]);
-    assert_eq!((&exported["status"], &exported["files"]), (&"done".into(), &4.into()), "{exported}");
+    assert_eq!(
+        (&exported["status"], &exported["files"]),
+        (&"done".into(), &4.into()),
+        "{exported}"
+    );
     let files = tree(&out);
     assert_eq!(files.len(), 4);
     for n in 0..tricks.len() {
-        let (_, bytes) = files.iter().find(|(path, _)| text(path).starts_with(&n.to_string())).unwrap();
+        let (_, bytes) =
+            files.iter().find(|(path, _)| text(path).starts_with(&n.to_string())).unwrap();
         assert!(String::from_utf8_lossy(bytes).ends_with(&format!("page {n}\n")));
     }
     assert_eq!(tree(&home.path().join("pages")), before, "nothing is written outside");
-    let beside: Vec<_> = tree(&home.outside()).into_keys().filter(|path| !path.starts_with("out")).collect();
+    let beside: Vec<_> =
+        tree(&home.outside()).into_keys().filter(|path| !path.starts_with("out")).collect();
     assert_eq!(beside, Vec::<PathBuf>::new());
-    let above: Vec<_> =
-        fs::read_dir(home.outside().parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let above: Vec<_> = fs::read_dir(home.outside().parent().unwrap())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
     assert!(
-        above.iter().all(|name| ["home", "outside", "daemon.log"].contains(&name.to_str().unwrap())),
+        above
+            .iter()
+            .all(|name| ["home", "outside", "daemon.log"].contains(&name.to_str().unwrap())),
         "{above:?}"
     );
     assert!(!Path::new("/etc/evil.md").exists() && !Path::new("/absolute/evil").exists());
@@ -213,7 +236,10 @@ fn a_page_that_cannot_be_read_is_named_and_the_others_are_written() {
     let ran = home.brain(["--json", "export", text(&out)]).expect(1);
     let exported = ran.json();
     assert_eq!((&exported["status"], &exported["files"]), (&"partial".into(), &4.into()));
-    assert_eq!((&exported["failed_total"], &exported["failed"][0]["path"]), (&1.into(), &"p/2".into()));
+    assert_eq!(
+        (&exported["failed_total"], &exported["failed"][0]["path"]),
+        (&1.into(), &"p/2".into())
+    );
     assert!(exported["failed"][0]["reason"].as_str().unwrap().contains("no text"), "{exported}");
     assert_eq!(tree(&out).len(), 4);
     let told = home.brain(["export", text(&home.outside().join("again"))]).expect(1);
@@ -245,7 +271,11 @@ fn a_full_or_read_only_disk_is_named() {
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(text(&out)) && message.contains("of 20 pages"), "{error}");
     for (path, bytes) in tree(&out) {
-        assert_eq!(bytes, fs::read(home.path().join("pages").join(&path)).unwrap(), "no half page: {path:?}");
+        assert_eq!(
+            bytes,
+            fs::read(home.path().join("pages").join(&path)).unwrap(),
+            "no half page: {path:?}"
+        );
     }
     home.remount("ro");
     let error = home.fault(["export", text(&place.join("other"))], 1);

@@ -48,11 +48,17 @@ fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
         let error = home.fault_with(args, b"no room for this\n", 1);
         assert_eq!(error["code"], "disk_full", "{args:?}: {error}");
         let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
-        assert!(message.contains(home.path().to_str().unwrap()) && message.contains("MB"), "{message}");
+        assert!(
+            message.contains(home.path().to_str().unwrap()) && message.contains("MB"),
+            "{message}"
+        );
         assert!(hint.contains("make room"), "{hint}");
     }
-    for args in [&["delete", "kept/1"][..], &["tags", "kept/1", "--add", "x"], &["link", "kept/1", "kept/2"]]
-    {
+    for args in [
+        &["delete", "kept/1"][..],
+        &["tags", "kept/1", "--add", "x"],
+        &["link", "kept/1", "kept/2"],
+    ] {
         assert_eq!(home.fault(args, 1)["code"], "disk_full", "{args:?}");
     }
     let vault = home.outside().join("vault");
@@ -63,7 +69,8 @@ fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
     assert_eq!(home.search("walrus").len(), 5, "search goes on");
     assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 5);
     let doctor = home.brain(["doctor", "--json"]).expect(1).json();
-    let disk = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "disk space").unwrap();
+    let disk =
+        doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "disk space").unwrap();
     assert_eq!(disk["status"], "fail", "{disk}");
     assert!(daemon.is_running());
     fs::remove_file(filler).unwrap();
@@ -92,7 +99,11 @@ fn a_disk_that_fills_in_the_middle_of_a_commit_loses_nothing_and_heals() {
         let slug = format!("huge/{n}");
         let ran = home.brain_with(["put", &slug, "--json"], &huge.as_bytes()[..4_800_000]);
         if ran.code == 0 {
-            assert_eq!(home.get(&slug)["body"].as_str().unwrap().len(), 4_800_000, "acknowledged is stored");
+            assert_eq!(
+                home.get(&slug)["body"].as_str().unwrap().len(),
+                4_800_000,
+                "acknowledged is stored"
+            );
             continue;
         }
         refused += 1;
@@ -105,7 +116,10 @@ fn a_disk_that_fills_in_the_middle_of_a_commit_loses_nothing_and_heals() {
     assert!(refused > 0, "the disk was meant to fill");
     fs::remove_file(filler).unwrap();
     assert_eq!(home.put("after", "room again\n")["status"], "created");
-    assert_eq!(home.json_with(["put", "huge/last"], &huge.as_bytes()[..4_000_000])["status"], "created");
+    assert_eq!(
+        home.json_with(["put", "huge/last"], &huge.as_bytes()[..4_000_000])["status"],
+        "created"
+    );
     daemon.kill();
     let _daemon = home.daemon();
     for n in 0..5 {
@@ -122,7 +136,10 @@ fn a_disk_that_is_full_from_the_start_is_named() {
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains(home.path().to_str().unwrap()), "{ran:?}");
     let said = ran.stderr.to_lowercase();
-    assert!(said.contains("disk is full") || said.contains("space") || said.contains("free"), "{ran:?}");
+    assert!(
+        said.contains("disk is full") || said.contains("space") || said.contains("free"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -134,8 +151,13 @@ fn a_home_that_may_not_be_written_is_named_and_left_alone() {
     let lock = |on: bool| {
         let store = home.path().join("brain.redb");
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        fs::set_permissions(store, fs::Permissions::from_mode(if on { 0o400 } else { 0o600 })).unwrap();
-        fs::set_permissions(home.path(), fs::Permissions::from_mode(if on { 0o500 } else { 0o700 })).unwrap();
+        fs::set_permissions(store, fs::Permissions::from_mode(if on { 0o400 } else { 0o600 }))
+            .unwrap();
+        fs::set_permissions(
+            home.path(),
+            fs::Permissions::from_mode(if on { 0o500 } else { 0o700 }),
+        )
+        .unwrap();
     };
     let daemon = home.daemon();
     home.put("a", "walrus\n");
@@ -218,7 +240,11 @@ fn a_store_of_garbage_is_refused_by_name_and_left_as_it_is() {
         refuses_this_store(&home, &["brain.redb", "damaged", "backup"]);
     }
     fs::write(&store, &good).unwrap();
-    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 30, "the good one works again");
+    assert_eq!(
+        home.json(["list"])["pages"].as_array().unwrap().len(),
+        30,
+        "the good one works again"
+    );
 }
 
 #[test]
@@ -255,10 +281,17 @@ fn a_store_damaged_in_the_middle_never_gives_wrong_pages() {
         for n in 0..30 {
             let ran = home.brain(["get", &format!("p/{n}"), "--json"]);
             if ran.code == 0 {
-                assert_eq!(ran.json()["body"], format!("page {n} {}\n", "words ".repeat(2000)), "page {n}");
+                assert_eq!(
+                    ran.json()["body"],
+                    format!("page {n} {}\n", "words ".repeat(2000)),
+                    "page {n}"
+                );
             } else {
                 let error = &ran.json()["error"];
-                assert!(error["message"].is_string() && !ran.stderr.contains("panicked"), "{ran:?}");
+                assert!(
+                    error["message"].is_string() && !ran.stderr.contains("panicked"),
+                    "{ran:?}"
+                );
             }
         }
         let _ = home.brain(["stop"]);
@@ -289,20 +322,29 @@ fn a_redb_file_of_another_program_is_refused() {
     drop(db);
     is_refused(&home, &["brain.redb", "not a brain store"]);
     let db = Database::open(home.path().join("brain.redb")).unwrap();
-    let theirs = db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap();
+    let theirs =
+        db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap();
     assert_eq!(theirs.get("x").unwrap().unwrap().value(), 1);
-    assert_eq!(db.begin_read().unwrap().list_tables().unwrap().count(), 1, "nothing of ours was added");
+    assert_eq!(
+        db.begin_read().unwrap().list_tables().unwrap().count(),
+        1,
+        "nothing of ours was added"
+    );
 }
 
 fn schema(store: &Path) -> u64 {
     let db = Database::open(store).unwrap();
-    let meta = db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("meta")).unwrap();
+    let meta =
+        db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("meta")).unwrap();
     meta.get("schema").unwrap().unwrap().value()
 }
 
 fn set_schema(store: &Path, number: u64) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
-    txn.open_table(TableDefinition::<&str, u64>::new("meta")).unwrap().insert("schema", number).unwrap();
+    txn.open_table(TableDefinition::<&str, u64>::new("meta"))
+        .unwrap()
+        .insert("schema", number)
+        .unwrap();
     txn.commit().unwrap();
 }

@@ -10,12 +10,22 @@ use serde_json::Value;
 fn check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();
-    checks.iter().find(|c| c["name"] == name).unwrap_or_else(|| panic!("no check {name}: {doctor}")).clone()
+    checks
+        .iter()
+        .find(|c| c["name"] == name)
+        .unwrap_or_else(|| panic!("no check {name}: {doctor}"))
+        .clone()
 }
 
 fn warned(written: &Value) -> String {
     assert_eq!(written["written"], false, "{written}");
-    written["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect::<Vec<_>>().join("; ")
+    written["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w.as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 #[test]
@@ -36,8 +46,9 @@ fn many_who_change_one_page_at_once_do_not_take_its_file_for_anothers() {
     });
     assert_eq!(home.get("a")["tags"].as_array().unwrap().len(), 3 * WRITERS);
     let file = fs::read_to_string(home.page_file("a")).unwrap();
-    let missing: Vec<_> =
-        (0..WRITERS).filter(|n| (0..3).any(|turn| !file.contains(&format!("tag-{n}-{turn}")))).collect();
+    let missing: Vec<_> = (0..WRITERS)
+        .filter(|n| (0..3).any(|turn| !file.contains(&format!("tag-{n}-{turn}"))))
+        .collect();
     assert_eq!(missing, Vec::<usize>::new(), "{file}");
     assert_eq!(check(&home, "outbox")["status"], "ok");
 }
@@ -77,7 +88,10 @@ fn a_plain_warning_reaches_people_too() {
     home.put("a", "ours\n");
     fs::write(home.page_file("a"), "theirs\n").unwrap();
     let ran = home.brain_with(["put", "a"], b"more\n").expect(0);
-    assert!(ran.stderr.contains("warning") && ran.stderr.contains("written by another program"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning") && ran.stderr.contains("written by another program"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -91,7 +105,10 @@ fn a_changed_file_is_kept_in_the_trash_as_its_author_left_it() {
     assert_eq!(fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(), "theirs\n");
     home.json(["restore", "a"]);
     assert_eq!(home.get("a")["body"], "ours\n");
-    assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), home.get("a")["content"].as_str().unwrap());
+    assert_eq!(
+        fs::read_to_string(home.page_file("a")).unwrap(),
+        home.get("a")["content"].as_str().unwrap()
+    );
     assert_eq!(
         fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(),
         "theirs\n",
@@ -157,7 +174,11 @@ fn with_a_read_only_pages_directory_the_page_is_safe_and_its_file_comes_later() 
     let slug = written["slug"].as_str().unwrap().to_owned();
     assert_eq!(home.get(&slug)["body"], "walrus on ice");
     assert_eq!(home.search("walrus"), [slug.as_str()]);
-    assert_eq!(home.json(["delete", "before"])["status"], "soft_deleted", "a delete is stored as well");
+    assert_eq!(
+        home.json(["delete", "before"])["status"],
+        "soft_deleted",
+        "a delete is stored as well"
+    );
     assert!(home.page_file("before").exists());
     assert_eq!(check(&home, "outbox")["status"], "warn");
     daemon.kill();
@@ -325,7 +346,8 @@ fn a_large_index_is_built_anew_behind_the_daemon_and_misses_nothing_in_the_end()
     fs::create_dir_all(&dir).unwrap();
     // More than the daemon catches up with before it is ready.
     for n in 0..1500 {
-        fs::write(dir.join(format!("n{n}.md")), format!("a page about otters, number {n}\n")).unwrap();
+        fs::write(dir.join(format!("n{n}.md")), format!("a page about otters, number {n}\n"))
+            .unwrap();
     }
     home.json(["import", dir.to_str().unwrap()]);
     home.json(["stop"]);

@@ -96,7 +96,8 @@ fn a_yaml_bomb_does_not_go_off() {
         let refs = vec![format!("*a{}", n - 1); 9].join(", ");
         writeln!(yaml, "a{n}: &a{n} [{refs}]").unwrap();
     }
-    let error = home.fault_with(["capture", "--stdin"], format!("---\n{yaml}---\nbody\n").as_bytes(), 1);
+    let error =
+        home.fault_with(["capture", "--stdin"], format!("---\n{yaml}---\nbody\n").as_bytes(), 1);
     assert_eq!(error["code"], "invalid_frontmatter", "{error}");
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let peak = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
@@ -132,7 +133,10 @@ fn markdown_nested_beyond_reason_is_text_like_any_other() {
         ("wiki", "[[".repeat(100_000) + " walrus\n"),
         ("stars", format!("{}walrus\n", "*a **b ".repeat(60_000))),
         ("links", "[a](".repeat(50_000) + "walrus\n"),
-        ("ticks", format!("{} walrus\n", (1..900).map(|n| "`".repeat(n)).collect::<Vec<_>>().join(" "))),
+        (
+            "ticks",
+            format!("{} walrus\n", (1..900).map(|n| "`".repeat(n)).collect::<Vec<_>>().join(" ")),
+        ),
         ("list", format!("{}walrus\n", "- ".repeat(50_000))),
         ("comments", format!("{} walrus\n", "<!--".repeat(50_000))),
     ] {

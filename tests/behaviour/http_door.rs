@@ -27,7 +27,10 @@ fn each_listener_serves_what_is_its_own() {
         assert!(head.body.is_empty());
         assert_eq!(head.header("content-length"), Some(&*expected.len().to_string()));
         let _ = call(address, "POST", "/ingest", &[], b"x").expect(401);
-        assert!(get(address, "/openapi.json").expect(200).json()["paths"]["/ingest"]["post"].is_object());
+        assert!(
+            get(address, "/openapi.json").expect(200).json()["paths"]["/ingest"]["post"]
+                .is_object()
+        );
         assert_eq!(get(address, "/nothing").expect(404).error(), "not_found");
     }
     assert!(get(local, "/metrics").expect(200).text().contains("brain_pages 0\n"));
@@ -63,7 +66,8 @@ fn refusals_are_json_and_nothing_is_left_to_a_browser() {
         get(address, "/health"),
         call(address, "POST", "/ingest", &[], b"x"),
     ] {
-        for (name, value) in [("x-content-type-options", "nosniff"), ("cache-control", "no-store")] {
+        for (name, value) in [("x-content-type-options", "nosniff"), ("cache-control", "no-store")]
+        {
             assert_eq!(answer.header(name), Some(value), "{answer:?}");
         }
         assert_eq!(answer.header("access-control-allow-origin"), None);
@@ -73,8 +77,10 @@ fn refusals_are_json_and_nothing_is_left_to_a_browser() {
 
 #[test]
 fn only_requests_to_this_service_are_answered() {
-    let (home, _daemon) =
-        served(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org"), ("BRAIN_HTTP_ALLOWED_HOSTS", "nas")]);
+    let (home, _daemon) = served(&[
+        ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
+        ("BRAIN_HTTP_ALLOWED_HOSTS", "nas"),
+    ]);
     for address in [home.http_local(), home.http_public()] {
         let port = address.port();
         let with_port = |name: &str| format!("{name}:{port}");
@@ -114,9 +120,13 @@ fn pages_of_others_may_not_call() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let own = format!("http://{address}");
-    for (origin, status) in
-        [(&*own, 200), ("http://localhost:3000", 403), ("https://claude.ai", 403), ("null", 403), ("", 403)]
-    {
+    for (origin, status) in [
+        (&*own, 200),
+        ("http://localhost:3000", 403),
+        ("https://claude.ai", 403),
+        ("null", 403),
+        ("", 403),
+    ] {
         let answer = call(address, "GET", "/health", &[("Origin", origin)], b"").expect(status);
         assert_eq!(answer.header("access-control-allow-origin"), None, "{origin}");
         if status == 403 {
@@ -126,7 +136,8 @@ fn pages_of_others_may_not_call() {
     let preflight = [("Origin", "https://claude.ai"), ("Access-Control-Request-Method", "POST")];
     let _ = call(address, "OPTIONS", "/ingest", &preflight, b"").expect(403);
 
-    let (home, _daemon) = served(&[("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai, https://app.example")]);
+    let (home, _daemon) =
+        served(&[("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai, https://app.example")]);
     let address = home.http_public();
     let answer = call(address, "OPTIONS", "/ingest", &preflight, b"").expect(204);
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://claude.ai"));
@@ -139,7 +150,8 @@ fn pages_of_others_may_not_call() {
         "the refusal can be read"
     );
     assert!(answer.header("vary").unwrap().contains("Origin"));
-    let _ = call(address, "GET", "/health", &[("Origin", "https://claude.ai.evil.example")], b"").expect(403);
+    let _ = call(address, "GET", "/health", &[("Origin", "https://claude.ai.evil.example")], b"")
+        .expect(403);
 }
 
 #[test]
@@ -147,7 +159,8 @@ fn what_can_be_read_in_two_ways_is_refused() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
-    let head = format!("POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n");
+    let head =
+        format!("POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n");
     let plain = "Content-Type: text/plain\r\n";
     for (what, rest) in [
         (
@@ -164,7 +177,10 @@ fn what_can_be_read_in_two_ways_is_refused() {
         ("another encoding", format!("{plain}Transfer-Encoding: gzip\r\n\r\nabc")),
         ("two content types", format!("{plain}{plain}Content-Length: 3\r\n\r\nabc")),
         ("two hosts", format!("{plain}Host: {address}\r\nContent-Length: 3\r\n\r\nabc")),
-        ("two tokens", format!("{plain}Authorization: Bearer {token}\r\nContent-Length: 3\r\n\r\nabc")),
+        (
+            "two tokens",
+            format!("{plain}Authorization: Bearer {token}\r\nContent-Length: 3\r\n\r\nabc"),
+        ),
         (
             "two sources",
             format!(
@@ -210,7 +226,10 @@ fn a_head_has_a_limit() {
     let answer = call(address, "GET", &format!("/{long}"), &[], b"");
     assert!(matches!(answer.status, 414 | 431), "{answer:?}");
     let many: Vec<(&str, &str)> = (0..200).map(|_| ("X-A", "b")).collect();
-    assert_eq!(call(address, "GET", "/health", &many, b"").expect(431).error(), "headers_too_large");
+    assert_eq!(
+        call(address, "GET", "/health", &many, b"").expect(431).error(),
+        "headers_too_large"
+    );
 }
 
 #[test]
@@ -243,7 +262,9 @@ fn what_can_be_read_in_two_ways_is_refused_behind_another_request_too() {
     ];
     let first = request(address, "GET", "/health", &[], b"");
     let mut wire = Wire::open(address);
-    wire.send([first, request(address, "POST", "/ingest", &both, b"3\r\nabc\r\n0\r\n\r\n")].concat());
+    wire.send(
+        [first, request(address, "POST", "/ingest", &both, b"3\r\nabc\r\n0\r\n\r\n")].concat(),
+    );
     let _ = wire.answer().expect(200);
     let refused = wire.answer().expect(400);
     assert_eq!((&*refused.error(), refused.header("connection")), ("bad_request", Some("close")));
@@ -291,7 +312,8 @@ fn figures_are_counted() {
 
 #[test]
 fn what_the_network_can_reach_is_warned_of() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
+    let (home, _daemon) =
+        served(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
     let checks = home.json(["doctor"])["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
     assert_eq!(check["status"], "warn", "{check}");

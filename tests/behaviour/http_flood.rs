@@ -84,7 +84,11 @@ fn health_answers_beside_half_sent_bodies_of_a_client() {
     let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "off")]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
-    let fields = [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", "1000000")];
+    let fields = [
+        ("Authorization", &*bearer),
+        ("Content-Type", "text/plain"),
+        ("Content-Length", "1000000"),
+    ];
     let head = request(address, "POST", "/ingest", &fields, b"");
     beside(&home, "5,000 connections with a token", || {
         let mut open = Vec::new();
@@ -111,8 +115,11 @@ fn a_client_that_floods_stops_itself_and_no_other() {
     let address = home.http_local();
     let begin = |name: &str, length: &str| {
         let bearer = format!("Bearer {}", home.token(name, "write", &[]));
-        let fields =
-            [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", length)];
+        let fields = [
+            ("Authorization", &*bearer),
+            ("Content-Type", "text/plain"),
+            ("Content-Length", length),
+        ];
         request(address, "POST", "/ingest", &fields, b"")
     };
     let (mut slow, flood) = (Wire::open(address), begin("floods", "1000"));
@@ -144,7 +151,8 @@ fn a_body_that_makes_room_for_others_is_told_so() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "8"), ("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("t", "write", &[]));
-    let fields = [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", "1000")];
+    let fields =
+        [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", "1000")];
     let mut open: Vec<Wire> = (0..5)
         .map(|_| {
             let mut wire = Wire::open(address);
@@ -166,8 +174,11 @@ fn half_sent_messages_of_mcp_keep_no_room() {
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("reader", "read", &[]));
     let head = |length: &str| {
-        let fields =
-            [("Authorization", &*bearer), ("Content-Type", "application/json"), ("Content-Length", length)];
+        let fields = [
+            ("Authorization", &*bearer),
+            ("Content-Type", "application/json"),
+            ("Content-Length", length),
+        ];
         request(address, "POST", "/mcp", &fields, b"")
     };
     let open: Vec<Wire> = (0..20)
@@ -218,14 +229,21 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
     let _ = ingest(address, &token, " ").expect(400);
     let _ = ingest(address, &token, "two").expect(202);
     let put = |slug: &str| json!({ "name": "put_page", "arguments": { "slug": slug, "content": "text" } });
-    let call =
-        |params| client.post(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }));
+    let call = |params| {
+        client.post(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }))
+    };
     let _ = call(put("three")).expect(200);
     let refused = call(put("four")).expect(429);
     let told = refused.json();
-    assert_eq!((&told["id"], &told["error"]["data"]["error"]), (&json!(7), &json!("quota_exceeded")));
+    assert_eq!(
+        (&told["id"], &told["error"]["data"]["error"]),
+        (&json!(7), &json!("quota_exceeded"))
+    );
     let message = told["error"]["message"].as_str().unwrap();
-    assert!(message.contains("3 pages a day") && message.contains("ingest.daily_pages"), "{message}");
+    assert!(
+        message.contains("3 pages a day") && message.contains("ingest.daily_pages"),
+        "{message}"
+    );
     let refused = ingest(address, &token, "five").expect(429);
     assert_eq!(refused.error(), "quota_exceeded");
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
@@ -244,10 +262,12 @@ fn a_missing_token_is_401_however_often() {
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
     } });
-    let json = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    let json =
+        [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
     for address in [home.http_public(), home.http_local()] {
         for _ in 0..150 {
-            let answer = call(address, "POST", "/mcp", &json, hello.to_string().as_bytes()).expect(401);
+            let answer =
+                call(address, "POST", "/mcp", &json, hello.to_string().as_bytes()).expect(401);
             let told = answer.header("www-authenticate").unwrap();
             assert!(told.contains("resource_metadata=") && !told.contains("error="), "{told}");
         }

@@ -18,7 +18,8 @@ impl Sender {
 
     fn with(pairs: &[(&str, &str)]) -> Self {
         let mut home = TestHome::new();
-        home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        home.env
+            .extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let daemon = home.daemon();
         let token = home.token("sender", "read write", &[]);
         Self { home, _daemon: daemon, token }
@@ -37,9 +38,10 @@ impl Sender {
         let patience = Instant::now() + PATIENCE;
         loop {
             let path = format!("/ingest/{id}");
-            let job = call(self.home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"")
-                .expect(200)
-                .json();
+            let job =
+                call(self.home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"")
+                    .expect(200)
+                    .json();
             if !matches!(job["status"].as_str(), Some("queued" | "processing" | "retrying")) {
                 return job;
             }
@@ -75,21 +77,34 @@ fn what_is_sent_becomes_a_page() {
     let other = sender.home.token("other", "read", &[]);
     let path = format!("/ingest/{}", accepted["job_id"].as_str().unwrap());
     let of = |token: &str| {
-        call(sender.home.http_local(), "GET", &path, &[("Authorization", &format!("Bearer {token}"))], b"")
+        call(
+            sender.home.http_local(),
+            "GET",
+            &path,
+            &[("Authorization", &format!("Bearer {token}"))],
+            b"",
+        )
     };
     assert_eq!(of(&other).expect(404).error(), "unknown_job", "another client's is none");
-    assert_eq!(call(sender.home.http_local(), "GET", &path, &[], b"").expect(401).error(), "invalid_token");
+    assert_eq!(
+        call(sender.home.http_local(), "GET", &path, &[], b"").expect(401).error(),
+        "invalid_token"
+    );
 }
 
 #[test]
 fn only_a_whole_token_is_a_token() {
     let sender = Sender::new();
     let (address, token) = (sender.home.http_local(), &sender.token);
-    let metadata = format!("resource_metadata=\"http://{address}/.well-known/oauth-protected-resource\"");
+    let metadata =
+        format!("resource_metadata=\"http://{address}/.well-known/oauth-protected-resource\"");
     let absent = call(address, "POST", "/ingest", &[PLAIN], b"x").expect(401);
     let challenge = absent.header("www-authenticate").unwrap();
     assert!(challenge.starts_with("Bearer ") && challenge.contains(&metadata), "{challenge}");
-    assert!(challenge.contains("scope=\"read write\"") && !challenge.contains("error="), "{challenge}");
+    assert!(
+        challenge.contains("scope=\"read write\"") && !challenge.contains("error="),
+        "{challenge}"
+    );
     let long = format!("Bearer {}", "a".repeat(9000));
     for field in [
         "Bearer",
@@ -113,15 +128,25 @@ fn only_a_whole_token_is_a_token() {
         "Bearer ====",
         &long,
     ] {
-        let answer = call(address, "POST", "/ingest", &[PLAIN, ("Authorization", field)], b"x").expect(401);
+        let answer =
+            call(address, "POST", "/ingest", &[PLAIN, ("Authorization", field)], b"x").expect(401);
         assert_eq!(answer.error(), "invalid_token", "{field}");
-        assert!(answer.header("www-authenticate").unwrap().contains("error=\"invalid_token\""), "{field}");
+        assert!(
+            answer.header("www-authenticate").unwrap().contains("error=\"invalid_token\""),
+            "{field}"
+        );
         assert!(!answer.text().contains(token.as_str()));
     }
     let query = call(address, "POST", &format!("/ingest?access_token={token}"), &[PLAIN], b"x");
     assert_eq!(query.expect(401).error(), "invalid_token", "never in the address");
-    let _ = call(address, "POST", "/ingest", &[PLAIN, ("authorization", &format!("bEaReR {token}"))], b"x")
-        .expect(202);
+    let _ = call(
+        address,
+        "POST",
+        "/ingest",
+        &[PLAIN, ("authorization", &format!("bEaReR {token}"))],
+        b"x",
+    )
+    .expect(202);
     assert!(!sender.home.log().contains(token.as_str()));
 }
 
@@ -159,8 +184,14 @@ fn a_grant_reaches_as_far_as_it_says() {
 fn nothing_is_no_content_in_any_form() {
     let sender = Sender::new();
     let (address, token) = (sender.home.http_local(), &sender.token);
-    let blank =
-        [&b""[..], b" ", b"\r\n\t ", b"\xef\xbb\xbf", b"\xef\xbb\xbf \n", "\u{a0}\u{2003}".as_bytes()];
+    let blank = [
+        &b""[..],
+        b" ",
+        b"\r\n\t ",
+        b"\xef\xbb\xbf",
+        b"\xef\xbb\xbf \n",
+        "\u{a0}\u{2003}".as_bytes(),
+    ];
     for kind in ["text/plain", "text/markdown", "text/html", "application/json"] {
         for body in blank {
             assert_eq!(
@@ -257,7 +288,8 @@ fn fields_are_checked() {
     let _ = sender.post(&[PLAIN, ("X-Brain-Title", ""), ("X-Brain-Slug", " ")], b"x").expect(202);
     let path = "/ingest/nonsense";
     let bearer = format!("Bearer {}", sender.token);
-    let answer = call(sender.home.http_local(), "GET", path, &[("Authorization", &bearer)], b"").expect(400);
+    let answer =
+        call(sender.home.http_local(), "GET", path, &[("Authorization", &bearer)], b"").expect(400);
     assert_eq!(answer.error(), "invalid_request");
 }
 
@@ -278,7 +310,10 @@ fn a_body_has_a_limit_however_it_is_announced() {
     wire.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n", "a".repeat(1001)));
     assert_eq!(wire.answer().expect(413).error(), "too_large");
     let mut wire = Wire::open(address);
-    wire.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n3e8\r\n{}\r\n0\r\n\r\n", "b".repeat(1000)));
+    wire.send(format!(
+        "{head}Transfer-Encoding: chunked\r\n\r\n3e8\r\n{}\r\n0\r\n\r\n",
+        "b".repeat(1000)
+    ));
     let _ = wire.answer().expect(202);
 }
 

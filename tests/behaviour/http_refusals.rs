@@ -47,7 +47,8 @@ fn a_refusal_of_a_long_or_missing_body_says_that_it_closes() {
     let address = home.http_local();
     let large = [("Content-Type", "text/plain"), ("Content-Length", "65537")];
     let missing = [("Content-Type", "text/plain"), ("Content-Length", "10")];
-    let expects = [("Content-Type", "text/plain"), ("Content-Length", "10"), ("Expect", "100-continue")];
+    let expects =
+        [("Content-Type", "text/plain"), ("Content-Length", "10"), ("Expect", "100-continue")];
     for fields in [&large[..], &missing[..], &expects[..]] {
         let mut wire = Wire::open(address);
         wire.send(request(address, "POST", "/ingest", fields, b""));

@@ -165,7 +165,8 @@ fn a_client_that_takes_no_answers_is_given_up() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
-    let many: Vec<u8> = (0..1000).flat_map(|_| request(address, "GET", "/openapi.json", &[], b"")).collect();
+    let many: Vec<u8> =
+        (0..1000).flat_map(|_| request(address, "GET", "/openapi.json", &[], b"")).collect();
     wire.stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
     let began = Instant::now();
     // Until both buffers are full, and the daemon had enough of it.
@@ -179,8 +180,10 @@ fn a_client_that_takes_no_answers_is_given_up() {
 /// Connections that are open, the one that asks included.
 fn connections(home: &TestHome) -> u64 {
     let metrics = get(home.http_local(), "/metrics").expect(200);
-    let line =
-        metrics.text().lines().find(|line| line.starts_with("brain_http_connections{listener=\"local\"}"));
+    let line = metrics
+        .text()
+        .lines()
+        .find(|line| line.starts_with("brain_http_connections{listener=\"local\"}"));
     line.unwrap().rsplit_once(' ').unwrap().1.parse().unwrap()
 }
 
@@ -324,7 +327,8 @@ fn an_address_that_is_taken_is_an_error_only_where_somebody_asked_for_it() {
         assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
     }
     // The usual addresses: whoever has them, the brain is there.
-    let held: Vec<_> = ["127.0.0.1:3131", "127.0.0.1:8765"].map(TcpListener::bind).into_iter().collect();
+    let held: Vec<_> =
+        ["127.0.0.1:3131", "127.0.0.1:8765"].map(TcpListener::bind).into_iter().collect();
     let home = TestHome::new();
     let mut command = home.command("brain-daemon");
     command.env_remove("BRAIN_HTTP_LOCAL").env_remove("BRAIN_HTTP_PUBLIC");
@@ -332,12 +336,19 @@ fn an_address_that_is_taken_is_an_error_only_where_somebody_asked_for_it() {
     let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
     let patience = Instant::now() + PATIENCE;
     while home.connect().is_none() {
-        assert!(Instant::now() < patience && child.try_wait().unwrap().is_none(), "it does not start");
+        assert!(
+            Instant::now() < patience && child.try_wait().unwrap().is_none(),
+            "it does not start"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     let status = home.status();
     assert_eq!((status.http_local, status.http_public), (None, None));
-    assert!(status.degraded.iter().any(|why| why.contains("127.0.0.1:3131")), "{:?}", status.degraded);
+    assert!(
+        status.degraded.iter().any(|why| why.contains("127.0.0.1:3131")),
+        "{:?}",
+        status.degraded
+    );
     let checks = home.json(["doctor"])["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
     assert_eq!(check["status"], "warn", "{check}");

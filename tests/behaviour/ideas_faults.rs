@@ -16,8 +16,8 @@ use brain_core::config::Config;
 use brain_core::{Brain, Outside, Silent, StandardOutput};
 use brain_net::Client;
 use brain_protocol::{
-    FaultCode, IdeaProfile, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd,
-    SourceId,
+    FaultCode, IdeaProfile, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request, Slug,
+    SourceAdd, SourceId,
 };
 use brain_tests::ideas_model::{Part, obedient, part};
 use brain_tests::model::{FakeModel, Manner, Said};
@@ -49,11 +49,15 @@ fn the_budget_ends_it_before_the_call_that_would_exceed_it() {
     assert!(millionths(&reply["cost"]["actual_usd"]) <= 300_000, "{reply}");
     let ideas = reply["ideas"].as_array().unwrap();
     assert_eq!(ideas.len(), 3 * paid);
-    assert!(ideas.iter().all(|idea| idea["judge"].is_object()), "what the judge costs was held back");
+    assert!(
+        ideas.iter().all(|idea| idea["judge"].is_object()),
+        "what the judge costs was held back"
+    );
     let problem = reply["problem"].as_str().unwrap();
     let id = reply["run_id"].as_str().unwrap();
     assert!(
-        problem.starts_with("crosses: ") && problem.contains(&format!("{paid} of 24 crosses are done")),
+        problem.starts_with("crosses: ")
+            && problem.contains(&format!("{paid} of 24 crosses are done")),
         "{problem}"
     );
     assert!(problem.contains(&format!("brain brainstorm --resume {id} --max-cost ")), "{problem}");
@@ -70,10 +74,18 @@ fn the_budget_ends_it_before_the_call_that_would_exceed_it() {
         "{ran:?}"
     );
     let all = crosses(&model);
-    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (24, 24), "none was paid twice");
+    assert_eq!(
+        (all.len(), all.iter().collect::<BTreeSet<_>>().len()),
+        (24, 24),
+        "none was paid twice"
+    );
     assert_eq!(judged(&model).iter().sum::<usize>(), 72);
     let row = &home.json(["brainstorm", "--list-runs"])["runs"][0];
-    assert_eq!((row["status"].as_str(), row["crosses_done"].as_u64()), (Some("done"), Some(24)), "{row}");
+    assert_eq!(
+        (row["status"].as_str(), row["crosses_done"].as_u64()),
+        (Some("done"), Some(24)),
+        "{row}"
+    );
     let parts = millionths(&reply["cost"]["actual_usd"]) + millionths(&done["cost"]["actual_usd"]);
     assert_eq!(millionths(&row["cost"]["actual_usd"]), parts);
     let calls = model.called();
@@ -87,7 +99,11 @@ fn a_budget_of_nothing_asks_nothing() {
     let home = ask_lab::home(&model);
     fill(&home);
     let (reply, ran) = json(&home, &["lsd", QUESTION, "--max-cost", "0"]);
-    assert_eq!((ran.code, model.called(), reply["ideas"].as_array().unwrap().len()), (1, 0, 0), "{ran:?}");
+    assert_eq!(
+        (ran.code, model.called(), reply["ideas"].as_array().unwrap().len()),
+        (1, 0, 0),
+        "{ran:?}"
+    );
     assert_eq!(reply["cost"]["actual_usd"], json!(0.0));
 }
 
@@ -100,7 +116,9 @@ fn a_cross_that_fails_is_left_out_and_tried_again_by_a_resume() {
             if close == "speed/disk" && far.starts_with("garden/") && !now.load(SeqCst) =>
         {
             match far.ends_with("one") {
-                true => Said::Fault(400, json!({ "error": { "message": "cannot" } }).to_string(), None),
+                true => {
+                    Said::Fault(400, json!({ "error": { "message": "cannot" } }).to_string(), None)
+                }
                 false => Said::Text("I would rather not.".into()),
             }
         }
@@ -121,7 +139,10 @@ fn a_cross_that_fails_is_left_out_and_tried_again_by_a_resume() {
     assert_eq!((&done["failed_crosses"], done["ideas"].as_array().unwrap().len()), (&json!(0), 72));
     assert_eq!(model.called() - before, 3, "two crosses and one judge");
     let other = done["saved_slug"].as_str().unwrap();
-    assert!(other != slug && home.page_file(other).exists() && home.page_file(slug).exists(), "{other}");
+    assert!(
+        other != slug && home.page_file(other).exists() && home.page_file(slug).exists(),
+        "{other}"
+    );
 }
 
 #[test]
@@ -189,7 +210,10 @@ fn after_a_kill_only_what_is_missing_is_paid() {
     let again = &crosses(&model)[before..];
     assert_eq!(again.len(), 24 - GATE);
     let first: BTreeSet<_> = crosses(&model)[..GATE].iter().cloned().collect();
-    assert!(again.iter().all(|cross| !first.contains(cross)), "what was finished is not asked again");
+    assert!(
+        again.iter().all(|cross| !first.contains(cross)),
+        "what was finished is not asked again"
+    );
     assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
     assert_eq!(millionths(&done["cost"]["actual_usd"]), bill(&done));
     // The four that were under way are paid, whatever became of them: the run's budget knows them as the ledger does.
@@ -210,9 +234,15 @@ fn a_damaged_run_says_so_and_harms_no_other() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, &text[..text.len() / 2]).unwrap();
     let fault = home.fault(["lsd", "--resume", id], 1);
-    assert!(fault["message"].as_str().unwrap().contains(&format!("{id}.json is damaged")), "{fault}");
+    assert!(
+        fault["message"].as_str().unwrap().contains(&format!("{id}.json is damaged")),
+        "{fault}"
+    );
     let runs = home.json(["lsd", "--list-runs"]);
-    assert_eq!((runs["runs"].as_array().unwrap().len(), runs["damaged"].as_array().unwrap().len()), (1, 1));
+    assert_eq!(
+        (runs["runs"].as_array().unwrap().len(), runs["damaged"].as_array().unwrap().len()),
+        (1, 1)
+    );
     let other = home.fault(["brainstorm", "--resume", two["run_id"].as_str().unwrap()], 2);
     assert!(other["hint"].as_str().unwrap().contains("brain lsd --resume"), "{other}");
 }
@@ -299,7 +329,8 @@ fn pages_outside_the_callers_sources_are_in_neither_set() {
     };
     let home = Home::at(dir.path().join("home"));
     let config = Config::load(&home.config(), |_| None).unwrap();
-    let brain = Arc::new(Brain::open_with(home, config, Arc::new(SystemClock), 7, outside).unwrap());
+    let brain =
+        Arc::new(Brain::open_with(home, config, Arc::new(SystemClock), 7, outside).unwrap());
     let owner = Caller::local(0);
     let work = SourceId::parse("work").unwrap();
     let path = dir.path().join("work");

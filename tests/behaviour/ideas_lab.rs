@@ -20,7 +20,10 @@ pub(crate) fn fill(home: &TestHome) {
     }
     for kind in ["garden", "kitchen", "harbour"] {
         for name in ["one", "two", "three", "four"] {
-            home.put(&format!("{kind}/{name}"), &format!("What happens in the {kind}, part {name}.\n"));
+            home.put(
+                &format!("{kind}/{name}"),
+                &format!("What happens in the {kind}, part {name}.\n"),
+            );
         }
     }
 }

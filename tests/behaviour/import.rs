@@ -38,10 +38,18 @@ fn the_shared_vault_comes_in_whole_and_twice_is_unchanged() {
     assert!(page["source_uri"].as_str().unwrap().ends_with("/companies/acme-labs-50.md"), "{page}");
     let links = home.json(["links", "companies/acme-labs-50"]);
     assert_eq!(texts(&links["links"], "status"), ["missing", "live", "live"], "{links}");
-    assert!(!home.json(["timeline", "companies/acme-labs-50"])["entries"].as_array().unwrap().is_empty());
+    assert!(
+        !home.json(["timeline", "companies/acme-labs-50"])["entries"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
     let again = home.json(["import", vault]);
     assert_eq!(counts(&again), [0, 0, 240, 0]);
-    assert_eq!(home.json(["history", "companies/acme-labs-50"])["versions"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        home.json(["history", "companies/acme-labs-50"])["versions"].as_array().unwrap().len(),
+        1
+    );
     questions_find_their_pages(&home);
 }
 
@@ -85,7 +93,11 @@ fn bad_files_are_reported_with_their_reasons_and_the_rest_goes_in() {
     write(&dir, "yaml.md", "---\nfine: 1\nbroken: [1, 2\n---\nx\n");
     write(&dir, "large.md", vec![b'x'; 5_000_001]);
     write(&dir, "😀.md", "no slug\n");
-    write(&dir, "date-title.md", "---\ntitle: 2024-01-02\ntags: 7\n---\nnumbers and dates are text\n");
+    write(
+        &dir,
+        "date-title.md",
+        "---\ntitle: 2024-01-02\ntags: 7\n---\nnumbers and dates are text\n",
+    );
     write(&dir, "picture.png", b"\x89PNG");
     write(&dir, ".obsidian/hidden.md", "not mine\n");
     let ran = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1);
@@ -93,8 +105,10 @@ fn bad_files_are_reported_with_their_reasons_and_the_rest_goes_in() {
     assert_eq!(reply["status"], "partial");
     assert_eq!(counts(&reply), [4, 0, 0, 5], "{reply}");
     assert_eq!(reply["skipped"], 1);
-    let reasons: BTreeMap<String, String> =
-        texts(&reply["failed"], "path").into_iter().zip(texts(&reply["failed"], "reason")).collect();
+    let reasons: BTreeMap<String, String> = texts(&reply["failed"], "path")
+        .into_iter()
+        .zip(texts(&reply["failed"], "reason"))
+        .collect();
     let said = |path: &str, part: &str| {
         assert!(
             reasons.get(path).is_some_and(|reason| reason.contains(part)),
@@ -127,9 +141,12 @@ fn two_files_on_one_slug_are_both_reported_and_neither_is_taken() {
     write(&dir, "other.md", "fine\n");
     let reply = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1).json();
     assert_eq!(counts(&reply), [1, 0, 0, 3], "{reply}");
-    for (path, reason) in texts(&reply["failed"], "path").iter().zip(texts(&reply["failed"], "reason")) {
+    for (path, reason) in
+        texts(&reply["failed"], "path").iter().zip(texts(&reply["failed"], "reason"))
+    {
         assert!(reason.contains("\"my-page\""), "{reason}");
-        let others = ["My Page.md", "my-page.md", "my-page.mdx"].into_iter().filter(|other| other != path);
+        let others =
+            ["My Page.md", "my-page.md", "my-page.mdx"].into_iter().filter(|other| other != path);
         assert!(others.into_iter().all(|other| reason.contains(other)), "{path}: {reason}");
     }
     home.fault(["get", "my-page"], 4);
@@ -157,7 +174,10 @@ fn a_dry_run_tells_the_same_and_writes_nothing() {
     home.fault(["get", "fresh"], 4);
     home.fault(["get", "gone"], 4);
     assert!(!home.page_file("fresh").exists());
-    assert_eq!((&home.json(["status"])["pages"], &dry["dry_run"]), (&before["pages"], &json!(true)));
+    assert_eq!(
+        (&home.json(["status"])["pages"], &dry["dry_run"]),
+        (&before["pages"], &json!(true))
+    );
     let real = home.brain(["import", "--json", dir]).expect(1).json();
     assert_eq!(counts(&dry), counts(&real), "what was told is what happens: {dry} {real}");
 }
@@ -173,8 +193,15 @@ fn a_changed_file_makes_a_version_and_provenance_names_it() {
     assert_eq!(counts(&home.json(["import", dir.to_str().unwrap()])), [0, 1, 0, 0]);
     let page = home.get("a");
     assert_eq!((&page["body"], &page["version"]), (&json!("two\n"), &json!(2)));
-    assert_eq!(page["source_uri"], format!("file://{}/a.md", dir.canonicalize().unwrap().display()));
-    assert_eq!(fs::read_to_string(dir.join("a.md")).unwrap(), "two\n", "the original is never touched");
+    assert_eq!(
+        page["source_uri"],
+        format!("file://{}/a.md", dir.canonicalize().unwrap().display())
+    );
+    assert_eq!(
+        fs::read_to_string(dir.join("a.md")).unwrap(),
+        "two\n",
+        "the original is never touched"
+    );
 }
 
 #[test]
@@ -183,7 +210,10 @@ fn what_is_no_directory_to_import_is_refused() {
     let _daemon = home.daemon();
     home.json(["capture", "x"]);
     let missing = home.brain(["import", "/no/such/vault"]).expect(1);
-    assert!(missing.stderr.contains("ENOENT") && missing.stderr.contains("/no/such/vault"), "{missing:?}");
+    assert!(
+        missing.stderr.contains("ENOENT") && missing.stderr.contains("/no/such/vault"),
+        "{missing:?}"
+    );
     let file = home.outside().join("one.md");
     fs::write(&file, "x").unwrap();
     let error = home.fault(["import", file.to_str().unwrap()], 1);
@@ -216,7 +246,8 @@ fn a_link_out_of_the_directory_is_not_followed() {
     write(&dir, "a.md", "mine\n");
     write(&home.outside(), "private/secret.md", "not yours\n");
     std::os::unix::fs::symlink(home.outside().join("private"), dir.join("private")).unwrap();
-    std::os::unix::fs::symlink(home.outside().join("private/secret.md"), dir.join("secret.md")).unwrap();
+    std::os::unix::fs::symlink(home.outside().join("private/secret.md"), dir.join("secret.md"))
+        .unwrap();
     std::os::unix::fs::symlink(&dir, dir.join("loop")).unwrap();
     home.json(["import", dir.to_str().unwrap()]);
     assert_eq!(home.json(["status"])["pages"], 1);
@@ -231,9 +262,13 @@ fn an_empty_file_does_not_blank_a_page() {
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("a.md"), "\n").unwrap();
     for extra in [&["--dry-run"][..], &[]] {
-        let args = ["import", dir.to_str().unwrap(), "--json"].into_iter().chain(extra.iter().copied());
+        let args =
+            ["import", dir.to_str().unwrap(), "--json"].into_iter().chain(extra.iter().copied());
         let reply = home.brain(args).expect(1).json();
-        assert_eq!((&reply["status"], &reply["failed"][0]["path"]), (&"partial".into(), &"a.md".into()));
+        assert_eq!(
+            (&reply["status"], &reply["failed"][0]["path"]),
+            (&"partial".into(), &"a.md".into())
+        );
     }
     assert_eq!(home.get("a")["body"], "text\n");
 }

@@ -142,7 +142,8 @@ impl Book {
                  Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}",
                 text.len()
             );
-            let answer = stream.write_all(request.as_bytes()).ok().and_then(|()| answer(&mut answers));
+            let answer =
+                stream.write_all(request.as_bytes()).ok().and_then(|()| answer(&mut answers));
             match answer {
                 None => {
                     self.open = Some(text);
@@ -193,7 +194,8 @@ fn bodies(home: &TestHome) -> BTreeMap<String, Vec<String>> {
         let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
         for row in pages.pages {
             let page = PageRef { source: None, slug: row.slug.clone() };
-            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None })) else {
+            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None }))
+            else {
                 panic!("{} cannot be read", row.slug)
             };
             assert_eq!(page.source_kind.as_deref(), Some("webhook"), "{}", row.slug);

@@ -9,8 +9,8 @@ use brain_core::ingest::{Accepted, CHUNK, Item};
 use brain_core::{Brain, Silent};
 use brain_page::{MediaType, content_hash};
 use brain_protocol::{
-    Doctor, Fault, FaultCode, Get, Job, JobCounts, JobList, JobRetry, JobShow, JobState, Jobs, Origin, Page,
-    PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, WriteStatus,
+    Doctor, Fault, FaultCode, Get, Job, JobCounts, JobList, JobRetry, JobShow, JobState, Jobs,
+    Origin, Page, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, WriteStatus,
 };
 
 use crate::hands::Hands;
@@ -75,7 +75,13 @@ impl Lab {
 
     pub(crate) fn put(&self, slug: &str, text: &str) {
         let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
-        let put = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
+        let put = Put {
+            page,
+            content: text.into(),
+            origin: Origin::Stdin,
+            allow_empty: false,
+            expect: None,
+        };
         let Reply::Written(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
         assert_ne!(written.status, WriteStatus::Unchanged);
     }
@@ -107,7 +113,8 @@ impl Lab {
     }
 
     pub(crate) fn retry(&self) -> u64 {
-        let Reply::JobsRetried(done) = self.ask(Request::JobRetry(JobRetry { id: None })).unwrap() else {
+        let Reply::JobsRetried(done) = self.ask(Request::JobRetry(JobRetry { id: None })).unwrap()
+        else {
             panic!()
         };
         done.retried
@@ -130,7 +137,8 @@ impl Lab {
     }
 
     pub(crate) fn queue_check(&self) -> (String, String) {
-        let Reply::Doctor(doctor) = self.ask(Request::Doctor(Doctor { fix: false })).unwrap() else {
+        let Reply::Doctor(doctor) = self.ask(Request::Doctor(Doctor { fix: false })).unwrap()
+        else {
             panic!()
         };
         let check = doctor.checks.into_iter().find(|check| check.name == "queue").unwrap();

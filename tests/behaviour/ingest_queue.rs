@@ -27,7 +27,10 @@ fn an_item_is_safe_first_and_a_page_with_its_provenance_then() {
     assert_eq!((lab.work_off(), lab.work_off()), (1, 0));
     let slug = format!("inbox/2026-11-21-{}", &sent.content_hash[..8]);
     let job = lab.show(&sent);
-    assert_eq!((job.status, job.slug.as_deref(), job.attempts), (JobState::Stored, Some(slug.as_str()), 1));
+    assert_eq!(
+        (job.status, job.slug.as_deref(), job.attempts),
+        (JobState::Stored, Some(slug.as_str()), 1)
+    );
     assert_eq!((job.received_at.as_str(), lab.counts()), ("2026-11-21T12:00:00.000Z", (0, 0, 1)));
     let page = lab.page(&slug);
     // The page names its job by another number, which leads to it all the same.
@@ -49,7 +52,8 @@ fn an_item_is_safe_first_and_a_page_with_its_provenance_then() {
         (Some("webhook"), Some("2026-11-21T12:00:00.000Z"))
     );
     assert!(page.frontmatter.contains("source_kind: webhook\n"), "{}", page.frontmatter);
-    let file = std::fs::read_to_string(lab.dir.path().join(format!("home/pages/{slug}.md"))).unwrap();
+    let file =
+        std::fs::read_to_string(lab.dir.path().join(format!("home/pages/{slug}.md"))).unwrap();
     assert!(file.ends_with("for the boat"), "{file}");
 }
 
@@ -70,9 +74,13 @@ fn what_the_sender_wishes_goes_before_what_the_text_says() {
     assert_eq!((page.title.as_str(), page.page_type.as_str()), ("The pump", "idea"));
     assert_eq!(page.source_uri.as_deref(), Some("https://example.org/pump"));
     // Other content at a slug that was asked for is a new version of that page.
-    lab.send(Item { slug: Some(Slug::parse("boat/pump").unwrap()), ..text("It is mended.") }).unwrap();
+    lab.send(Item { slug: Some(Slug::parse("boat/pump").unwrap()), ..text("It is mended.") })
+        .unwrap();
     lab.work_off();
-    assert_eq!((lab.page("boat/pump").body.as_str(), lab.page("boat/pump").version), ("It is mended.", 2));
+    assert_eq!(
+        (lab.page("boat/pump").body.as_str(), lab.page("boat/pump").version),
+        ("It is mended.", 2)
+    );
     let odd = Item { page_type: Some("Two words".into()), ..text("x") };
     assert_eq!(code(lab.send(odd)), FaultCode::InvalidRequest);
 }
@@ -81,7 +89,8 @@ fn what_the_sender_wishes_goes_before_what_the_text_says() {
 fn the_same_content_is_a_duplicate_for_24_hours_whether_it_is_a_page_yet_or_not() {
     let lab = Lab::new();
     let first = lab.send(text("one thought")).unwrap();
-    let again = lab.send(Item { title: Some("Other wishes".into()), ..text("one thought\r\n") }).unwrap();
+    let again =
+        lab.send(Item { title: Some("Other wishes".into()), ..text("one thought\r\n") }).unwrap();
     assert_eq!((again.status.as_str(), again.job_id), ("duplicate", first.job_id));
     lab.work_off();
     lab.clock.turn(24 * HOUR - 1);
@@ -113,17 +122,22 @@ fn what_was_deleted_or_changed_since_is_taken_in_again() {
     let first = lab.send(text("to and fro")).unwrap();
     lab.work_off();
     let slug = lab.show(&first).slug.unwrap();
-    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into())).unwrap();
+    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
+        .unwrap();
     let again = lab.send(text("to and fro")).unwrap();
     assert_eq!(again.status, "queued", "the page is gone, so this is no duplicate");
     lab.work_off();
-    assert_eq!((lab.show(&again).slug, lab.page(&slug).body.as_str()), (Some(slug.clone()), "to and fro"));
+    assert_eq!(
+        (lab.show(&again).slug, lab.page(&slug).body.as_str()),
+        (Some(slug.clone()), "to and fro")
+    );
     // A delivery that names itself is the same one, whatever became of its page.
     let keyed = || Item { idempotency_key: Some("delivery-7".into()), ..text("delivered") };
     let delivered = lab.send(keyed()).unwrap();
     lab.work_off();
     let slug = lab.show(&delivered).slug.unwrap();
-    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into())).unwrap();
+    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
+        .unwrap();
     assert_eq!(lab.send(keyed()).unwrap().status, "duplicate");
 }
 
@@ -131,7 +145,9 @@ fn what_was_deleted_or_changed_since_is_taken_in_again() {
 fn whoever_names_the_page_gets_it_there() {
     let lab = Lab::new();
     let at = |slug: &str, body: &str| Item { slug: Some(Slug::parse(slug).unwrap()), ..text(body) };
-    for (slug, body) in [("light/a", "up"), ("light/a", "down"), ("light/a", "up"), ("light/b", "up")] {
+    for (slug, body) in
+        [("light/a", "up"), ("light/a", "down"), ("light/a", "up"), ("light/b", "up")]
+    {
         assert_eq!(lab.send(at(slug, body)).unwrap().status, "queued", "{slug} {body}");
         lab.work_off();
         assert_eq!(lab.page(slug).body, body);
@@ -206,9 +222,16 @@ fn an_idempotency_key_names_one_item_for_24_hours() {
     assert!(fault.message.contains(&first.job_id.to_string()), "{fault}");
     lab.add_source("work");
     let elsewhere = Item { source: Some(source("work")), ..keyed("alpha") };
-    assert_eq!(code(lab.send(elsewhere)), FaultCode::Conflict, "the same for another source is another item");
+    assert_eq!(
+        code(lab.send(elsewhere)),
+        FaultCode::Conflict,
+        "the same for another source is another item"
+    );
     // Keys are each client's own.
-    assert_eq!(lab.send_as(&granted("tablet", Scope::Write, &[]), keyed("beta")).unwrap().status, "queued");
+    assert_eq!(
+        lab.send_as(&granted("tablet", Scope::Write, &[]), keyed("beta")).unwrap().status,
+        "queued"
+    );
     lab.clock.turn(24 * HOUR);
     assert_eq!(lab.send(keyed("beta")).unwrap().status, "queued");
 }
@@ -227,8 +250,14 @@ fn the_source_is_the_one_named_within_the_grant_or_the_first_of_ones_own() {
     assert_eq!(fault.code, FaultCode::UnknownSource);
     let hint = fault.hint.unwrap();
     assert!(hint.ends_with("family, work"), "others' sources are not told: {hint}");
-    assert_eq!(code(lab.send_as(&granted("lost", Scope::Write, &["gone"]), text("x"))), FaultCode::Forbidden);
-    assert_eq!(code(lab.send_as(&granted("reader", Scope::Read, &[]), text("x"))), FaultCode::Forbidden);
+    assert_eq!(
+        code(lab.send_as(&granted("lost", Scope::Write, &["gone"]), text("x"))),
+        FaultCode::Forbidden
+    );
+    assert_eq!(
+        code(lab.send_as(&granted("reader", Scope::Read, &[]), text("x"))),
+        FaultCode::Forbidden
+    );
     // A source counts from the moment when it is registered, to the moment when it is removed.
     assert_eq!(code(lab.send(named("later"))), FaultCode::UnknownSource);
     lab.add_source("later");
@@ -260,7 +289,8 @@ fn a_body_without_text_is_refused() {
 #[test]
 fn a_full_queue_refuses_what_is_new_and_knows_what_it_has() {
     let lab = Lab::with("[ingest]\nqueue = 3\n");
-    let sent: Vec<Accepted> = (0..3).map(|n| lab.send(text(&format!("item {n}"))).unwrap()).collect();
+    let sent: Vec<Accepted> =
+        (0..3).map(|n| lab.send(text(&format!("item {n}"))).unwrap()).collect();
     assert_eq!(code(lab.send(text("item 3"))), FaultCode::QueueFull);
     assert_eq!(lab.send(text("item 1")).unwrap().job_id, sent[1].job_id);
     assert_eq!((lab.work_off(), lab.counts()), (3, (0, 0, 3)));
@@ -286,7 +316,8 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     let before = lab.send(text("before")).unwrap();
     let poison = lab.send(text("poison")).unwrap();
     // This one fails before it comes to the writer.
-    let long = lab.send(Item { title: Some("t".repeat(70_000)), ..text("a title without end") }).unwrap();
+    let long =
+        lab.send(Item { title: Some("t".repeat(70_000)), ..text("a title without end") }).unwrap();
     let after = lab.send(text("after")).unwrap();
     assert_eq!((lab.work_off(), lab.work_off()), (4, 0));
     for good in [&before, &after] {
@@ -305,7 +336,11 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     assert_eq!(lab.brain().until_due().unwrap(), Some(1));
     lab.clock.turn(1);
     assert_eq!(lab.work_off(), 2);
-    assert_eq!(lab.show(&poison).retry_at.as_deref(), Some("2026-11-21T12:00:03.000Z"), "twice as long");
+    assert_eq!(
+        lab.show(&poison).retry_at.as_deref(),
+        Some("2026-11-21T12:00:03.000Z"),
+        "twice as long"
+    );
     lab.reopen();
     lab.clock.turn(2000);
     assert_eq!((lab.work_off(), lab.brain().until_due().unwrap()), (2, None));
@@ -314,14 +349,17 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     assert_eq!(job.finished_at.as_deref(), Some(rfc3339(lab.clock.now()).as_str()));
     let (status, message) = lab.queue_check();
     assert!(status == "warn" && message.starts_with("2 items failed"), "{status}: {message}");
-    let failed: Vec<_> = lab.jobs(Some(JobState::Failed)).jobs.into_iter().map(|job| job.job_id).collect();
+    let failed: Vec<_> =
+        lab.jobs(Some(JobState::Failed)).jobs.into_iter().map(|job| job.job_id).collect();
     assert_eq!((failed, lab.counts()), (vec![long.job_id, poison.job_id], (0, 2, 2)));
     // A failed item stands in nobody's way: the same may be sent anew.
     let anew = lab.send(text("poison")).unwrap();
     assert_eq!(anew.status, "queued");
     // When the reason is gone, it is a page after all.
-    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&in_the_way[2]).unwrap() }.into()))
-        .unwrap();
+    lab.ask(Request::Delete(
+        PageRef { source: None, slug: Slug::parse(&in_the_way[2]).unwrap() }.into(),
+    ))
+    .unwrap();
     lab.clock.turn(4 * 24 * HOUR);
     lab.brain().purge_due().unwrap();
     assert_eq!((lab.retry(), lab.work_off()), (2, 3));
@@ -351,18 +389,28 @@ fn a_job_answers_its_sender_and_an_admin() {
     let lab = Lab::new();
     let sent = lab.send(text("mine")).unwrap();
     assert_eq!(lab.show(&sent).client, "phone");
-    assert_eq!(lab.show_as(&granted("tablet", Scope::Write, &[]), &sent).unwrap_err(), FaultCode::UnknownJob);
+    assert_eq!(
+        lab.show_as(&granted("tablet", Scope::Write, &[]), &sent).unwrap_err(),
+        FaultCode::UnknownJob
+    );
     // A later grant of the same name may reach less.
     let narrower = granted("phone", Scope::Write, &["work"]);
     assert_eq!(lab.show_as(&narrower, &sent).unwrap_err(), FaultCode::UnknownJob);
-    assert_eq!(lab.show_as(&granted("root", Scope::Admin, &[]), &sent).unwrap().job_id, sent.job_id);
-    assert_eq!(code(lab.ask(Request::JobRetry(JobRetry { id: Some(sent.job_id) }))), FaultCode::Conflict);
+    assert_eq!(
+        lab.show_as(&granted("root", Scope::Admin, &[]), &sent).unwrap().job_id,
+        sent.job_id
+    );
+    assert_eq!(
+        code(lab.ask(Request::JobRetry(JobRetry { id: Some(sent.job_id) }))),
+        FaultCode::Conflict
+    );
 }
 
 #[test]
 fn the_list_goes_from_the_newest_on_in_parts() {
     let lab = Lab::new();
-    let sent: Vec<_> = (0..5).map(|n| lab.send(text(&format!("item {n}"))).unwrap().job_id).collect();
+    let sent: Vec<_> =
+        (0..5).map(|n| lab.send(text(&format!("item {n}"))).unwrap().job_id).collect();
     assert_eq!(lab.brain().work_off(2).unwrap(), 2, "the oldest first");
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
@@ -375,7 +423,8 @@ fn the_list_goes_from_the_newest_on_in_parts() {
         }
     }
     assert_eq!(seen, [sent[4], sent[3], sent[2]]);
-    let stored: Vec<_> = lab.jobs(Some(JobState::Stored)).jobs.iter().map(|job| job.job_id).collect();
+    let stored: Vec<_> =
+        lab.jobs(Some(JobState::Stored)).jobs.iter().map(|job| job.job_id).collect();
     assert_eq!(stored, [sent[1], sent[0]]);
 }
 
@@ -396,11 +445,14 @@ fn what_waits_is_in_a_backup_and_goes_on_from_there() {
     std::fs::copy(&file, lab.dir.path().join("second/home/brain.redb")).unwrap();
     let brain = lab.clock.open(&lab.dir.path().join("second"), 8);
     assert_eq!(brain.work_off(CHUNK).unwrap(), 1);
-    let state =
-        |of: &Accepted| match brain.answer(&phone(), Request::JobShow(JobShow { id: of.job_id }), &Silent) {
-            Ok(Reply::Job(job)) => job.status,
-            other => panic!("{other:?}"),
-        };
+    let state = |of: &Accepted| match brain.answer(
+        &phone(),
+        Request::JobShow(JobShow { id: of.job_id }),
+        &Silent,
+    ) {
+        Ok(Reply::Job(job)) => job.status,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(
         (state(&done), state(&long), state(&waits)),
         (JobState::Stored, JobState::Retrying, JobState::Stored)
@@ -439,6 +491,9 @@ fn many_senders_at_once_lose_nothing_and_get_one_job_for_one_content() {
     assert_eq!(status.pages, 225);
     for sent in &answers {
         let slug = lab.show(sent).slug.unwrap();
-        assert_eq!((lab.page(&slug).content_hash, lab.page(&slug).version), (sent.content_hash.clone(), 1));
+        assert_eq!(
+            (lab.page(&slug).content_hash, lab.page(&slug).version),
+            (sent.content_hash.clone(), 1)
+        );
     }
 }

@@ -31,7 +31,8 @@ fn are_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
         let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
         for row in pages.pages {
             let page = PageRef { source: None, slug: row.slug };
-            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None })) else {
+            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None }))
+            else {
                 panic!("a listed page cannot be read")
             };
             *times.entry(page.body.split_whitespace().next().unwrap().to_owned()).or_default() += 1;
@@ -72,7 +73,11 @@ fn items_that_were_accepted_on_a_disk_that_fills_are_pages_once() {
             }
             assert!(daemon.is_running(), "{}", home.log());
         }
-        assert!(!accepted.is_empty() && !refused.is_empty(), "{} accepted, {refused:?}", accepted.len());
+        assert!(
+            !accepted.is_empty() && !refused.is_empty(),
+            "{} accepted, {refused:?}",
+            accepted.len()
+        );
         assert!(refused.keys().all(|code| code == "disk_full"), "{refused:?}");
         let _daemon = match killed {
             true => {
@@ -177,7 +182,11 @@ fn a_store_that_fills_its_disk_to_the_last_byte_keeps_what_it_answered() {
                 }
             }
         }
-        assert!(!accepted.is_empty() && refused >= 100, "{} accepted, {refused} refused", accepted.len());
+        assert!(
+            !accepted.is_empty() && refused >= 100,
+            "{} accepted, {refused} refused",
+            accepted.len()
+        );
         let has_all = |store: &Store| {
             let mut found = BTreeMap::new();
             let each = |id, record: JobRecord| {
@@ -187,7 +196,11 @@ fn a_store_that_fills_its_disk_to_the_last_byte_keeps_what_it_answered() {
             let reader = store.read_queue().unwrap();
             reader.newest_jobs(u64::MAX, |_, _| true, each).unwrap();
             for (id, text) in &accepted {
-                assert!(found.get(id) == Some(text), "{id} of {} is not what was answered", accepted.len());
+                assert!(
+                    found.get(id) == Some(text),
+                    "{id} of {} is not what was answered",
+                    accepted.len()
+                );
             }
             let texts: std::collections::BTreeSet<_> = found.values().collect();
             assert_eq!(texts.len(), found.len(), "an item is there twice");
@@ -234,7 +247,10 @@ fn kill_with_spool(store: &Store, items: usize, to: &Path) {
     let (tell, hear) = channel();
     for n in 0..items {
         let (tell, record) = (tell.clone(), job(&format!("{n} {}", "x".repeat(28_000))));
-        store.write_then(move |draft| draft.add_job(&record), move |id| tell.send(id.unwrap()).unwrap());
+        store.write_then(
+            move |draft| draft.add_job(&record),
+            move |id| tell.send(id.unwrap()).unwrap(),
+        );
     }
     let (end, ended) = channel();
     store.write_then(
@@ -339,7 +355,13 @@ fn doctor_names_accepted_items_that_belong_to_another_store() {
     let _daemon = home.daemon();
     let check = || {
         let doctor = home.json(["doctor"]);
-        doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "spool").unwrap().clone()
+        doctor["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|check| check["name"] == "spool")
+            .unwrap()
+            .clone()
     };
     let (aside, found) = (home.path().join("brain.redb.spool-1"), check());
     assert!(fs::read(&aside).unwrap() == spooled, "it is kept");

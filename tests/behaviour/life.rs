@@ -41,7 +41,10 @@ fn something_else_at_the_sockets_place_is_left_alone() {
     let ran = home.brain(["capture", "x"]);
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains("brain.sock") && ran.stderr.contains("not a socket"), "{ran:?}");
-    assert!(ran.stderr.contains("BRAIN_SOCKET") || ran.stderr.contains("move it away"), "a way out: {ran:?}");
+    assert!(
+        ran.stderr.contains("BRAIN_SOCKET") || ran.stderr.contains("move it away"),
+        "a way out: {ran:?}"
+    );
     assert_eq!(fs::read_to_string(home.socket()).unwrap(), "my notes");
 }
 
@@ -101,12 +104,18 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
     for (slug, text) in acknowledged.into_inner().unwrap() {
         assert!(home.page_file(slug.as_str()).exists(), "{slug}");
         let get = Get { page: PageRef { source: None, slug }, version: None };
-        let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else { panic!("{text} is lost") };
+        let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else {
+            panic!("{text} is lost")
+        };
         assert_eq!(page.body, text);
     }
     let again = home.json(["import", vault.to_str().unwrap()]);
     let count = |field: &str| again[field].as_u64().unwrap();
-    assert_eq!(count("created") + count("unchanged"), 4000, "an import goes on where it was: {again}");
+    assert_eq!(
+        count("created") + count("unchanged"),
+        4000,
+        "an import goes on where it was: {again}"
+    );
 }
 
 #[test]
@@ -153,7 +162,10 @@ fn status_tells_how_the_daemon_is_and_never_starts_one() {
     assert_eq!(status["version"], brain_protocol::VERSION);
     assert_eq!(status["home"], home.path().to_str().unwrap());
     assert_eq!(status["socket"], home.socket().to_str().unwrap());
-    assert_eq!((&status["pages"], &status["deleted"], &status["sources"]), (&1.into(), &0.into(), &1.into()));
+    assert_eq!(
+        (&status["pages"], &status["deleted"], &status["sources"]),
+        (&1.into(), &0.into(), &1.into())
+    );
     assert_eq!(status["degraded"], serde_json::json!([]));
     assert!(status["schema"].as_u64().unwrap() >= 81);
 }
@@ -163,7 +175,10 @@ fn no_start_is_respected_from_flag_and_environment() {
     let mut home = TestHome::new();
     let error = home.fault(["--no-start", "capture", "x"], 6);
     assert_eq!(error["code"], "unreachable");
-    assert!(error["hint"].as_str().unwrap().contains("brain-daemon"), "the command to start it: {error}");
+    assert!(
+        error["hint"].as_str().unwrap().contains("brain-daemon"),
+        "the command to start it: {error}"
+    );
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     for args in [&["capture", "x"][..], &["list"], &["get", "x"], &["search", "x"]] {
         assert_eq!(home.fault(args, 6)["code"], "unreachable", "{args:?}");
@@ -224,8 +239,11 @@ fn a_socket_in_another_place_is_found_by_clients() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     let place = home.outside().join("own.sock");
-    fs::write(home.path().join("config.toml"), format!("[daemon]\nsocket = {:?}\n", place.to_str().unwrap()))
-        .unwrap();
+    fs::write(
+        home.path().join("config.toml"),
+        format!("[daemon]\nsocket = {:?}\n", place.to_str().unwrap()),
+    )
+    .unwrap();
     assert_eq!(home.json(["capture", "x"])["status"], "created");
     let status = home.json(["status"]);
     assert_eq!(status["socket"], place.to_str().unwrap());
@@ -247,7 +265,8 @@ fn a_home_too_deep_for_a_socket_is_told_with_the_way_out() {
     let ran = home.brain(["capture", "x"]);
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains("BRAIN_SOCKET"), "{ran:?}");
-    home.env.push(("BRAIN_SOCKET".into(), home.outside().join("short.sock").to_str().unwrap().into()));
+    home.env
+        .push(("BRAIN_SOCKET".into(), home.outside().join("short.sock").to_str().unwrap().into()));
     assert_eq!(home.json(["capture", "x"])["status"], "created");
     home.json(["stop"]);
 }

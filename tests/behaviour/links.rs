@@ -23,8 +23,9 @@ fn links_of_every_form_are_found_and_those_in_code_are_not() {
             (text("target"), text("kind"), text("status"))
         })
         .collect();
-    let has =
-        |target: &str, kind: &str, status: &str| found.contains(&(target.into(), kind.into(), status.into()));
+    let has = |target: &str, kind: &str, status: &str| {
+        found.contains(&(target.into(), kind.into(), status.into()))
+    };
     assert!(has("companies/acme", "company", "missing"), "{found:?}");
     assert!(has("people/ada", "attendees", "live"), "{found:?}");
     assert!(has("people/ada", "mentions", "live"), "{found:?}");
@@ -62,7 +63,10 @@ fn a_link_becomes_live_when_its_page_appears_and_missing_when_it_goes() {
     home.put("from", "no links any more\n");
     assert_eq!(home.json(["backlinks", "to/come"])["links"], json!([]));
     let run = home.brain(["link", "from", "nowhere", "--remove"]).expect(0);
-    assert_eq!((run.stdout.trim(), run.stderr.as_str()), ("unchanged from → nowhere (related)", ""));
+    assert_eq!(
+        (run.stdout.trim(), run.stderr.as_str()),
+        ("unchanged from → nowhere (related)", "")
+    );
 }
 
 #[test]
@@ -78,7 +82,11 @@ fn a_bare_name_is_met_by_file_name_or_alias_when_only_one_page_answers_to_it() {
     home.put("old/acme", "another\n");
     let rows = home.json(["links", "from"]);
     assert_eq!(texts(&rows["links"], "status"), ["ambiguous", "live"], "{rows}");
-    assert_eq!(home.json(["backlinks", "companies/acme"])["links"], json!([]), "no edge is invented");
+    assert_eq!(
+        home.json(["backlinks", "companies/acme"])["links"],
+        json!([]),
+        "no edge is invented"
+    );
     home.json(["delete", "old/acme"]);
     assert_eq!(texts(&home.json(["links", "from"])["links"], "status"), ["live", "live"]);
 }
@@ -114,7 +122,10 @@ fn links_are_added_and_taken_away_in_the_frontmatter() {
     let page = home.get("a");
     assert!(page["frontmatter"].as_str().unwrap().contains("# note\nmood: fine\n"), "{page}");
     assert_eq!(page["body"], "body\n");
-    assert_eq!(std::fs::read_to_string(home.page_file("a")).unwrap(), page["content"].as_str().unwrap());
+    assert_eq!(
+        std::fs::read_to_string(home.page_file("a")).unwrap(),
+        page["content"].as_str().unwrap()
+    );
     assert_eq!(home.json(["link", "a", "b", "--remove"])["status"], "removed");
     assert_eq!(home.json(["link", "a", "b", "--remove"])["status"], "unchanged");
     assert_eq!(texts(&home.json(["backlinks", "b"])["links"], "kind"), ["company"]);

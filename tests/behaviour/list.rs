@@ -55,12 +55,21 @@ fn every_page_is_listed_once_whatever_the_size_of_the_pieces() {
     let _daemon = home.daemon();
     numbered(&home, 23);
     let all: BTreeSet<String> = (0..23).map(|n| format!("n/{n:03}")).collect();
-    for flags in [&[][..], &["--sort", "slug"], &["--tag", "odd"], &["--prefix", "n/01"], &["--type", "five"]]
-    {
+    for flags in [
+        &[][..],
+        &["--sort", "slug"],
+        &["--tag", "odd"],
+        &["--prefix", "n/01"],
+        &["--type", "five"],
+    ] {
         for limit in ["1", "4", "23", "24"] {
             let found = all_pages(&home, flags, limit);
             let unique: BTreeSet<String> = found.iter().cloned().collect();
-            assert_eq!(unique.len(), found.len(), "no duplicates with {flags:?} by {limit}: {found:?}");
+            assert_eq!(
+                unique.len(),
+                found.len(),
+                "no duplicates with {flags:?} by {limit}: {found:?}"
+            );
             let expected: BTreeSet<String> = match flags {
                 [_, "odd"] => {
                     all.iter().filter(|s| s.ends_with(['1', '3', '5', '7', '9'])).cloned().collect()
@@ -133,7 +142,9 @@ fn all_and_quiet_print_every_slug_on_a_line() {
     assert!(quiet.stdout.lines().all(|l| l.starts_with("n/")));
     let cut = home.brain(["list"]).expect(0);
     assert!(
-        cut.stderr.contains("more") || cut.stderr.contains("--after") || cut.stderr.contains("--all"),
+        cut.stderr.contains("more")
+            || cut.stderr.contains("--after")
+            || cut.stderr.contains("--all"),
         "{cut:?}"
     );
 }
@@ -142,7 +153,9 @@ fn all_and_quiet_print_every_slug_on_a_line() {
 fn any_type_that_a_file_may_have_can_be_asked_for() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for (slug, page_type) in [("a", "Meeting Note"), ("b", "meeting_note"), ("c", "notiz-für-später")] {
+    for (slug, page_type) in
+        [("a", "Meeting Note"), ("b", "meeting_note"), ("c", "notiz-für-später")]
+    {
         home.put(slug, &format!("---\ntype: {page_type}\n---\nwalrus\n"));
         for asked in [page_type.to_owned(), page_type.to_lowercase()] {
             assert_eq!(slugs(&home.json(["list", "--type", &asked])["pages"]), [slug]);
@@ -171,11 +184,17 @@ fn tags_are_counted_added_and_removed_and_the_page_keeps_a_version() {
     let changed = home.json(["tags", "a", "--add", "#New Tag", "--remove", "work"]);
     assert_eq!(changed["changed"], true);
     let tags = changed["tags"].as_array().unwrap();
-    assert!(tags.contains(&json!("home")) && !tags.contains(&json!("work")) && tags.len() == 2, "{changed}");
+    assert!(
+        tags.contains(&json!("home")) && !tags.contains(&json!("work")) && tags.len() == 2,
+        "{changed}"
+    );
     let page = home.get("a");
     assert_eq!(page["version"], 2);
     assert!(page["frontmatter"].as_str().unwrap().contains("# kept\nother: 1\n"), "{page}");
-    assert_eq!(std::fs::read_to_string(home.page_file("a")).unwrap(), page["content"].as_str().unwrap());
+    assert_eq!(
+        std::fs::read_to_string(home.page_file("a")).unwrap(),
+        page["content"].as_str().unwrap()
+    );
     assert_eq!(home.json(["tags", "a", "--add", "home"])["changed"], false);
     assert_eq!(home.json(["tags", "a", "--remove", "never-there"])["changed"], false);
     assert_eq!(home.get("a")["version"], 2, "no change, no version");
@@ -206,9 +225,17 @@ fn the_timeline_has_real_days_once_with_their_sources() {
     );
     assert_eq!(one["entries"][0]["source"], "calendar");
     let dates = |answer: &Value| -> Vec<String> {
-        answer["entries"].as_array().unwrap().iter().map(|e| e["date"].as_str().unwrap().to_owned()).collect()
+        answer["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|e| e["date"].as_str().unwrap().to_owned())
+            .collect()
     };
-    assert_eq!(dates(&home.json(["timeline"])), ["2025-01-01", "2024-02-29", "2024-02-29", "2023-05-06"]);
+    assert_eq!(
+        dates(&home.json(["timeline"])),
+        ["2025-01-01", "2024-02-29", "2024-02-29", "2023-05-06"]
+    );
     let some = home.json(["timeline", "--since", "2024-01-01", "--until", "2024-12-31"]);
     assert_eq!(dates(&some), ["2024-02-29", "2024-02-29"]);
     let cut = home.json(["timeline", "--limit", "1"]);
@@ -217,5 +244,9 @@ fn the_timeline_has_real_days_once_with_their_sources() {
         assert_eq!(home.fault(["timeline", "--since", bad], 2)["code"], "usage", "{bad}");
     }
     home.put("t", "nothing dated\n");
-    assert_eq!(dates(&home.json(["timeline"])), ["2025-01-01"], "an overwrite takes its dates along");
+    assert_eq!(
+        dates(&home.json(["timeline"])),
+        ["2025-01-01"],
+        "an overwrite takes its dates along"
+    );
 }

@@ -20,7 +20,8 @@ struct Plain {
 impl Plain {
     fn new(seed: u64) -> Self {
         let tensors = tiny_model::weights(seed).into_iter();
-        let tensors = tensors.map(|(name, _, values)| (name, values.into_iter().map(f64::from).collect()));
+        let tensors =
+            tensors.map(|(name, _, values)| (name, values.into_iter().map(f64::from).collect()));
         Self { words: tiny_model::vocabulary(), tensors: tensors.collect() }
     }
 
@@ -31,7 +32,9 @@ impl Plain {
     /// `matrix · input + bias`.
     fn dense(&self, name: &str, input: &[f64], outputs: usize) -> Vec<f64> {
         let (matrix, bias) = (format!("{name}.weight"), &self.tensors[&format!("{name}.bias")]);
-        (0..outputs).map(|row| dot(self.get(&matrix, row, input.len()), input) + bias[row]).collect()
+        (0..outputs)
+            .map(|row| dot(self.get(&matrix, row, input.len()), input) + bias[row])
+            .collect()
     }
 
     fn norm(&self, name: &str, one: &[f64], other: &[f64]) -> Vec<f64> {
@@ -40,7 +43,9 @@ impl Plain {
         let spread = sum.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sum.len() as f64;
         let (scale, shift) =
             (&self.tensors[&format!("{name}.weight")], &self.tensors[&format!("{name}.bias")]);
-        (0..sum.len()).map(|at| (sum[at] - mean) / (spread + 1e-12).sqrt() * scale[at] + shift[at]).collect()
+        (0..sum.len())
+            .map(|at| (sum[at] - mean) / (spread + 1e-12).sqrt() * scale[at] + shift[at])
+            .collect()
     }
 
     /// The vector of a text of words that the model knows.
@@ -52,7 +57,8 @@ impl Plain {
             .map(|(place, id)| {
                 let kind = self.get("embeddings.token_type_embeddings.weight", 0, DIMENSIONS);
                 let place = self.get("embeddings.position_embeddings.weight", place, DIMENSIONS);
-                let both: Vec<f64> = kind.iter().zip(place).map(|(kind, place)| kind + place).collect();
+                let both: Vec<f64> =
+                    kind.iter().zip(place).map(|(kind, place)| kind + place).collect();
                 let word = self.get("embeddings.word_embeddings.weight", id, DIMENSIONS);
                 self.norm("embeddings.LayerNorm", word, &both)
             })
@@ -62,7 +68,9 @@ impl Plain {
             let part = |part: &str| -> Vec<Vec<f64>> {
                 tokens
                     .iter()
-                    .map(|token| self.dense(&name(&format!("attention.self.{part}")), token, DIMENSIONS))
+                    .map(|token| {
+                        self.dense(&name(&format!("attention.self.{part}")), token, DIMENSIONS)
+                    })
                     .collect()
             };
             let (query, key, value) = (part("query"), part("key"), part("value"));
@@ -150,7 +158,10 @@ fn its_vectors_are_those_of_plain_loops() {
         assert!(far(vector, &expected) < 1e-5, "{text}: {}", far(vector, &expected));
         assert!(far(&embed(dir.path(), &[text])[0], &expected) < 1e-5, "{text}");
     }
-    assert!(far(&together[0], &Plain::new(8).vector(texts[0])) > 0.01, "another seed is another model");
+    assert!(
+        far(&together[0], &Plain::new(8).vector(texts[0])) > 0.01,
+        "another seed is another model"
+    );
 }
 
 #[test]
@@ -170,7 +181,8 @@ fn what_means_the_same_is_near() {
 fn only_as_many_tokens_count_as_the_model_says() {
     let dir = model(2);
     let all = vec!["boat"; MAX_TOKENS - 2].join(" ");
-    let vectors = embed(dir.path(), &[&all, &format!("{all} storm storm storm"), &format!("storm {all}")]);
+    let vectors =
+        embed(dir.path(), &[&all, &format!("{all} storm storm storm"), &format!("storm {all}")]);
     assert!(far(&vectors[0], &vectors[1].iter().map(|x| f64::from(*x)).collect::<Vec<_>>()) < 1e-6);
     assert!(far(&vectors[0], &vectors[2].iter().map(|x| f64::from(*x)).collect::<Vec<_>>()) > 1e-4);
     // Neither nothing at all nor a great deal is too much for it.
@@ -180,13 +192,20 @@ fn only_as_many_tokens_count_as_the_model_says() {
 #[test]
 fn the_files_beside_the_weights_are_heeded() {
     let dir = model(3);
-    let put = |name: &str, value: &Value| fs::write(dir.path().join(name), value.to_string()).unwrap();
+    let put =
+        |name: &str, value: &Value| fs::write(dir.path().join(name), value.to_string()).unwrap();
     let before = Local::new(dir.path().to_owned(), 1).space().unwrap();
     let mean = embed(dir.path(), &["the boat"]);
 
-    put("1_Pooling/config.json", &json!({"embedding_dimension": DIMENSIONS, "pooling_mode": "cls"}));
+    put(
+        "1_Pooling/config.json",
+        &json!({"embedding_dimension": DIMENSIONS, "pooling_mode": "cls"}),
+    );
     assert_ne!(embed(dir.path(), &["the boat"]), mean);
-    put("config_sentence_transformers.json", &json!({"prompts": {"query": "letter : ", "document": ""}}));
+    put(
+        "config_sentence_transformers.json",
+        &json!({"prompts": {"query": "letter : ", "document": ""}}),
+    );
     let local = Local::new(dir.path().to_owned(), 1);
     let texts = ["the boat".to_owned()];
     let query = local.embed(&texts, Purpose::Query, &|| true).unwrap();
@@ -228,7 +247,8 @@ fn vectors_of_other_weights_are_never_taken_for_those_of_the_space() {
     let first = local.embed(&texts, Purpose::Query, &|| true).unwrap();
     // Somebody puts others in their place while it runs.
     tiny_model::write(dir.path(), 5);
-    let weights = fs::File::options().append(true).open(dir.path().join("model.safetensors")).unwrap();
+    let weights =
+        fs::File::options().append(true).open(dir.path().join("model.safetensors")).unwrap();
     weights.set_modified(std::time::SystemTime::now() + Duration::from_secs(5)).unwrap();
     assert_eq!(local.embed(&texts, Purpose::Query, &|| true).unwrap_err().why, EmbedWhy::Changed);
     assert_ne!(local.space().unwrap().identity, space.identity);
@@ -238,7 +258,8 @@ fn vectors_of_other_weights_are_never_taken_for_those_of_the_space() {
 #[test]
 fn it_stops_when_told_to() {
     let dir = model(5);
-    let texts: Vec<String> = (0..600).map(|at| format!("the boat number {at} and the storm")).collect();
+    let texts: Vec<String> =
+        (0..600).map(|at| format!("the boat number {at} and the storm")).collect();
     let local = Local::new(dir.path().to_owned(), 2);
     let asked = Cell::new(0);
     let thrice = || {
@@ -264,7 +285,10 @@ fn several_use_it_at_once() {
                     local.rest(Duration::ZERO);
                     let vectors = local.embed(&texts, Purpose::Document, &|| true).unwrap();
                     for (one, other) in vectors.iter().zip(&expected) {
-                        assert!(far(one, &other.iter().map(|x| f64::from(*x)).collect::<Vec<_>>()) < 1e-5);
+                        assert!(
+                            far(one, &other.iter().map(|x| f64::from(*x)).collect::<Vec<_>>())
+                                < 1e-5
+                        );
                     }
                 }
             });
@@ -283,10 +307,17 @@ fn refused(file: &str, says: &str, harm: impl FnOnce(&Path)) {
     ];
     for fault in faults {
         assert_eq!(fault.why, EmbedWhy::Model, "{fault:?}");
-        assert!(fault.message.contains(file) && fault.message.contains(says), "{file}, {says}: {fault:?}");
+        assert!(
+            fault.message.contains(file) && fault.message.contains(says),
+            "{file}, {says}: {fault:?}"
+        );
         assert!(fault.hint.unwrap().contains("brain model install"));
         let place = dir.path().to_str().unwrap();
-        assert!(!fault.message.contains(place), "where it is, is told to owners only: {}", fault.message);
+        assert!(
+            !fault.message.contains(place),
+            "where it is, is told to owners only: {}",
+            fault.message
+        );
     }
 }
 
@@ -306,7 +337,8 @@ fn a_damaged_model_is_refused_by_the_name_of_its_file() {
         fs::write(dir.join("model.safetensors"), [bytes, vec![0]].concat()).unwrap();
     });
     refused("model.safetensors", "head", |dir| {
-        fs::write(dir.join("model.safetensors"), [u64::MAX.to_le_bytes(), [b' '; 8]].concat()).unwrap();
+        fs::write(dir.join("model.safetensors"), [u64::MAX.to_le_bytes(), [b' '; 8]].concat())
+            .unwrap();
     });
     refused("model.safetensors", "no tensor encoder.layer.1.output.dense.bias", |dir| {
         let mut tensors = tiny_model::weights(9);

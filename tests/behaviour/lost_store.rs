@@ -9,7 +9,10 @@ use brain_tests::TestHome;
 fn lose(store: &std::path::Path) {
     let db = redb::Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
-    txn.open_table(redb::TableDefinition::<&str, u64>::new("meta")).unwrap().insert("seq", 0).unwrap();
+    txn.open_table(redb::TableDefinition::<&str, u64>::new("meta"))
+        .unwrap()
+        .insert("seq", 0)
+        .unwrap();
     txn.commit().unwrap();
     let torn = store.with_extension("torn");
     fs::copy(store, &torn).unwrap();

@@ -42,15 +42,17 @@ fn a_name_in_two_readings_writes_nothing() {
         let answer = send(&home, &token, &[], &call(&params)).expect(400);
         assert_eq!(code(&answer), -32600, "{params}");
     }
-    for params in
-        [format!(r#"{{"n\u0061me":"put\u005fpage",{page}}}"#), format!(r#"{{"name":"put_page",{page}}}"#)]
-    {
+    for params in [
+        format!(r#"{{"n\u0061me":"put\u005fpage",{page}}}"#),
+        format!(r#"{{"name":"put_page",{page}}}"#),
+    ] {
         let answer = send(&home, &token, &[("Mcp-Name", "search")], &call(&params)).expect(403);
         assert_eq!(answer.json()["error"]["data"]["error"], "insufficient_scope", "{params}");
     }
     // Other spellings are other names.
     for name in ["Put_Page", " put_page", "put_page\\u0000"] {
-        let answer = send(&home, &token, &[], &call(&format!(r#"{{"name":"{name}",{page}}}"#))).expect(200);
+        let answer =
+            send(&home, &token, &[], &call(&format!(r#"{{"name":"{name}",{page}}}"#))).expect(200);
         assert_eq!(code(&answer), -32602, "{name}");
     }
     assert!(home.json(["list"])["pages"].as_array().unwrap().is_empty());
@@ -70,7 +72,10 @@ fn a_call_of_the_wrong_shape_is_told_the_right_one() {
         let answer = send(&home, &token, &[], &call(params)).expect(200).json();
         let message = answer["error"]["message"].as_str().unwrap().to_owned();
         assert_eq!(answer["error"]["code"], -32602, "{params}");
-        assert!(message.contains("\"name\", a string") && message.contains("\"arguments\""), "{message}");
+        assert!(
+            message.contains("\"name\", a string") && message.contains("\"arguments\""),
+            "{message}"
+        );
     }
     // An array is JSON.
     assert_eq!(code(&send(&home, &token, &[], &call(r#"["search",{}]"#)).expect(400)), -32600);
@@ -103,8 +108,12 @@ fn a_message_of_nothing_but_brackets_is_not_read() {
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
     let many = "[],".repeat(100_000);
-    let answer =
-        send(&home, &token, &[], &call(&format!(r#"{{"name":"search","arguments":{{"query":[{many}1]}}}}"#)));
+    let answer = send(
+        &home,
+        &token,
+        &[],
+        &call(&format!(r#"{{"name":"search","arguments":{{"query":[{many}1]}}}}"#)),
+    );
     let message = answer.expect(400).json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("too many parts"), "{message}");
     // A text may have as many as it likes.
@@ -141,7 +150,8 @@ fn how_often_a_word_stands_elsewhere_does_not_show() {
     let asked = json!({ "query": "takeover", "source_id": "work", "format": "detailed" });
     let bound = mcp(&home, &home.token("bound", "read", &["work"]));
     let all = mcp(&home, &home.token("all", "read", &[]));
-    let (before, before_all) = (bound.call("query", asked.clone()), all.call("query", asked.clone()));
+    let (before, before_all) =
+        (bound.call("query", asked.clone()), all.call("query", asked.clone()));
     for at in 0..20 {
         home.put(&format!("secret/{at}"), "a takeover\n");
     }

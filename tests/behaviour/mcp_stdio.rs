@@ -48,7 +48,8 @@ impl Talk {
     fn opened(home: &TestHome) -> Self {
         let mut talk = Self::begin(home);
         let client = json!({ "name": "test", "version": "1" });
-        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         let answer = talk.ask(&request(0, "initialize", params));
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
         assert_eq!(answer["result"]["serverInfo"]["name"], "brain");
@@ -139,7 +140,10 @@ fn both_eras_are_served_and_the_daemon_is_started() {
     assert!(versions.iter().any(|version| version == "2026-07-28"), "{server}");
     let params = json!({ "name": "search", "arguments": { "query": "engine" } });
     let found = new.ask(&modern(2, "tools/call", params));
-    assert_eq!((first_title(&found), &found["result"]["resultType"]), ("Lovelace", &json!("complete")));
+    assert_eq!(
+        (first_title(&found), &found["result"]["resultType"]),
+        ("Lovelace", &json!("complete"))
+    );
     assert_eq!(new.finish(), (vec![], 0));
 }
 
@@ -244,14 +248,18 @@ fn junk_and_lines_without_end_harm_nothing_else() {
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{answer}");
     }
     let long = "x".repeat(9 * 1024 * 1024);
-    let huge = request("huge", "tools/call", json!({ "name": "search", "arguments": { "query": long } }));
+    let huge =
+        request("huge", "tools/call", json!({ "name": "search", "arguments": { "query": long } }));
     let answer = talk.ask(&huge);
     assert_eq!(answer["error"]["code"], -32600);
     assert!(answer["error"]["message"].as_str().unwrap().contains("8388608"), "{answer}");
     // One that just fits comes to the daemon, which says what it thinks of it.
     let long = "x".repeat(8 * 1024 * 1024 - 200);
-    let large =
-        talk.ask(&request(7, "tools/call", json!({ "name": "search", "arguments": { "query": long } })));
+    let large = talk.ask(&request(
+        7,
+        "tools/call",
+        json!({ "name": "search", "arguments": { "query": long } }),
+    ));
     assert!(large["result"].is_object() || large["error"].is_object(), "{large}");
     assert!(talk.ask(&search(8, "a"))["result"].is_object());
     assert_eq!(talk.finish(), (vec![], 0));
@@ -294,7 +302,11 @@ fn streams_with_nothing_to_do_make_room() {
     // Every place is taken by a stream; a command gets one all the same.
     home.brain(["capture", "# Lovelace\nThe analytical engine"]).expect(0);
     for talk in &mut talks {
-        assert_eq!(first_title(&talk.ask(&search(2, "analytical"))), "Lovelace", "and nobody noticed");
+        assert_eq!(
+            first_title(&talk.ask(&search(2, "analytical"))),
+            "Lovelace",
+            "and nobody noticed"
+        );
     }
     for talk in talks {
         assert_eq!(talk.finish(), (vec![], 0));

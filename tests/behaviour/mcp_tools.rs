@@ -39,7 +39,8 @@ fn the_list_costs_less_than_four_thousand_tokens() {
     let client = mcp(&home, &home.token("writer", "read write", &[]));
     let answer = client.result("tools/list", json!({}));
     let tokenizer = tiktoken_rs::o200k_base().unwrap();
-    let count = |tokenizer: &CoreBPE, value: &Value| tokenizer.encode_ordinary(&value.to_string()).len();
+    let count =
+        |tokenizer: &CoreBPE, value: &Value| tokenizer.encode_ordinary(&value.to_string()).len();
     for tool in answer["tools"].as_array().unwrap() {
         let mut without = tool.clone();
         without.as_object_mut().unwrap().remove("outputSchema");
@@ -55,7 +56,8 @@ fn the_list_costs_less_than_four_thousand_tokens() {
 fn a_client_sees_the_tools_that_it_may_use_in_one_order() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let (reader, writer) = (home.token("reader", "read", &[]), home.token("writer", "read write", &[]));
+    let (reader, writer) =
+        (home.token("reader", "read", &[]), home.token("writer", "read write", &[]));
     assert_eq!(names(&listed(&home, &reader)), READING);
     let all: Vec<&str> = READING.into_iter().chain(WRITING).collect();
     assert_eq!(names(&listed(&home, &writer)), all);
@@ -69,7 +71,10 @@ fn connectors_find_search_and_fetch_as_their_contract_has_them() {
     let tools = listed(&home, &home.token("reader", "read", &[]));
     for (tool, argument) in [(&tools[0], "query"), (&tools[1], "id")] {
         let schema = &tool["inputSchema"];
-        assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), [argument]);
+        assert_eq!(
+            schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(),
+            [argument]
+        );
         assert_eq!(schema["properties"][argument]["type"], "string");
         assert_eq!(schema["required"], json!([argument]));
     }
@@ -82,7 +87,10 @@ fn every_client_can_read_the_schemas() {
     for tool in listed(&home, &home.token("writer", "read write", &[])) {
         let name = tool["name"].as_str().unwrap();
         assert!(tool["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
-        assert!(tool["description"].as_str().is_some_and(|text| (20..1024).contains(&text.len())), "{name}");
+        assert!(
+            tool["description"].as_str().is_some_and(|text| (20..1024).contains(&text.len())),
+            "{name}"
+        );
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
             assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
         }
@@ -102,7 +110,9 @@ fn flat(tool: &str, schema: &Value, depth: usize) {
         assert!(!object.contains_key(name), "{tool}: {schema}");
     }
     assert!(object.get("type").is_none_or(Value::is_string), "{tool}: {schema}");
-    for below in object.get("properties").and_then(Value::as_object).into_iter().flat_map(|it| it.values()) {
+    for below in
+        object.get("properties").and_then(Value::as_object).into_iter().flat_map(|it| it.values())
+    {
         flat(tool, below, depth + 1);
     }
     if let Some(items) = object.get("items") {

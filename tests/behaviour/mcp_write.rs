@@ -119,7 +119,10 @@ fn a_page_is_not_replaced_by_accident() {
     lab.home.put("people/ada", "---\ntags: [math]\n---\nAda\n");
     let hash = text(&lab.home.get("people/ada"), "content_hash").to_owned();
     let said = lab.agent.refused("put_page", put("people/ada", "Bob"));
-    assert!(said.starts_with("conflict: ") && said.contains(&hash) && said.contains("version 1"), "{said}");
+    assert!(
+        said.starts_with("conflict: ") && said.contains(&hash) && said.contains("version 1"),
+        "{said}"
+    );
     assert!(said.contains("get_page"), "{said}");
     assert_eq!(lab.body("people/ada"), "Ada\n");
 
@@ -129,7 +132,10 @@ fn a_page_is_not_replaced_by_accident() {
     let done = lab.agent.call("put_page", known.clone());
     assert_eq!((text(&done, "status"), &done["version"]), ("updated", &json!(2)));
     let page = lab.home.get("people/ada");
-    assert_eq!((&page["body"], &page["content_hash"]), (&json!("Ada Lovelace\n"), &done["content_hash"]));
+    assert_eq!(
+        (&page["body"], &page["content_hash"]),
+        (&json!("Ada Lovelace\n"), &done["content_hash"])
+    );
     // The same again, as after an answer that got lost, has happened already.
     let again = lab.agent.call("put_page", known.clone());
     assert_eq!((text(&again, "status"), &again["version"]), ("unchanged", &json!(2)));
@@ -147,7 +153,10 @@ fn a_page_is_not_replaced_by_accident() {
         (put("people/bob", ""), "empty_content"),
         (json!({ "slug": "people/ada", "content": "\n", "overwrite": true }), "empty_content"),
         (json!({ "slug": "people/nobody", "content": "x", "expected_hash": hash }), "conflict"),
-        (json!({ "slug": "people/ada", "content": "x", "expected_hash": "latest" }), "invalid_params"),
+        (
+            json!({ "slug": "people/ada", "content": "x", "expected_hash": "latest" }),
+            "invalid_params",
+        ),
         (put("../etc/passwd", "x"), "invalid_slug"),
         (put("people/ada#Life", "x"), "invalid_params"),
         (put("people/bob", "---\na: [1\nb: 2\n---\nx"), "invalid_frontmatter"),
@@ -165,24 +174,39 @@ fn a_deleted_page_comes_back_and_so_does_what_it_said() {
         lab.home.put("a", text);
     }
     let two = text(&lab.home.get("a"), "content_hash").to_owned();
-    let stale = lab.agent.refused("delete_page", json!({ "slug": "a", "expected_hash": "ab".repeat(32) }));
+    let stale =
+        lab.agent.refused("delete_page", json!({ "slug": "a", "expected_hash": "ab".repeat(32) }));
     assert!(stale.starts_with("conflict: ") && stale.contains(&two), "{stale}");
     let gone = lab.agent.call("delete_page", json!({ "slug": "a", "expected_hash": two }));
     assert_eq!((text(&gone, "slug"), text(&gone, "status")), ("a", "deleted"));
     assert!(text(&gone, "recoverable_until").ends_with('Z'));
-    assert!(lab.agent.refused("delete_page", json!({ "slug": "a" })).starts_with("already_soft_deleted: "));
-    assert!(lab.agent.refused("edit_page", edit("a", "append", "x", json!({}))).contains("soft-deleted"));
+    assert!(
+        lab.agent
+            .refused("delete_page", json!({ "slug": "a" }))
+            .starts_with("already_soft_deleted: ")
+    );
+    assert!(
+        lab.agent
+            .refused("edit_page", edit("a", "append", "x", json!({})))
+            .contains("soft-deleted")
+    );
 
     assert_eq!(lab.agent.call("restore_page", json!({ "slug": "a" }))["status"], "restored");
     assert_eq!(lab.body("a"), "two\n");
-    assert!(lab.agent.refused("restore_page", json!({ "slug": "a" })).starts_with("already_active: "));
+    assert!(
+        lab.agent.refused("restore_page", json!({ "slug": "a" })).starts_with("already_active: ")
+    );
     let back = lab.agent.call("restore_page", json!({ "slug": "a", "version": 1 }));
     assert_eq!((text(&back, "status"), &back["version"]), ("updated", &json!(3)));
     assert_eq!(lab.body("a"), "one\n");
     // Twice is once.
     for version in [1, 3] {
         let again = lab.agent.call("restore_page", json!({ "slug": "a", "version": version }));
-        assert_eq!((text(&again, "status"), &again["version"]), ("unchanged", &json!(3)), "{version}");
+        assert_eq!(
+            (text(&again, "status"), &again["version"]),
+            ("unchanged", &json!(3)),
+            "{version}"
+        );
     }
     let none = lab.agent.refused("restore_page", json!({ "slug": "a", "version": 9 }));
     assert!(none.starts_with("unknown_version: ") && none.contains("1 to 3"), "{none}");
@@ -206,15 +230,20 @@ fn an_edit_changes_what_it_names_and_nothing_else() {
     lab.edit("p#Notes", "prepend", "first", json!({}));
     lab.edit("p", "replace_text", "a\nb", json!({ "find": "text" }));
     lab.edit("p", "append", "end", json!({ "section": "" }));
-    let body =
-        "# Page\r\n\r\n## Todo\r\n- one\r\n- two\r\n\r\n## Notes\r\n\r\nfirst\r\n\r\na\r\nb\r\n\r\nend\r\n";
+    let body = "# Page\r\n\r\n## Todo\r\n- one\r\n- two\r\n\r\n## Notes\r\n\r\nfirst\r\n\r\na\r\nb\r\n\r\nend\r\n";
     assert_eq!(lab.body("p"), body);
     let set = lab.edit("p", "set_frontmatter", "new", json!({ "key": "status" }));
     assert_eq!(text(&set, "status"), "updated");
     let frontmatter = text(&lab.home.get("p"), "frontmatter").to_owned();
-    assert!(frontmatter.starts_with("# kept\ntags:\n  - sea # kept\nstatus: new\n"), "{frontmatter}");
+    assert!(
+        frontmatter.starts_with("# kept\ntags:\n  - sea # kept\nstatus: new\n"),
+        "{frontmatter}"
+    );
     assert_eq!(lab.body("p"), body);
-    assert_eq!(lab.edit("p", "set_frontmatter", "new", json!({ "key": "status" }))["status"], "unchanged");
+    assert_eq!(
+        lab.edit("p", "set_frontmatter", "new", json!({ "key": "status" }))["status"],
+        "unchanged"
+    );
     lab.edit("p", "replace_section", "## Todo\nnothing", json!({ "section": "Todo" }));
     assert!(lab.body("p").contains("## Todo\r\nnothing\r\n\r\n## Notes"), "{:?}", lab.body("p"));
     assert_eq!(lab.kind("p"), "mcp:put_page");
@@ -223,7 +252,10 @@ fn an_edit_changes_what_it_names_and_nothing_else() {
     let before = lab.home.get("p");
     let dry = lab.edit("p", "replace_text", "C", json!({ "find": "first", "dry_run": true }));
     assert_eq!(text(&dry, "status"), "dry_run");
-    assert!(text(&dry, "excerpt").contains("\nC\n") && !text(&dry, "excerpt").contains("first"), "{dry}");
+    assert!(
+        text(&dry, "excerpt").contains("\nC\n") && !text(&dry, "excerpt").contains("first"),
+        "{dry}"
+    );
     let long = lab.edit("p", "append", &"word ".repeat(50_000), json!({ "dry_run": true }));
     assert!(text(&long, "excerpt").chars().count() <= 2301, "bounded, with its frame");
     assert_eq!(lab.home.get("p"), before);
@@ -330,7 +362,8 @@ fn writers_that_race_lose_nothing() {
     });
     let body = lab.body("shared");
     for worker in 0..workers {
-        let own: Vec<&str> = body.lines().filter(|line| line.starts_with(&format!("- {worker}."))).collect();
+        let own: Vec<&str> =
+            body.lines().filter(|line| line.starts_with(&format!("- {worker}."))).collect();
         let want: Vec<String> = (0..rounds).map(|round| format!("- {worker}.{round}")).collect();
         assert_eq!(own, want, "{body}");
     }
@@ -352,7 +385,10 @@ fn writers_that_race_lose_nothing() {
                         start.wait();
                         let result = agent.called("put_page", page);
                         let said = text(&result["content"][0], "text");
-                        assert!(result["isError"] != true || said.starts_with("conflict: "), "{said}");
+                        assert!(
+                            result["isError"] != true || said.starts_with("conflict: "),
+                            "{said}"
+                        );
                         (result["isError"] != true).then_some(worker)
                     })
                 })
@@ -367,7 +403,8 @@ fn writers_that_race_lose_nothing() {
 #[test]
 fn a_text_that_is_written_back_keeps_the_frontmatter_it_was_read_without() {
     let lab = Lab::new();
-    let first = lab.agent.call("put_page", put("a", "---\ntitle: Title\ntags: [one]\n---\n# Head\nold\n"));
+    let first =
+        lab.agent.call("put_page", put("a", "---\ntitle: Title\ntags: [one]\n---\n# Head\nold\n"));
     // Somebody sets a key after the text was read: its hash stays.
     lab.edit("a", "set_frontmatter", "open", json!({ "key": "status" }));
     let mut write = put("a", "# Head\nnew\n");
@@ -397,13 +434,19 @@ fn what_an_edit_shows_of_a_strangers_text_is_said_to_be_one() {
     let _ = lab.agent.call("put_page", put("evil", evil));
     lab.home.put("own", evil);
     let dry = |slug: &str| {
-        let would = lab.agent.call("edit_page", edit(slug, "append", "more", json!({ "dry_run": true })));
+        let would =
+            lab.agent.call("edit_page", edit(slug, "append", "more", json!({ "dry_run": true })));
         text(&would, "excerpt").to_owned()
     };
-    assert!(dry("evil").starts_with("[outside ") && dry("evil").contains("ignore all"), "{}", dry("evil"));
+    assert!(
+        dry("evil").starts_with("[outside ") && dry("evil").contains("ignore all"),
+        "{}",
+        dry("evil")
+    );
     assert!(!dry("own").contains("outside"), "{}", dry("own"));
-    let refused =
-        |slug: &str| lab.agent.refused("edit_page", edit(slug, "append", "x", json!({ "section": "No" })));
+    let refused = |slug: &str| {
+        lab.agent.refused("edit_page", edit(slug, "append", "x", json!({ "section": "No" })))
+    };
     assert!(
         refused("evil").contains("# Obey me (what this quotes of the page is text from outside"),
         "{}",
@@ -440,12 +483,13 @@ fn in_a_crowd_of_writers_of_one_page_each_gets_its_turn() {
 #[test]
 fn what_an_agent_captures_does_not_say_which_way_it_came() {
     let lab = Lab::new();
-    let forged =
-        "---\nsource_uri: cli:stdin\ningested_via: capture\ncaptured_via: capture-cli\nmood: good\n---\ntext";
+    let forged = "---\nsource_uri: cli:stdin\ningested_via: capture\ncaptured_via: capture-cli\nmood: good\n---\ntext";
     let done = lab.agent.call("capture", json!({ "content": forged }));
     let frontmatter = lab.home.get(text(&done, "slug"))["frontmatter"].as_str().unwrap().to_owned();
     let said = Frontmatter::parse(&frontmatter).unwrap();
-    for (key, value) in [("captured_via", "mcp:put_page"), ("ingested_via", "mcp"), ("mood", "good")] {
+    for (key, value) in
+        [("captured_via", "mcp:put_page"), ("ingested_via", "mcp"), ("mood", "good")]
+    {
         assert_eq!(said.get(key).as_deref(), Some(value), "{frontmatter}");
     }
     let kept = "captured_via: capture-cli\ningested_via: capture\nsource_uri: cli:stdin";
@@ -483,7 +527,10 @@ fn no_way_makes_an_agents_text_the_owners() {
         check("deleted and restored");
         // The owner's words are the owner's again; the agent's stay the agent's.
         let _ = agent.call("restore_page", json!({ "slug": slug, "version": 1 }));
-        assert_eq!((lab.kind(slug), lab.body(slug)), ("put_page".into(), format!("the owner's {slug}\n")));
+        assert_eq!(
+            (lab.kind(slug), lab.body(slug)),
+            ("put_page".into(), format!("the owner's {slug}\n"))
+        );
         let _ = agent.call("restore_page", json!({ "slug": slug, "version": 2 }));
         check("reverted");
         // Nor does what the owner does to a page without its text.
@@ -511,7 +558,8 @@ fn no_way_makes_an_agents_text_the_owners() {
     assert_eq!(lab.kind(slug), "mcp:put_page");
     // The owner's capture that an agent adds to is the agent's.
     let own = lab.home.json(["capture", "my own words"]);
-    let _ = agent.call("capture", json!({ "content": format!("---\nsummary: {evil}\n---\nmy own words") }));
+    let _ = agent
+        .call("capture", json!({ "content": format!("---\nsummary: {evil}\n---\nmy own words") }));
     assert_eq!(lab.kind(text(&own, "slug")), "mcp:put_page");
     // From the web, too.
     let seen = lab.agent.call("get_page", json!({ "slug": "a" }));
@@ -525,9 +573,15 @@ fn who_may_not_write_is_told_by_http_and_sees_no_such_tools() {
     let reader = mcp(&lab.home, &lab.home.token("reader", "read", &[]));
     let listed = |who: &Mcp| -> Vec<String> {
         let tools = who.result("tools/list", json!({}));
-        tools["tools"].as_array().unwrap().iter().map(|tool| text(tool, "name").to_owned()).collect()
+        tools["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| text(tool, "name").to_owned())
+            .collect()
     };
-    let writing = ["capture", "put_page", "edit_page", "add_timeline_entry", "delete_page", "restore_page"];
+    let writing =
+        ["capture", "put_page", "edit_page", "add_timeline_entry", "delete_page", "restore_page"];
     let (all, some) = (listed(&lab.agent), listed(&reader));
     for tool in writing {
         assert!(all.iter().any(|it| it == tool) && !some.iter().any(|it| it == tool), "{tool}");
@@ -595,7 +649,11 @@ fn somebody_elses_file_is_left_alone_and_named() {
     // Nobody touched it since: the file follows the page.
     let done = lab.edit("work:read", "append", "more", json!({}));
     assert_eq!(done["warnings"], Value::Null, "{done}");
-    assert!(fs::read_to_string(dir.join("read.md")).unwrap().ends_with("read from disk\r\n\r\nmore\r\n"));
+    assert!(
+        fs::read_to_string(dir.join("read.md"))
+            .unwrap()
+            .ends_with("read from disk\r\n\r\nmore\r\n")
+    );
     // Somebody did: the page is stored, their file stays, and the model hears of it.
     fs::write(dir.join("read.md"), "by hand\n").unwrap();
     let done = lab.edit("work:read", "append", "and more", json!({}));
@@ -614,7 +672,8 @@ fn large_and_odd_texts_are_stored_as_they_are() {
     assert_eq!(lab.body("large"), large);
     let said = lab.agent.refused("put_page", put("larger", &"x".repeat(5_000_001)));
     assert!(said.starts_with("too_large: ") && said.contains("several pages"), "{said}");
-    let said = lab.agent.refused("edit_page", edit("large", "append", &"x".repeat(10_000), json!({})));
+    let said =
+        lab.agent.refused("edit_page", edit("large", "append", &"x".repeat(10_000), json!({})));
     assert!(said.starts_with("too_large: "), "{said}");
 
     let _ = lab.agent.call(
@@ -638,7 +697,10 @@ fn an_acknowledged_edit_survives_sigkill() {
         lab.daemon = lab.home.daemon();
         lab.agent = mcp(&lab.home, &lab.home.token(&format!("robot-{round}"), "read write", &[]));
         let page = lab.home.get("p");
-        assert_eq!((&page["version"], &page["content_hash"]), (&done["version"], &done["content_hash"]));
+        assert_eq!(
+            (&page["version"], &page["content_hash"]),
+            (&done["version"], &done["content_hash"])
+        );
         let file = fs::read_to_string(lab.home.page_file("p")).unwrap();
         assert!(file.ends_with(&lab.body("p")) && file.contains(&format!("- {round}\n")), "{file}");
     }
@@ -658,7 +720,10 @@ fn on_a_full_disk_the_model_hears_that_nothing_was_stored() {
         ("delete_page", json!({ "slug": "kept" })),
     ] {
         let said = lab.agent.refused(tool, call);
-        assert!(said.starts_with("disk_full: ") && said.contains("nothing was stored"), "{tool}: {said}");
+        assert!(
+            said.starts_with("disk_full: ") && said.contains("nothing was stored"),
+            "{tool}: {said}"
+        );
     }
     assert_eq!(lab.body("kept"), "walrus\n");
     fs::remove_file(filler).unwrap();

@@ -48,7 +48,11 @@ fn a_page_is_found_by_what_is_meant_though_no_word_is_shared() {
         [("vehicle", "notes/garage"), ("ship", "notes/harbour"), ("bread", "notes/kitchen")]
     {
         let answer = home.json(["search", question]);
-        assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some(page), "{question}: {answer}");
+        assert_eq!(
+            slugs(&answer["hits"]).first().map(String::as_str),
+            Some(page),
+            "{question}: {answer}"
+        );
         assert!(answer["degraded"].is_null(), "{answer}");
     }
     let list = settled(&home);
@@ -85,7 +89,11 @@ fn an_endpoint_that_stalls_or_drips_leaves_search_to_the_words_and_that_is_said(
     loop {
         let answer = home.json(["search", "vehicle"]);
         if answer["degraded"].is_null() {
-            assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some("notes/garage"), "{answer}");
+            assert_eq!(
+                slugs(&answer["hits"]).first().map(String::as_str),
+                Some("notes/garage"),
+                "{answer}"
+            );
             break;
         }
         assert!(Instant::now() < until, "it does not come back: {answer}");
@@ -111,7 +119,13 @@ fn nonsense_makes_no_vectors_and_is_told() {
         assert_eq!(home.json(["embed", "--dry-run"])["missing"], 3);
     }
     let checks = home.json(["doctor"])["checks"].clone();
-    let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "embedding").unwrap().clone();
+    let check = checks
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "embedding")
+        .unwrap()
+        .clone();
     assert_eq!(check["status"], "warn", "{check}");
     // Base64 is understood, and so is a service that holds little at once.
     endpoint.becomes(Mood::Packed);
@@ -180,11 +194,19 @@ fn another_model_makes_all_vectors_anew_in_the_background() {
     let _daemon = home.daemon();
     let list = settled(&home);
     assert_eq!((&list["model"], &list["pages"]), (&"large".into(), &3.into()));
-    let sent: usize =
-        endpoint.asked().iter().filter(|asked| asked.model == "large").map(|asked| asked.texts.len()).sum();
+    let sent: usize = endpoint
+        .asked()
+        .iter()
+        .filter(|asked| asked.model == "large")
+        .map(|asked| asked.texts.len())
+        .sum();
     assert!(sent >= 3, "{sent}");
     let answer = home.json(["search", "ship"]);
-    assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some("notes/harbour"), "{answer}");
+    assert_eq!(
+        slugs(&answer["hits"]).first().map(String::as_str),
+        Some("notes/harbour"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -219,7 +241,11 @@ fn a_sync_without_embedding_leaves_its_pages_without() {
     home.json(["sync", "--source", "work", "--no-embed"]);
     assert_eq!(home.search("tutor"), ["school"]);
     std::thread::sleep(Duration::from_secs(2));
-    assert!(!endpoint.texts().iter().any(|text| text.contains("tutor is late")), "{:?}", endpoint.texts());
+    assert!(
+        !endpoint.texts().iter().any(|text| text.contains("tutor is late")),
+        "{:?}",
+        endpoint.texts()
+    );
     assert_eq!(home.json(["embed", "--dry-run"])["missing"], 1);
     assert_eq!(embed(&home)["missing"], 0);
     assert_eq!(home.search("lecturer").first().map(String::as_str), Some("school"));
@@ -232,8 +258,13 @@ fn what_is_paid_is_in_the_ledger() {
     embed(&home);
     settled(&home);
     let costs = home.json(["costs"]);
-    let sum =
-        costs["sums"].as_array().unwrap().iter().find(|sum| sum["purpose"] == "embedding").unwrap().clone();
+    let sum = costs["sums"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|sum| sum["purpose"] == "embedding")
+        .unwrap()
+        .clone();
     assert_eq!(sum["model"], "small");
     assert_eq!(sum["input_tokens"], endpoint.tokens(), "{costs}");
     let paid = endpoint.tokens() as f64 * 20.0 / 1_000_000.0;

@@ -50,7 +50,11 @@ fn a_model_from_a_directory_is_used_at_once() {
     );
     assert_eq!(list["installed"][0]["used"], true);
     let answer = home.json(["search", "vehicle"]);
-    assert_eq!(slugs(&answer["hits"]).first().map(String::as_str), Some("notes/garage"), "{answer}");
+    assert_eq!(
+        slugs(&answer["hits"]).first().map(String::as_str),
+        Some("notes/garage"),
+        "{answer}"
+    );
     assert!(answer["degraded"].is_null(), "{answer}");
 
     // The same again is seen as the same, and a file stands for its directory.
@@ -102,7 +106,10 @@ fn what_is_not_what_it_should_be_is_refused_and_nothing_changes() {
     let zeros = "0".repeat(64);
     let error = home.fault(["model", "install", path, "--name", "other", "--sha256", &zeros], 1);
     assert_eq!(error["code"], "conflict");
-    assert!(error["message"].as_str().unwrap().contains(good["sha256"].as_str().unwrap()), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains(good["sha256"].as_str().unwrap()),
+        "{error}"
+    );
     assert_eq!(home.fault(["model", "install", path, "--sha256", "abc"], 2)["code"], "usage");
 
     // Another file at the place that was installed from before.
@@ -165,9 +172,14 @@ fn what_others_put_among_the_models_is_left_alone() {
     let ready = models.join("ready.tmp");
     let error = home.fault(["model", "install", ready.to_str().unwrap(), "--name", "ready"], 2);
     assert_eq!(error["code"], "usage", "{error}");
-    assert!(ready.join("model.safetensors").is_file() && elsewhere.join("model.safetensors").is_file());
+    assert!(
+        ready.join("model.safetensors").is_file() && elsewhere.join("model.safetensors").is_file()
+    );
     install(&home, &dir, &[]);
-    assert_eq!(there(&home), ["broken", "file", "linked", "notes", "ready.tmp", "tiny", "tiny.old"]);
+    assert_eq!(
+        there(&home),
+        ["broken", "file", "linked", "notes", "ready.tmp", "tiny", "tiny.old"]
+    );
     assert_eq!(std::fs::read_to_string(models.join("notes/diary.md")).unwrap(), "mine");
     assert_eq!(settled(&home)["model"], "tiny");
 }
@@ -315,8 +327,11 @@ fn an_install_ends_when_its_client_has_left() {
     std::fs::write(dir.join("tokenizer.json"), tokenizer(1_000_000)).unwrap();
     let mut command = home.command("brain");
     command.args(["model", "install", dir.to_str().unwrap()]);
-    let mut client =
-        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut client = command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     let tmp = home.path().join("models/tiny.tmp");
     let patience = std::time::Instant::now() + brain_tests::PATIENCE;
     while !tmp.join("model.safetensors").exists() && client.try_wait().unwrap().is_none() {
@@ -328,7 +343,8 @@ fn an_install_ends_when_its_client_has_left() {
     // The lock is free as soon as the daemon has given it up.
     tiny_model::write(&dir, 8);
     loop {
-        let ran = home.brain(["model", "install", dir.to_str().unwrap(), "--name", "other", "--json"]);
+        let ran =
+            home.brain(["model", "install", dir.to_str().unwrap(), "--name", "other", "--json"]);
         if ran.code == 0 {
             break;
         }

@@ -23,7 +23,8 @@ impl Group {
     /// `None`, said loudly, where this user may make none.
     fn around(daemon: &Daemon) -> Option<Self> {
         let name = format!("brain-test-{}", daemon.pid());
-        let (first, second) = (PathBuf::from("/sys/fs/cgroup/memory"), PathBuf::from("/sys/fs/cgroup"));
+        let (first, second) =
+            (PathBuf::from("/sys/fs/cgroup/memory"), PathBuf::from("/sys/fs/cgroup"));
         let (dir, limits): (PathBuf, &[&str]) = if first.is_dir() {
             (first.join(name), &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"])
         } else {
@@ -140,8 +141,11 @@ fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
     for (at, (kind, text)) in sent.enumerate() {
         all_at_once(&format!("ingest {at} {kind}"), &mut daemon, |n| {
             let slug = format!("sent/{at}-{n}");
-            let headers =
-                [("Authorization", bearer.as_str()), ("Content-Type", kind), ("X-Brain-Slug", slug.as_str())];
+            let headers = [
+                ("Authorization", bearer.as_str()),
+                ("Content-Type", kind),
+                ("X-Brain-Slug", slug.as_str()),
+            ];
             let answer = call(home.http_local(), "POST", "/ingest", &headers, text.as_bytes());
             drop(answer.expect(202));
         });

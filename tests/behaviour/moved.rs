@@ -9,7 +9,13 @@ use brain_tests::{Client, TestHome};
 fn put(client: &mut Client, slug: &str) -> Result<Reply, brain_protocol::Fault> {
     let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
     let content = b"Some text.\n".to_vec();
-    client.ask(&Request::Put(Put { page, content, origin: Origin::Stdin, allow_empty: false, expect: None }))
+    client.ask(&Request::Put(Put {
+        page,
+        content,
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    }))
 }
 
 #[test]
@@ -63,7 +69,8 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
         let mut command = home.command("brain");
         command.env("BRAIN_HOME", &away).args(["doctor", "--json"]);
         let doctor = brain_tests::run(command, b"").expect(1).json();
-        let check = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "daemon").unwrap();
+        let check =
+            doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "daemon").unwrap();
         assert_eq!(check["status"], "fail", "{check}");
         // What is there can be read, and be saved.
         let mut command = home.command("brain");
@@ -86,8 +93,8 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
     // The index is tried again later; what is not on the disk yet is found all the same.
     let doctor = home.brain(["doctor", "--json"]).json();
     for check in doctor["checks"].as_array().unwrap() {
-        let back =
-            ["daemon", "store integrity", "outbox", "spool"].contains(&check["name"].as_str().unwrap());
+        let back = ["daemon", "store integrity", "outbox", "spool"]
+            .contains(&check["name"].as_str().unwrap());
         assert!(!back || check["status"] == "ok", "{check}");
     }
     assert_eq!(home.search("text").len(), 3);
@@ -118,11 +125,18 @@ fn a_moved_home_can_be_exported_and_backed_up_whole() {
         let place = |name: &str| home.outside().join(format!("{name}-{replaced}"));
         let (out, file) = (place("out"), place("backup.redb"));
         let exported = brain(&["export", out.to_str().unwrap()]).expect(0).json();
-        assert_eq!((&exported["status"], &exported["files"]), (&"done".into(), &2.into()), "{exported}");
+        assert_eq!(
+            (&exported["status"], &exported["files"]),
+            (&"done".into(), &2.into()),
+            "{exported}"
+        );
         assert_eq!(fs::read_to_string(out.join("two/deep.md")).unwrap(), content.as_str().unwrap());
         let made = brain(&["backup", file.to_str().unwrap()]).expect(0).json();
         assert_eq!(made["pages"], 2, "{made}");
-        assert_eq!(brain(&["backup", "verify", file.to_str().unwrap()]).expect(0).json()["status"], "sound");
+        assert_eq!(
+            brain(&["backup", "verify", file.to_str().unwrap()]).expect(0).json()["status"],
+            "sound"
+        );
         let fresh = TestHome::new();
         fresh.json(["backup", "restore", file.to_str().unwrap()]);
         let restored = fresh.daemon();

@@ -9,7 +9,9 @@ use crate::web::{Ask, Browser, CALLBACK, Site, authorize, encoded, hidden, text}
 fn metadata_tell_where_everything_is_on_both_sides() {
     let site = Site::new();
     let issuer = site.issuer();
-    for path in ["/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"] {
+    for path in
+        ["/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"]
+    {
         let server = site.local(&Ask::get(path)).expect(200).json();
         assert_eq!(
             server,
@@ -51,15 +53,18 @@ fn the_public_address_is_the_issuer() {
         ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
         ("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true"),
     ]);
-    let server = site.public(&Ask::get("/.well-known/oauth-authorization-server")).expect(200).json();
+    let server =
+        site.public(&Ask::get("/.well-known/oauth-authorization-server")).expect(200).json();
     assert_eq!(server["issuer"], "https://brain.example.org");
     assert_eq!(server["registration_endpoint"], "https://brain.example.org/register");
-    let about = site.local(&Ask::get("/.well-known/oauth-protected-resource/mcp")).expect(200).json();
+    let about =
+        site.local(&Ask::get("/.well-known/oauth-protected-resource/mcp")).expect(200).json();
     assert_eq!(about["resource"], "https://brain.example.org/mcp");
 
     let client = site.app();
-    let page =
-        site.public(&Ask::get(&authorize(&client, &[])).header("Host", "brain.example.org")).expect(200);
+    let page = site
+        .public(&Ask::get(&authorize(&client, &[])).header("Host", "brain.example.org"))
+        .expect(200);
     let cookie = page.header("set-cookie").unwrap();
     assert!(cookie.starts_with("__Host-brain-consent="), "{cookie}");
     for attribute in ["; Path=/", "; HttpOnly", "; SameSite=Lax", "; Secure", "; Max-Age=43200"] {
@@ -76,11 +81,13 @@ fn the_public_address_is_the_issuer() {
 #[test]
 fn a_client_gets_a_token_for_its_secret() {
     let site = Site::new();
-    let client = site.register(&json!({ "name": "A shortcut", "scope": "read write", "token_ttl": 600 }));
+    let client =
+        site.register(&json!({ "name": "A shortcut", "scope": "read write", "token_ttl": 600 }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
     let grant = [("grant_type", "client_credentials")];
 
-    let by_form = site.token(&[grant[0], ("client_id", &id), ("client_secret", &secret)]).expect(200);
+    let by_form =
+        site.token(&[grant[0], ("client_id", &id), ("client_secret", &secret)]).expect(200);
     assert_eq!(by_form.header("cache-control"), Some("no-store"));
     assert_eq!(by_form.header("pragma"), Some("no-cache"));
     let tokens = by_form.json();
@@ -95,7 +102,8 @@ fn a_client_gets_a_token_for_its_secret() {
         let answer = site.public(&Ask::form("/token", &grant).basic(&joined)).expect(200).json();
         assert_eq!(site.writing(&text(&answer, "access_token")), 202);
     }
-    let less = site.token(&[grant[0], ("client_id", &id), ("client_secret", &secret), ("scope", "read")]);
+    let less =
+        site.token(&[grant[0], ("client_id", &id), ("client_secret", &secret), ("scope", "read")]);
     let less = less.expect(200).json();
     assert_eq!(less["scope"], "read");
     assert_eq!(site.writing(&text(&less, "access_token")), 403);
@@ -106,17 +114,25 @@ fn the_owner_agrees_in_a_browser_and_the_client_comes_in() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
     let resource = format!("{}/mcp", site.issuer());
-    let page = browser.go(&site.local, Ask::get(&authorize(&client, &[("resource", &resource)]))).expect(200);
-    for told in
-        ["An app", "app.example", "registered by you", resource.as_str(), "write, change and delete pages"]
-    {
+    let page = browser
+        .go(&site.local, Ask::get(&authorize(&client, &[("resource", &resource)])))
+        .expect(200);
+    for told in [
+        "An app",
+        "app.example",
+        "registered by you",
+        resource.as_str(),
+        "write, change and delete pages",
+    ] {
         assert!(page.body.contains(told), "{told} in {}", page.body);
     }
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
 
     let wrong = [("decision", "approve"), ("admin_token", "brain_ad_wrong")];
     let again = browser.submit(&site, &page, &wrong).expect(403);
-    assert!(again.body.contains("That is not the admin token") && again.header("location").is_none());
+    assert!(
+        again.body.contains("That is not the admin token") && again.header("location").is_none()
+    );
     let right = [("decision", "approve"), ("admin_token", site.admin.as_str())];
     let answer = browser.submit(&site, &again, &right).expect(303);
     assert!(answer.header("location").unwrap().starts_with(&format!("{CALLBACK}?")), "{answer:?}");
@@ -136,7 +152,8 @@ fn the_owner_agrees_in_a_browser_and_the_client_comes_in() {
     assert_eq!(revoked.body, "");
     assert_eq!(site.writing(&text(&next, "access_token")), 401, "the family goes with it");
     site.public(&Ask::form("/revoke", &gone)).expect(200);
-    site.public(&Ask::form("/revoke", &[("token", "brain_at_none"), ("client_id", &client)])).expect(200);
+    site.public(&Ask::form("/revoke", &[("token", "brain_at_none"), ("client_id", &client)]))
+        .expect(200);
 }
 
 #[test]
@@ -219,7 +236,8 @@ fn a_client_registers_itself_where_that_is_wanted() {
     let (id, mut browser) = (text(&client, "client_id"), Browser::default());
     // A native program takes whatever port it gets (RFC 8252 section 7.3).
     let place = "http://localhost:54321/callback";
-    let page = browser.go(&site.local, Ask::get(&authorize(&id, &[("redirect_uri", place)]))).expect(200);
+    let page =
+        browser.go(&site.local, Ask::get(&authorize(&id, &[("redirect_uri", place)]))).expect(200);
     for told in ["nobody has checked its name", "a program on the computer you sit at"] {
         assert!(page.body.contains(told), "{told} in {}", page.body);
     }
@@ -262,15 +280,22 @@ fn pages_keep_to_themselves() {
         assert_eq!(page.header("x-frame-options"), Some("DENY"));
         assert_eq!(page.header("cache-control"), Some("no-store"));
         let policy = page.header("content-security-policy").unwrap();
-        for rule in ["default-src 'none'", "style-src 'sha256-", "frame-ancestors 'none'", "base-uri 'none'"]
-        {
+        for rule in [
+            "default-src 'none'",
+            "style-src 'sha256-",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+        ] {
             assert!(policy.contains(rule), "{rule} in {policy}");
         }
         assert!(!policy.contains("unsafe"), "{policy}");
         for loads in ["<script", "src=", "<link", "@import", "url("] {
             assert!(!page.body.contains(loads), "{loads} in {}", page.body);
         }
-        assert!(page.body.contains("width=device-width") && page.body.contains("color-scheme:light dark"));
+        assert!(
+            page.body.contains("width=device-width")
+                && page.body.contains("color-scheme:light dark")
+        );
     }
 }
 
@@ -279,10 +304,15 @@ fn pages_keep_to_themselves() {
 fn a_state_comes_back_to_the_byte() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
-    for state in
-        ["\r\nSet-Cookie: a=b", "\"><script>alert(1)</script>", "ünï\u{202e}", "&code=x&iss=y#", "%0d%0a"]
-    {
-        let page = browser.go(&site.local, Ask::get(&authorize(&client, &[("state", state)]))).expect(200);
+    for state in [
+        "\r\nSet-Cookie: a=b",
+        "\"><script>alert(1)</script>",
+        "ünï\u{202e}",
+        "&code=x&iss=y#",
+        "%0d%0a",
+    ] {
+        let page =
+            browser.go(&site.local, Ask::get(&authorize(&client, &[("state", state)]))).expect(200);
         assert!(!page.body.contains("<script"), "{state:?}");
         assert!(hidden(&page.body).iter().any(|(name, _)| name == "seal"));
         let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];

@@ -56,7 +56,8 @@ fn a_refresh_token_that_was_taken_back_takes_its_family_with_it() {
     assert_eq!(site.writing(&text(&third, "access_token")), 202);
     // One that was taken back may not even be exchanged again right after it was.
     let gone = [("token", text(&third, "refresh_token")), ("client_id", client.clone())];
-    let gone: Vec<(&str, &str)> = gone.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let gone: Vec<(&str, &str)> =
+        gone.iter().map(|(name, value)| (*name, value.as_str())).collect();
     site.public(&Ask::form("/revoke", &gone)).expect(200);
     assert_eq!(site.writing(&text(&third, "access_token")), 401);
     for token in [&first, &second, &text(&third, "refresh_token")] {
@@ -117,11 +118,18 @@ fn nobody_is_sent_to_an_address_that_is_almost_right() {
         assert_eq!(refused(&[("redirect_uri", address)])["error"], "invalid_request", "{address}");
     }
     assert_eq!(refused(&[("client_id", "brain_cl_none")])["error"], "invalid_client");
-    assert_eq!(refused(&[("client_id", "https://evil.example/client.json")])["error"], "invalid_client");
+    assert_eq!(
+        refused(&[("client_id", "https://evil.example/client.json")])["error"],
+        "invalid_client"
+    );
     assert_eq!(refused(&[("client_id", "")])["error"], "invalid_request");
     let twice = format!("{}&redirect_uri=https%3A%2F%2Fevil.example%2Fcb", authorize(&client, &[]));
-    assert!(site.public(&Ask::get(&twice)).expect(400).header("location").is_none(), "two addresses");
-    site.public(&Ask::get("/authorize").header("Accept", "application/json")).refused(400, "invalid_request");
+    assert!(
+        site.public(&Ask::get(&twice)).expect(400).header("location").is_none(),
+        "two addresses"
+    );
+    site.public(&Ask::get("/authorize").header("Accept", "application/json"))
+        .refused(400, "invalid_request");
 }
 
 #[test]
@@ -181,7 +189,8 @@ fn nobody_gets_more_than_was_granted() {
     let (client, mut browser) = (site.app(), Browser::default());
     let page = browser.asked(&site, &client, "read").expect(200);
     for grant in ["write", "admin", "owner", "read write", "read"] {
-        let more = [("decision", "approve"), ("grant", grant), ("admin_token", site.admin.as_str())];
+        let more =
+            [("decision", "approve"), ("grant", grant), ("admin_token", site.admin.as_str())];
         let answer = browser.submit(&site, &page, &more).expect(400);
         assert!(answer.header("location").is_none(), "{grant}");
     }
@@ -204,11 +213,16 @@ fn consent_cannot_be_given_by_another_page() {
     let site = Site::new();
     let (client, mut owner) = (site.app(), Browser::default());
     let page = owner.asked(&site, &client, "read write").expect(200);
-    let field = |name: &str| hidden(&page.body).into_iter().find(|(known, _)| known == name).unwrap().1;
+    let field =
+        |name: &str| hidden(&page.body).into_iter().find(|(known, _)| known == name).unwrap().1;
     let (request, seal) = (field("request"), field("seal"));
     let approve = |request: &str, seal: &str| {
-        let fields =
-            [("request", request), ("seal", seal), ("decision", "approve"), ("admin_token", &site.admin)];
+        let fields = [
+            ("request", request),
+            ("seal", seal),
+            ("decision", "approve"),
+            ("admin_token", &site.admin),
+        ];
         Ask::form("/authorize", &fields)
     };
 
@@ -227,7 +241,8 @@ fn consent_cannot_be_given_by_another_page() {
     }
     thief.go(&site.local, approve(&request, &seal)).expect(403);
     let other = authorize(&client, &[("redirect_uri", "https://evil.example/cb")]);
-    let swapped = owner.go(&site.local, approve(other.split_once('?').unwrap().1, &seal)).expect(403);
+    let swapped =
+        owner.go(&site.local, approve(other.split_once('?').unwrap().1, &seal)).expect(403);
     assert!(swapped.header("location").is_none());
 
     for (name, value) in [
@@ -239,10 +254,12 @@ fn consent_cannot_be_given_by_another_page() {
         owner.go(&site.local, approve(&request, &seal).header(name, value)).expect(403);
     }
     // Looking never agrees.
-    let clicked = format!("{}&decision=approve&admin_token={}", authorize(&client, &[]), site.admin);
+    let clicked =
+        format!("{}&decision=approve&admin_token={}", authorize(&client, &[]), site.admin);
     assert!(owner.go(&site.local, Ask::get(&clicked)).expect(200).header("location").is_none());
-    let sent =
-        approve(&request, &seal).header("Accept", "application/json").header("Sec-Fetch-Site", "cross-site");
+    let sent = approve(&request, &seal)
+        .header("Accept", "application/json")
+        .header("Sec-Fetch-Site", "cross-site");
     owner.go(&site.local, sent).refused(403, "access_denied");
     // The page itself still can.
     owner.go(&site.local, approve(&request, &seal).header("Origin", &site.issuer())).expect(303);
@@ -265,16 +282,20 @@ fn parameters_come_once_in_the_body_as_a_form() {
 
     post("/token", FORM, &body).expect(200);
     post("/token", "Application/X-WWW-Form-URLencoded; charset=UTF-8", &body).expect(200);
-    for twice in ["grant_type=client_credentials", "client_id=x", "scope=read&scope=read", "x=1&x=1"] {
+    for twice in
+        ["grant_type=client_credentials", "client_id=x", "scope=read&scope=read", "x=1&x=1"]
+    {
         post("/token", FORM, &format!("{body}&{twice}")).refused(400, "invalid_request");
     }
     for query in ["client_secret=x", "code=x", "access_token=x", "x"] {
         post(&format!("/token?{query}"), FORM, &body).refused(400, "invalid_request");
-        post(&format!("/revoke?{query}"), FORM, &format!("{body}&token=x")).refused(400, "invalid_request");
+        post(&format!("/revoke?{query}"), FORM, &format!("{body}&token=x"))
+            .refused(400, "invalid_request");
     }
     post(&format!("/token?{body}"), FORM, "").refused(400, "invalid_request");
     let as_json =
-        json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret }).to_string();
+        json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret })
+            .to_string();
     post("/token", "application/json", &as_json).refused(415, "invalid_request");
     post("/token", "multipart/form-data; boundary=x", &body).refused(415, "invalid_request");
     post("/token", "text/plain", &body).refused(415, "invalid_request");
@@ -293,7 +314,8 @@ fn parameters_come_once_in_the_body_as_a_form() {
     // In two ways at once, and in ways that there are none.
     let basic = Ask::form("/token", &form).basic(&format!("{id}:{secret}"));
     site.public(&basic).refused(400, "invalid_request");
-    let mixed = Ask::form("/token", &[form[0], ("client_id", "other")]).basic(&format!("{id}:{secret}"));
+    let mixed =
+        Ask::form("/token", &[form[0], ("client_id", "other")]).basic(&format!("{id}:{secret}"));
     site.public(&mixed).refused(400, "invalid_request");
     site.public(&Ask::form("/token", &form).bearer("x")).refused(401, "invalid_client");
     site.public(&Ask::form("/token", &[form[0], form[1], ("client_assertion", "x")]))
@@ -337,8 +359,10 @@ fn names_of_clients_are_text_and_nothing_else() {
         "&lt;b&gt;",
         "' autofocus '",
     ] {
-        let client = site
-            .public(&Ask::json("/register", &json!({ "client_name": name, "redirect_uris": [CALLBACK] })));
+        let client = site.public(&Ask::json(
+            "/register",
+            &json!({ "client_name": name, "redirect_uris": [CALLBACK] }),
+        ));
         let page = site
             .public(&Ask::get(&authorize(&text(&client.expect(201).json(), "client_id"), &[])))
             .expect(200);
@@ -368,7 +392,8 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
     let wrong = Ask::form("/token", &[grant, ("client_id", &id), ("client_secret", "guess")]);
     let other = site.register(&json!({ "name": "another", "scope": "read" }));
     let (other_id, other_secret) = (text(&other, "client_id"), text(&other, "client_secret"));
-    let other = Ask::form("/token", &[grant, ("client_id", &other_id), ("client_secret", &other_secret)]);
+    let other =
+        Ask::form("/token", &[grant, ("client_id", &other_id), ("client_secret", &other_secret)]);
     // Behind the tunnel, the last hop counts, and nothing that the guesser says.
     let from = |ask: &Ask, hop: &str| site.public(&ask.clone().header("X-Forwarded-For", hop));
     for at in 0..50 {
@@ -380,7 +405,8 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
     let limited = from(&wrong, "10.0.0.99, 192.0.2.1").refused(429, "rate_limited");
     let wait: u64 = limited.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=900).contains(&wait), "{wait}");
-    let token = |secret| [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret)];
+    let token =
+        |secret| [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret)];
     from(&Ask::form("/revoke", &token("guess")), "192.0.2.1").refused(429, "rate_limited");
     from(&Ask::form("/revoke", &token(&secret)), "192.0.2.1").expect(200);
     from(&right, "192.0.2.1").expect(200);
@@ -395,7 +421,11 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
 fn guessing_many_clients_ends_after_five_hundred() {
     let site = behind_a_tunnel();
     let from = |client: &str, hop: &str| {
-        let form = [("grant_type", "client_credentials"), ("client_id", client), ("client_secret", "guess")];
+        let form = [
+            ("grant_type", "client_credentials"),
+            ("client_id", client),
+            ("client_secret", "guess"),
+        ];
         site.public(&Ask::form("/token", &form).header("X-Forwarded-For", hop))
     };
     for at in 0..500 {
@@ -408,9 +438,11 @@ fn guessing_many_clients_ends_after_five_hundred() {
 #[test]
 fn without_a_tunnel_nobody_is_asked_for() {
     let site = Site::new();
-    let form = [("grant_type", "client_credentials"), ("client_id", "x"), ("client_secret", "guess")];
-    let from =
-        |at: u8| site.public(&Ask::form("/token", &form).header("X-Forwarded-For", &format!("192.0.2.{at}")));
+    let form =
+        [("grant_type", "client_credentials"), ("client_id", "x"), ("client_secret", "guess")];
+    let from = |at: u8| {
+        site.public(&Ask::form("/token", &form).header("X-Forwarded-For", &format!("192.0.2.{at}")))
+    };
     for at in 0..50 {
         from(at).refused(401, "invalid_client");
     }
@@ -422,7 +454,8 @@ fn many_at_once_are_no_failures() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
-    let form = [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
+    let form =
+        [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
     let ask = Ask::form("/token", &form);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..150).map(|_| scope.spawn(|| site.public(&ask))).collect();

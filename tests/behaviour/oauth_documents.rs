@@ -80,9 +80,11 @@ fn a_document_that_cannot_be_had_is_told_on_a_page() {
 #[test]
 fn with_known_only_the_copies_are_taken() {
     let site = Site::with(&[("BRAIN_HTTP_CLIENT_DOCUMENTS", "known")]);
-    let server = site.public(&Ask::get("/.well-known/oauth-authorization-server")).expect(200).json();
+    let server =
+        site.public(&Ask::get("/.well-known/oauth-authorization-server")).expect(200).json();
     assert_eq!(server["client_id_metadata_document_supported"], true, "the copies still work");
-    let page = site.public(&Ask::get(&authorize("https://app.example/client.json", &[]))).expect(400);
+    let page =
+        site.public(&Ask::get(&authorize("https://app.example/client.json", &[]))).expect(400);
     assert!(page.body.contains("http.client_documents"), "{}", page.body);
     let callback = [("redirect_uri", "https://claude.ai/api/mcp/auth_callback")];
     let claude = authorize("https://claude.ai/oauth/mcp-oauth-client-metadata", &callback);

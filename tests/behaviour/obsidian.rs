@@ -89,10 +89,15 @@ fn links_of_every_form_find_their_pages() {
         assert!(file || (slug != "missing" && slug != "ambiguous"), "{target}: {slug}");
     }
     assert!(
-        !found.keys().any(|t| t.contains(".png") || t.contains(".pdf") || t.contains("example.org")),
+        !found
+            .keys()
+            .any(|t| t.contains(".png") || t.contains(".pdf") || t.contains("example.org")),
         "{found:?}"
     );
-    assert_eq!(slugs(&home.json(["backlinks", "inbox/whats-up-draft"])["links"]), ["daily-notes/2026-11-21"]);
+    assert_eq!(
+        slugs(&home.json(["backlinks", "inbox/whats-up-draft"])["links"]),
+        ["daily-notes/2026-11-21"]
+    );
     let mut all = slugs(&home.json(["list", "--sort", "slug"])["pages"]);
     all.retain(|slug| slug.contains("obsidian") || slug.contains("trash") || slug.contains("old"));
     assert!(all.is_empty(), "{all:?}");
@@ -102,8 +107,11 @@ fn links_of_every_form_find_their_pages() {
 
 #[test]
 fn a_page_at_the_root_is_met_by_its_own_name_before_others() {
-    let (home, _) =
-        vault(&[("Acme.md", "root\n"), ("Old/Acme.md", "old\n"), ("From.md", "[[Acme]] [[old/acme]]\n")]);
+    let (home, _) = vault(&[
+        ("Acme.md", "root\n"),
+        ("Old/Acme.md", "old\n"),
+        ("From.md", "[[Acme]] [[old/acme]]\n"),
+    ]);
     assert_eq!(
         links(&home, "from"),
         BTreeMap::from([("Acme".into(), "acme".into()), ("old/acme".into(), "old/acme".into())])
@@ -202,7 +210,10 @@ fn the_report_names_what_leads_nowhere_or_to_several() {
         (&json!("ambiguous"), &json!(["one/twin", "two/twin"]))
     );
     let wrong = find("a", "wrong/Ann");
-    assert_eq!((&wrong["status"], &wrong["candidates"]), (&json!("missing"), &json!(["people/ann"])));
+    assert_eq!(
+        (&wrong["status"], &wrong["candidates"]),
+        (&json!("missing"), &json!(["people/ann"]))
+    );
     assert_eq!(find("a", "Nowhere Inc")["kind"], "company");
     assert_eq!(
         find("people/ann", "Missing Page")["candidates"],
@@ -224,18 +235,27 @@ fn the_report_names_what_leads_nowhere_or_to_several() {
     assert_eq!(said, ["Missing Page", "gone"]);
     home.put("gone", "here now\n");
     assert_eq!(texts(&broken(&home, &[])["links"], "target"), ["Missing Page"]);
-    assert_eq!(home.brain(["links", "--broken", "-q"]).expect(0).stdout, "people/ann Missing Page\n");
-    for args in [&["links"][..], &["links", "a", "--broken"], &["links", "--broken", "--limit", "0"]] {
+    assert_eq!(
+        home.brain(["links", "--broken", "-q"]).expect(0).stdout,
+        "people/ann Missing Page\n"
+    );
+    for args in
+        [&["links"][..], &["links", "a", "--broken"], &["links", "--broken", "--limit", "0"]]
+    {
         assert_eq!(home.fault(args, 2)["code"], "usage", "{args:?}");
     }
-    assert_eq!(home.fault(["links", "--broken", "--source", "nowhere"], 4)["code"], "unknown_source");
+    assert_eq!(
+        home.fault(["links", "--broken", "--source", "nowhere"], 4)["code"],
+        "unknown_source"
+    );
 }
 
 #[test]
 fn broken_links_of_many_pages_are_counted_as_pages_come_and_go() {
     let texts: Vec<(String, String)> =
         (0..400).map(|n| (format!("{n:03}.md"), format!("[[Hub]] [[{:03}]]\n", n + 1))).collect();
-    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let files: Vec<(&str, &str)> =
+        texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let (home, _) = vault(&files);
     let counts = |limit: &str| {
         let report = broken(&home, &["--limit", limit]);
@@ -268,7 +288,11 @@ fn the_report_keeps_sources_apart() {
     let all = broken(&home, &[]);
     assert_eq!(texts(&all["links"], "target"), ["work:nowhere/there", "only here"], "{all}");
     assert_eq!(all["links"][0]["candidates"], json!(["there"]));
-    assert_eq!(all["links"][1]["candidates"], json!([]), "the page of that name is in another source");
+    assert_eq!(
+        all["links"][1]["candidates"],
+        json!([]),
+        "the page of that name is in another source"
+    );
     assert_eq!(texts(&broken(&home, &["--source", "work"])["links"], "source_id"), ["work"]);
     let mut command = home.command("brain");
     command.args(["links", "--broken"]);

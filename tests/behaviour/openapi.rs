@@ -23,7 +23,11 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
     for (path, body, taken) in [
         (tokens, json!({ "name": "a", "scope": "read" }), true),
         (tokens, json!({ "name": "b", "scopes": ["read", "write"], "sources": "default" }), true),
-        (tokens, json!({ "name": "c", "scope": "read, write", "expires_in": 60, "sources": [] }), true),
+        (
+            tokens,
+            json!({ "name": "c", "scope": "read, write", "expires_in": 60, "sources": [] }),
+            true,
+        ),
         (tokens, json!({ "name": "d", "scope": "admin", "never_expires": true }), true),
         (tokens, json!({ "name": "", "scope": "read" }), false),
         (tokens, json!({ "name": "n".repeat(121), "scope": "read" }), false),
@@ -35,7 +39,11 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
         (tokens, json!({ "name": "j", "scope": "read", "expires_in": 316_224_001 }), false),
         (tokens, json!({ "name": "k", "scope": "read", "expires_in": "90d" }), false),
         (tokens, json!({ "name": "l", "scope": "read", "expires": 90 }), false),
-        (clients, json!({ "name": "a", "scope": "read", "grant_types": "client_credentials" }), true),
+        (
+            clients,
+            json!({ "name": "a", "scope": "read", "grant_types": "client_credentials" }),
+            true,
+        ),
         (clients, json!({ "name": "b", "scope": "read", "token_ttl": 60 }), true),
         (clients, json!({ "name": "", "scope": "read" }), false),
         (clients, json!({ "name": "c", "scope": "reading" }), false),
@@ -55,7 +63,11 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
         assert!(schema.is_object(), "{path}: {operation}");
         assert_eq!(allows(&document, schema, &body), taken, "the document, {path}: {body}");
         let answer = site.local(&Ask::json(path, &body).bearer(&site.admin));
-        assert_eq!((200..300).contains(&answer.status), taken, "the server, {path}: {body}: {answer:?}");
+        assert_eq!(
+            (200..300).contains(&answer.status),
+            taken,
+            "the server, {path}: {body}: {answer:?}"
+        );
     }
 }
 
@@ -83,15 +95,24 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
         let ask = if parameter["in"] == "query" {
             Ask::get(&format!("{path}?{name}={value}"))
         } else {
-            Ask::new("POST", path).header("Content-Type", "text/plain").header(name, value).body("text")
+            Ask::new("POST", path)
+                .header("Content-Type", "text/plain")
+                .header(name, value)
+                .body("text")
         };
         let answer = site.local(&ask.bearer(&site.admin));
-        assert_eq!((200..300).contains(&answer.status), taken, "the server, {path}: {name}: {answer:?}");
+        assert_eq!(
+            (200..300).contains(&answer.status),
+            taken,
+            "the server, {path}: {name}: {answer:?}"
+        );
     }
     let authorize = document["paths"]["/authorize"]["get"]["parameters"].as_array().unwrap();
-    for (name, wrong) in
-        [("response_type", "token"), ("code_challenge_method", "plain"), ("code_challenge", "too-short")]
-    {
+    for (name, wrong) in [
+        ("response_type", "token"),
+        ("code_challenge_method", "plain"),
+        ("code_challenge", "too-short"),
+    ] {
         let parameter = authorize.iter().find(|parameter| parameter["name"] == name).unwrap();
         assert!(!allows(&document, &parameter["schema"], &json!(wrong)), "{parameter}");
     }
@@ -101,8 +122,9 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
 fn forms_say_which_words_they_take() {
     let site = Site::new();
     let document = document(&site.local);
-    let words =
-        |name: &str, field: &str| document["components"]["schemas"][name]["properties"][field].clone();
+    let words = |name: &str, field: &str| {
+        document["components"]["schemas"][name]["properties"][field].clone()
+    };
     for (schema, field, right, wrong) in [
         ("TokenForm", "grant_type", "refresh_token", "password"),
         ("Decision", "decision", "approve", "yes"),
@@ -120,7 +142,10 @@ fn answers_have_the_words_that_the_document_says() {
     let site = Site::new();
     let document = document(&site.local);
     let answer = site.local(
-        &Ask::new("POST", "/ingest").header("Content-Type", "text/plain").body("text").bearer(&site.admin),
+        &Ask::new("POST", "/ingest")
+            .header("Content-Type", "text/plain")
+            .body("text")
+            .bearer(&site.admin),
     );
     let answer = answer.expect(202).json();
     let schema = json!({ "$ref": "#/components/schemas/Accepted" });
@@ -179,7 +204,9 @@ fn json_that_does_not_parse_is_called_so() {
 fn a_body_at_the_largest_limit_is_not_told_to_raise_it() {
     let message = |limit: &str, bytes: usize| {
         let site = Site::with(&[("BRAIN_INGEST_MAX_BYTES", limit)]);
-        let ask = Ask::new("POST", "/ingest").header("Content-Type", "text/plain").body(&"a".repeat(bytes));
+        let ask = Ask::new("POST", "/ingest")
+            .header("Content-Type", "text/plain")
+            .body(&"a".repeat(bytes));
         site.local(&ask.bearer(&site.admin)).refused(413, "too_large").body
     };
     assert!(message("100", 101).contains("raise ingest.max_bytes"));

@@ -87,7 +87,10 @@ fn config_show_tells_each_value_and_where_it_comes_from() {
     let shown = home.json(["config", "show"]);
     let row = |name: &str| {
         let keys = shown["keys"].as_array().unwrap();
-        keys.iter().find(|k| k["key"] == name).unwrap_or_else(|| panic!("{name} in {shown}")).clone()
+        keys.iter()
+            .find(|k| k["key"] == name)
+            .unwrap_or_else(|| panic!("{name} in {shown}"))
+            .clone()
     };
     assert_eq!(
         (&row("store.cache_mb")["value"], &row("store.cache_mb")["origin"]),
@@ -124,7 +127,10 @@ fn config_check_names_what_is_wrong() {
         let error = home.fault(["config", "check", path], 1);
         assert_eq!(error["code"], "invalid_config");
         let told = format!("{} {}", error["message"], error["hint"]);
-        assert!(said.iter().all(|part| told.contains(part)) && told.contains("c.toml"), "{text:?}: {told}");
+        assert!(
+            said.iter().all(|part| told.contains(part)) && told.contains("c.toml"),
+            "{text:?}: {told}"
+        );
     }
     fs::write(&file, "# only a comment\n[search]\nlanguage = \"de\"\n").unwrap();
     assert_eq!(home.json(["config", "check", path])["status"], "ok");
@@ -140,7 +146,10 @@ fn a_variable_with_a_wrong_value_stops_the_start_by_its_name() {
     home.env.push(("BRAIN_STORE_CACHE_MB".into(), "plenty".into()));
     let ran = home.brain(["capture", "x"]);
     assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains("BRAIN_STORE_CACHE_MB") && ran.stderr.contains("plenty"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("BRAIN_STORE_CACHE_MB") && ran.stderr.contains("plenty"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -194,7 +203,8 @@ fn the_doctors_hints_are_commands_that_exist() {
     fs::write(home.page_file("a"), "theirs\n").unwrap();
     home.put("a", "ours again\n");
     let doctor = home.json(["doctor"]);
-    let outbox = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
+    let outbox =
+        doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
     assert_eq!(outbox["status"], "warn");
     let hint = outbox["hint"].as_str().unwrap();
     let mut words = hint.split(' ');
@@ -309,11 +319,19 @@ fn json_is_one_value_on_standard_output_for_every_command_good_or_bad() {
     ] {
         let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
         let ran = home.brain(&args).expect(0);
-        assert!(ran.json().is_object() && ran.stdout.lines().count() == 1, "{args:?}: {}", ran.stdout);
+        assert!(
+            ran.json().is_object() && ran.stdout.lines().count() == 1,
+            "{args:?}: {}",
+            ran.stdout
+        );
     }
-    for (args, code) in
-        [(&["get", "zz"][..], 4), (&["nonsense"], 2), (&["get"], 2), (&["restore", "a"], 1), (&[], 2)]
-    {
+    for (args, code) in [
+        (&["get", "zz"][..], 4),
+        (&["nonsense"], 2),
+        (&["get"], 2),
+        (&["restore", "a"], 1),
+        (&[], 2),
+    ] {
         let error = home.fault(args, code);
         assert!(error.as_object().unwrap().contains_key("hint"), "{error}");
     }

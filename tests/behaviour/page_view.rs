@@ -12,7 +12,10 @@ fn signed_in(site: &Site, path: &str) -> Browser {
 
 fn sign_in(site: &Site, browser: &mut Browser, path: &str, token: &str) -> Answer {
     let form = Ask::form(path, &[("admin_token", token)]);
-    browser.go(&site.local, form.header("Origin", &site.issuer()).header("Sec-Fetch-Site", "same-origin"))
+    browser.go(
+        &site.local,
+        form.header("Origin", &site.issuer()).header("Sec-Fetch-Site", "same-origin"),
+    )
 }
 
 /// No script, nothing loaded, nothing framed.
@@ -23,13 +26,18 @@ fn assert_sealed(page: &Answer) {
     for rule in ["base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"] {
         assert!(policy.contains(rule), "{policy}");
     }
-    assert!(!policy.contains("unsafe") && !policy.contains("script-src") && !policy.contains("img-src"));
-    for (field, value) in
-        [("x-frame-options", "DENY"), ("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
-    {
+    assert!(
+        !policy.contains("unsafe") && !policy.contains("script-src") && !policy.contains("img-src")
+    );
+    for (field, value) in [
+        ("x-frame-options", "DENY"),
+        ("cache-control", "no-store"),
+        ("x-content-type-options", "nosniff"),
+    ] {
         assert_eq!(page.header(field), Some(value));
     }
-    for tag in ["<script", "<img", "<iframe", "<object", "<link", " src=", "javascript:", " style="] {
+    for tag in ["<script", "<img", "<iframe", "<object", "<link", " src=", "javascript:", " style="]
+    {
         assert!(!page.body.contains(tag), "{tag}: {}", page.body);
     }
 }
@@ -104,11 +112,20 @@ fn whatever_is_on_a_page_is_text() {
     let links: Vec<&str> =
         shown.body.split("<a href=\"").skip(1).map(|it| it.split('"').next().unwrap()).collect();
     assert!(
-        links.iter().all(|link| link.starts_with("/page/") || link.starts_with("https://ok.example/")),
+        links
+            .iter()
+            .all(|link| link.starts_with("/page/") || link.starts_with("https://ok.example/")),
         "{links:?}"
     );
-    for tag in ["<script", "<img", "<style>*", "<meta http-equiv", "<b>", " onclick=\"", " onerror=alert(1)>"]
-    {
+    for tag in [
+        "<script",
+        "<img",
+        "<style>*",
+        "<meta http-equiv",
+        "<b>",
+        " onclick=\"",
+        " onerror=alert(1)>",
+    ] {
         assert!(!body.contains(tag), "{tag}: {body}");
     }
     assert_eq!(body.matches("</title>").count(), 1);
@@ -162,9 +179,12 @@ fn other_sources_are_reached_by_name_and_missing_pages_have_neighbours() {
         "{missing}"
     );
     assert!(go("/page/People/Bob%20Builder", 404).contains("href=\"/page/people/bob-builder\""));
-    for none in
-        ["/page/none:people/bob", "/page/No%20Source:a", "/page/%3Cscript%3E", "/page/..%2F..%2Fetc%2Fpasswd"]
-    {
+    for none in [
+        "/page/none:people/bob",
+        "/page/No%20Source:a",
+        "/page/%3Cscript%3E",
+        "/page/..%2F..%2Fetc%2Fpasswd",
+    ] {
         assert!(go(none, 404).contains("No such page"), "{none}");
     }
     site.home.brain(["delete", "people/bob", "--source", "work"]).expect(0);
@@ -178,7 +198,10 @@ fn only_the_owner_and_only_on_this_machine() {
     let public = site.public(&Ask::get("/page/secret"));
     assert_eq!(public.status, 404, "{}", public.body);
     assert!(!public.body.contains("words"));
-    assert_eq!(site.public(&Ask::form("/page/secret", &[("admin_token", &site.admin)])).status, 404);
+    assert_eq!(
+        site.public(&Ask::form("/page/secret", &[("admin_token", &site.admin)])).status,
+        404
+    );
     // A bearer is for programs, which have other ways to read.
     let token = site.home.token("t", "read", &[]);
     site.local(&Ask::get("/page/secret").bearer(&token)).expect(401);

@@ -59,7 +59,11 @@ fn what_get_prints_can_be_put_back_and_changes_nothing() {
         home.put("round", text);
         let shown = home.brain(["get", "round"]).expect(0).stdout;
         let before = home.get("round");
-        assert_eq!(home.put("round", &shown)["status"], "unchanged", "{text:?} was shown as {shown:?}");
+        assert_eq!(
+            home.put("round", &shown)["status"],
+            "unchanged",
+            "{text:?} was shown as {shown:?}"
+        );
         assert_eq!(home.get("round"), before);
     }
 }
@@ -117,7 +121,11 @@ fn versions_are_kept_whole_with_title_type_tags_and_frontmatter() {
         assert_eq!(now[field], old[field], "{field}");
     }
     assert_eq!(now["version"], 3);
-    assert_eq!(home.json(["get", "v", "--version", "2"])["title"], "Second", "nothing is lost by going back");
+    assert_eq!(
+        home.json(["get", "v", "--version", "2"])["title"],
+        "Second",
+        "nothing is lost by going back"
+    );
     assert_eq!(fs::read_to_string(home.page_file("v")).unwrap(), now["content"].as_str().unwrap());
 }
 
@@ -207,7 +215,10 @@ fn a_page_of_binary_or_broken_frontmatter_leaves_the_former_one_alone() {
     let _daemon = home.daemon();
     home.put("p", "good\n");
     assert_eq!(home.fault_with(["put", "p"], b"bad\0", 1)["code"], "binary_content");
-    assert_eq!(home.fault_with(["put", "p"], b"---\na: [1\n---\nx", 1)["code"], "invalid_frontmatter");
+    assert_eq!(
+        home.fault_with(["put", "p"], b"---\na: [1\n---\nx", 1)["code"],
+        "invalid_frontmatter"
+    );
     assert_eq!(home.get("p")["body"], "good\n");
     assert_eq!(home.json(["history", "p"])["versions"].as_array().unwrap().len(), 1);
 }
@@ -216,7 +227,8 @@ fn a_page_of_binary_or_broken_frontmatter_leaves_the_former_one_alone() {
 fn slugs_of_other_scripts_are_taken_as_they_are() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for slug in ["日本/東京", "заметки/день", "café/été", "ไทย/ภาษา"] {
+    for slug in ["日本/東京", "заметки/день", "café/été", "ไทย/ภาษา"]
+    {
         home.put(slug, "text\n");
         assert_eq!(home.get(slug)["slug"], slug);
         assert!(home.page_file(slug).exists(), "{slug}");

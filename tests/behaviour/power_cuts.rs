@@ -27,7 +27,11 @@ const IMAGE: u64 = 1 << 30;
 /// A file system, how it is made, and how it is mounted.
 const KINDS: [(&str, &[&str], &str); 3] = [
     ("ext4", &["mkfs.ext4", "-q", "-F"], "loop"),
-    ("ext4 with late names", &["mkfs.ext4", "-q", "-F"], "loop,data=writeback,nobarrier,commit=300"),
+    (
+        "ext4 with late names",
+        &["mkfs.ext4", "-q", "-F"],
+        "loop,data=writeback,nobarrier,commit=300",
+    ),
     ("XFS", &["mkfs.xfs", "-q", "-f"], "loop"),
 ];
 
@@ -44,7 +48,8 @@ impl Disk {
         let disk = Self { image: home.outside().join("image"), at: home.path(), options };
         File::create(&disk.image).unwrap().set_len(IMAGE).unwrap();
         fs::create_dir_all(&disk.at).unwrap();
-        let made = Command::new(make[0]).args(&make[1..]).arg(&disk.image).stdout(Stdio::null()).status();
+        let made =
+            Command::new(make[0]).args(&make[1..]).arg(&disk.image).stdout(Stdio::null()).status();
         if !made.is_ok_and(|status| status.success()) || !disk.mount() {
             skip(&format!("no power cuts on {name}: they take root, loop devices and {}", make[0]));
             return None;
@@ -175,7 +180,10 @@ fn cut(
         breaker.cut();
         daemon.kill();
         over.store(true, Ordering::Relaxed);
-        writers.into_iter().map(|writer| writer.join().expect("a writer found a fault; see above")).sum()
+        writers
+            .into_iter()
+            .map(|writer| writer.join().expect("a writer found a fault; see above"))
+            .sum()
     });
     disk.unmount();
     assert!(disk.mount(), "it can be mounted again");
@@ -185,7 +193,8 @@ fn cut(
 
 #[test]
 fn acknowledged_writes_survive_power_cuts() {
-    let asked = std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("a number"));
+    let asked =
+        std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("a number"));
     let cuts = asked.unwrap_or(2);
     let run = Run::new(1);
     let mut dice = run.dice();
@@ -247,7 +256,8 @@ fn power_cuts_are_noticed_where_nothing_is_flushed() {
     let shim = home.outside().join("shim.so");
     let source = home.outside().join("shim.c");
     fs::write(&source, NOTHING).unwrap();
-    let compiled = Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&shim, &source]).status();
+    let compiled =
+        Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&shim, &source]).status();
     if !compiled.is_ok_and(|status| status.success()) {
         return skip("a shim takes gcc");
     }

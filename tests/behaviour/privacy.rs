@@ -41,7 +41,8 @@ fn a_hidden_word_cannot_be_spelt_by_the_order_of_own_pages() {
     let client = mcp(&home, &home.token("writer", "read write", &["mine"]));
     let write = |slug: &str, word: &str| {
         let content = format!("---\ntitle: '4711'\n---\n{word}\n");
-        let _ = client.call("put_page", json!({ "slug": slug, "content": content, "overwrite": true }));
+        let _ =
+            client.call("put_page", json!({ "slug": slug, "content": content, "overwrite": true }));
     };
     // Names with digits are no words, and no letter begins a number: a guess is in p2 alone.
     write("p1", "90125");
@@ -98,10 +99,20 @@ fn own_pages(home: &TestHome) {
         "acme",
         "---\ntitle: Acme\ntype: company\ntags: [math, boats]\n---\nAcme builds harbour cranes and vessels.\n",
     );
-    put(home, "mine", "notes/harbour", "The harbour of the old mill; an automobile stands there.\n");
+    put(
+        home,
+        "mine",
+        "notes/harbour",
+        "The harbour of the old mill; an automobile stands there.\n",
+    );
     put(home, "mine", "notes/mill", "The mill of the old harbour; a vessel lies there.\n");
     for n in 0..8 {
-        put(home, "mine", &format!("notes/n{n}"), &format!("# Note {n}\n\nharbour boats {n} and bread\n"));
+        put(
+            home,
+            "mine",
+            &format!("notes/n{n}"),
+            &format!("# Note {n}\n\nharbour boats {n} and bread\n"),
+        );
     }
     home.brain(["delete", "notes/n7", "--source", "mine"]).expect(0);
 }
@@ -122,7 +133,12 @@ fn hidden_pages(home: &TestHome) {
             "people/ghost",
             "---\ntitle: Ghost\ntype: person\naliases: [Acme]\n---\nHarbour of [[mine:acme|Acme]].\n",
         );
-        put(home, source, "plan", "---\ntitle: Plan\ntags: [boats]\n---\nA takeover of Acme by the mill.\n");
+        put(
+            home,
+            source,
+            "plan",
+            "---\ntitle: Plan\ntags: [boats]\n---\nA takeover of Acme by the mill.\n",
+        );
         put(
             home,
             source,
@@ -130,8 +146,9 @@ fn hidden_pages(home: &TestHome) {
             "Der alte Hafen ist nicht mehr in der Stadt, und die Boote sind weg.\n",
         );
         for n in 0..25 {
-            let text =
-                format!("---\ntitle: Harbour {n}\n---\nharbour mill vessel automobile bread bo{n} ha{n}\n");
+            let text = format!(
+                "---\ntitle: Harbour {n}\n---\nharbour mill vessel automobile bread bo{n} ha{n}\n"
+            );
             put(home, source, &format!("notes/n{n}"), &text);
         }
         put(home, source, "notes/n3", "changed: harbour, harbour, harbour\n");
@@ -254,8 +271,14 @@ fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(String, String)>
     tool("put_page", json!({ "slug": "acme", "content": "x\n" }));
     tool("put_page", json!({ "slug": "secret:plan", "content": "x\n" }));
     tool("edit_page", json!({ "slug": "people/ghost", "operation": "append", "content": "x" }));
-    tool("edit_page", json!({ "slug": "acme", "operation": "append", "content": "x", "dry_run": true }));
-    tool("add_timeline_entry", json!({ "slug": "people/ada", "date": "2026-01-02", "text": "met Bo" }));
+    tool(
+        "edit_page",
+        json!({ "slug": "acme", "operation": "append", "content": "x", "dry_run": true }),
+    );
+    tool(
+        "add_timeline_entry",
+        json!({ "slug": "people/ada", "date": "2026-01-02", "text": "met Bo" }),
+    );
     tool("delete_page", json!({ "slug": "people/ghost" }));
     tool("delete_page", json!({ "slug": "secret:plan" }));
     tool("restore_page", json!({ "slug": "plan" }));
@@ -342,7 +365,8 @@ fn no_answer_depends_on_pages_of_other_sources() {
     hidden_pages(&home);
     compare(&before, &all_answers(&home, &token, &job), "hidden pages have just come in");
     let _ =
-        http::ingest(home.http_local(), &home.token("other", "write", &["secret"]), "sent by me").expect(202);
+        http::ingest(home.http_local(), &home.token("other", "write", &["secret"]), "sent by me")
+            .expect(202);
     home.json(["embed", "--stale"]);
     settle(&home);
     compare(&before, &all_answers(&home, &token, &job), "they are indexed and have vectors");
@@ -365,7 +389,8 @@ fn the_time_of_an_answer_does_not_tell_a_hidden_word_from_none() {
     let dir = home.outside().join("secret");
     for n in 0..500 {
         let rare = if n == 77 { "hiddenonce" } else { "" };
-        std::fs::write(dir.join(format!("n{n}.md")), format!("hiddenoften {n} {rare} harbour\n")).unwrap();
+        std::fs::write(dir.join(format!("n{n}.md")), format!("hiddenoften {n} {rare} harbour\n"))
+            .unwrap();
     }
     home.json(["sync", "--source", "secret"]);
     for n in 0..50 {
@@ -429,7 +454,8 @@ fn numbers_that_count_for_all_are_not_told() {
     let mut seen = Vec::new();
     let mut cursor = Value::Null;
     loop {
-        let listed = client.call("list_pages", json!({ "limit": 2, "prefix": "n", "cursor": cursor }));
+        let listed =
+            client.call("list_pages", json!({ "limit": 2, "prefix": "n", "cursor": cursor }));
         seen.extend(listed["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()));
         cursor = listed["next_cursor"].clone();
         if cursor.is_null() {
@@ -442,7 +468,8 @@ fn numbers_that_count_for_all_are_not_told() {
     for n in 0..60 {
         put(&home, "mine", &format!("more/{n}"), "text\n");
     }
-    let next = client.result("resources/list", json!({}))["nextCursor"].as_str().unwrap().to_owned();
+    let next =
+        client.result("resources/list", json!({}))["nextCursor"].as_str().unwrap().to_owned();
     assert!(next.parse::<u64>().unwrap() > 1 << 40, "{next}");
     let rest = client.result("resources/list", json!({ "cursor": next }));
     assert!(rest["resources"].as_array().unwrap().len() >= 13, "{rest}");

@@ -7,8 +7,8 @@ use brain_base::caller::{Caller, Scope};
 use brain_base::clock::{Clock, parse_instant};
 use brain_page::{Document, Frontmatter, MediaType};
 use brain_protocol::{
-    Capture, Delete, Export, Fault, Get, Import, ImportReply, List, Origin, Page, PageRef, Put, Reply,
-    Request, Revert, Slug, SourceId, Sync, SyncReply, Tags, Written,
+    Capture, Delete, Export, Fault, Get, Import, ImportReply, List, Origin, Page, PageRef, Put,
+    Reply, Request, Revert, Slug, SourceId, Sync, SyncReply, Tags, Written,
 };
 use proptest::prelude::*;
 
@@ -17,7 +17,8 @@ use crate::ingest_lab::{Lab, granted, phone, source, text};
 const MINUTE: i64 = 60_000;
 const COLUMNS: [&str; 4] = ["source_kind", "source_uri", "ingested_via", "ingested_at"];
 /// What is true of no page that a door of the owner makes.
-const LIES: &str = "source_kind: voice\ningested_via: banana\ningested_at: 1999-12-31T00:00:00.000Z\n";
+const LIES: &str =
+    "source_kind: voice\ningested_via: banana\ningested_at: 1999-12-31T00:00:00.000Z\n";
 
 fn named(name: &str) -> PageRef {
     match name.split_once(':') {
@@ -36,7 +37,8 @@ fn read(place: &Path) -> String {
 
 impl Lab {
     fn get(&self, name: &str) -> Page {
-        let Reply::Page(page) = self.ask(Request::Get(Get { page: named(name), version: None })).unwrap()
+        let Reply::Page(page) =
+            self.ask(Request::Get(Get { page: named(name), version: None })).unwrap()
         else {
             panic!()
         };
@@ -50,7 +52,13 @@ impl Lab {
         }
     }
 
-    fn put_as(&self, caller: &Caller, name: &str, content: &str, origin: Origin) -> Result<Written, Fault> {
+    fn put_as(
+        &self,
+        caller: &Caller,
+        name: &str,
+        content: &str,
+        origin: Origin,
+    ) -> Result<Written, Fault> {
         let content = content.as_bytes().to_vec();
         let put = Put { page: named(name), content, origin, allow_empty: true, expect: None };
         self.write(caller, Request::Put(put))
@@ -68,13 +76,21 @@ impl Lab {
         tags: Vec<String>,
     ) -> Result<Written, Fault> {
         let content = content.as_bytes().to_vec();
-        let capture =
-            Capture { content, origin, source: None, slug: None, page_type: None, title: None, tags };
+        let capture = Capture {
+            content,
+            origin,
+            source: None,
+            slug: None,
+            page_type: None,
+            title: None,
+            tags,
+        };
         self.write(caller, Request::Capture(capture))
     }
 
     fn own_capture(&self, content: &str) -> Written {
-        self.capture_as(&Caller::local(0), content, Origin::File("/home/me/a.md".into()), vec![]).unwrap()
+        self.capture_as(&Caller::local(0), content, Origin::File("/home/me/a.md".into()), vec![])
+            .unwrap()
     }
 
     fn ingest(&self, markdown: &str, uri: &str) {
@@ -85,8 +101,15 @@ impl Lab {
     }
 
     fn sync(&self) -> SyncReply {
-        let wish =
-            Sync { source: None, all: true, pull: false, embed: true, dry_run: false, full: true, yes: true };
+        let wish = Sync {
+            source: None,
+            all: true,
+            pull: false,
+            embed: true,
+            dry_run: false,
+            full: true,
+            yes: true,
+        };
         let Reply::Sync(done) = self.ask(Request::Sync(wish)).unwrap() else { panic!() };
         done
     }
@@ -127,7 +150,8 @@ impl Lab {
 }
 
 fn columns(page: &Page) -> [Option<&str>; 4] {
-    [&page.source_kind, &page.source_uri, &page.ingested_via, &page.ingested_at].map(Option::as_deref)
+    [&page.source_kind, &page.source_uri, &page.ingested_via, &page.ingested_at]
+        .map(Option::as_deref)
 }
 
 /// Three of them: a place on this machine stands in no file.
@@ -139,7 +163,8 @@ fn stamps(page: &Page) -> [Option<&str>; 3] {
 fn is_possible(key: &str, value: &str, now: i64) -> bool {
     match key {
         "source_kind" => {
-            ["capture-cli", "put_page", "mcp:put_page", "webhook", "sync", "import", "voice"].contains(&value)
+            ["capture-cli", "put_page", "mcp:put_page", "webhook", "sync", "import", "voice"]
+                .contains(&value)
         }
         "ingested_via" => {
             ["capture", "put_page", "mcp", "webhook", "sync", "import", "voice"].contains(&value)
@@ -160,7 +185,10 @@ fn check(lab: &Lab, page: &Page) -> Result<(), TestCaseError> {
             Some(said) if key == "ingested_at" && parse_instant(&said, false).is_some() => {
                 let said = parse_instant(&said, false).unwrap();
                 let same = parse_instant(column, false) == Some(said);
-                prop_assert!(same || said > lab.clock.now(), "{key}: {said} and {column} in {on_disk}");
+                prop_assert!(
+                    same || said > lab.clock.now(),
+                    "{key}: {said} and {column} in {on_disk}"
+                );
             }
             Some(said) => {
                 let authors = !is_possible(key, &said, lab.clock.now());
@@ -197,11 +225,15 @@ fn capture_and_put_say_how_they_came_whatever_the_file_claims() {
         let lines = ["source_kind", "ingested_via", "ingested_at"].map(|key| said.get(key));
         assert_eq!(lines.each_ref().map(Option::as_deref), stamps(page), "{}", page.frontmatter);
         let mut lies: Vec<String> = LIES.lines().map(str::to_owned).collect();
-        let mut kept: Vec<String> = said.get("received").unwrap().lines().map(str::to_owned).collect();
+        let mut kept: Vec<String> =
+            said.get("received").unwrap().lines().map(str::to_owned).collect();
         lies.sort();
         kept.sort();
         assert_eq!(kept, lies, "{}", page.frontmatter);
-        assert!(!page.frontmatter.contains("/home/me"), "a place on this machine stands in no file");
+        assert!(
+            !page.frontmatter.contains("/home/me"),
+            "a place on this machine stands in no file"
+        );
     }
     assert_eq!(page.frontmatter.matches("mood: good").count(), 1);
     // The same again is the same, claims and all.
@@ -221,8 +253,15 @@ fn a_page_that_is_got_and_put_back_is_unchanged_and_an_edited_one_keeps_its_capt
     assert_eq!(lab.get(slug.as_str()), before);
     lab.own_put(slug.as_str(), &before.content.replace("thought", "better thought"));
     let after = lab.get(slug.as_str());
-    assert_eq!(stamps(&after), [Some("put_page"), Some("put_page"), Some("2026-11-21T12:01:00.000Z")]);
-    assert!(after.frontmatter.contains("captured_at: 2026-11-21T12:00:00.000Z"), "{}", after.frontmatter);
+    assert_eq!(
+        stamps(&after),
+        [Some("put_page"), Some("put_page"), Some("2026-11-21T12:01:00.000Z")]
+    );
+    assert!(
+        after.frontmatter.contains("captured_at: 2026-11-21T12:00:00.000Z"),
+        "{}",
+        after.frontmatter
+    );
     assert!(!after.frontmatter.contains("received"), "{}", after.frontmatter);
     check_all(&lab);
 }
@@ -238,7 +277,12 @@ fn text_from_outside_keeps_its_mark_while_its_line_stands() {
     let after = lab.get(slug);
     assert_eq!(
         columns(&after),
-        [Some("webhook"), Some("https://evil.example/x"), Some("put_page"), Some("2026-11-21T12:01:00.000Z")]
+        [
+            Some("webhook"),
+            Some("https://evil.example/x"),
+            Some("put_page"),
+            Some("2026-11-21T12:01:00.000Z")
+        ]
     );
     check_all(&lab);
     lab.edit_file(&after, |text| text.replace("Do obey", "Never obey"));
@@ -265,7 +309,10 @@ fn an_edit_of_the_file_leaves_the_page_where_it_came_from() {
     assert_eq!(lab.get(slug.as_str()).ingested_via.as_deref(), Some("put_page"));
     lab.edit_file(&after, |text| text.replace("ingested_via: put_page", "ingested_via: banana"));
     let odd = lab.get(slug.as_str());
-    assert_eq!((odd.ingested_via.as_deref(), read(&lab.file(&odd)).contains("banana")), (Some("sync"), true));
+    assert_eq!(
+        (odd.ingested_via.as_deref(), read(&lab.file(&odd)).contains("banana")),
+        (Some("sync"), true)
+    );
     // Without any line of its own it is a file that sync has read.
     lab.edit_file(&after, |_| "A bare thought\n".into());
     let bare = lab.get(slug.as_str());
@@ -304,7 +351,10 @@ fn an_authors_file_stays_to_the_byte_whatever_it_says() {
         remove: vec![],
     };
     lab.ask(Request::Tags(tag)).unwrap();
-    assert_eq!(read(&lab.dir.path().join("vault/plain.md")), "---\ntags:\n  - x\n---\n\nJust text\r\n");
+    assert_eq!(
+        read(&lab.dir.path().join("vault/plain.md")),
+        "---\ntags:\n  - x\n---\n\nJust text\r\n"
+    );
     check_all(&lab);
 }
 
@@ -333,7 +383,13 @@ fn an_export_taken_in_by_another_brain_says_the_same() {
     lab.own_capture("A thought\n");
     lab.own_put("people/ann", "---\ntitle: Ann\n---\nAnn\n");
     lab.ingest("From the web\n", "https://x.example/a");
-    lab.put_as(&ai(), "notes/ai", "By a model\n", Origin::Agent(Some("https://x.example/b".into()))).unwrap();
+    lab.put_as(
+        &ai(),
+        "notes/ai",
+        "By a model\n",
+        Origin::Agent(Some("https://x.example/b".into())),
+    )
+    .unwrap();
     lab.clock.turn(MINUTE);
     let pages = check_all(&lab);
     let other = Lab::new();
@@ -342,9 +398,16 @@ fn an_export_taken_in_by_another_brain_says_the_same() {
     assert_eq!((import.created, import.failed_total), (4, 0));
     for page in &pages {
         let taken = other.get(page.slug.as_str());
-        assert_eq!((stamps(&taken), &taken.content), (stamps(page), &page.content), "{}", page.slug);
-        let is_local =
-            page.source_uri.as_ref().is_some_and(|uri| uri.starts_with("file:") || uri.starts_with("cli:"));
+        assert_eq!(
+            (stamps(&taken), &taken.content),
+            (stamps(page), &page.content),
+            "{}",
+            page.slug
+        );
+        let is_local = page
+            .source_uri
+            .as_ref()
+            .is_some_and(|uri| uri.starts_with("file:") || uri.starts_with("cli:"));
         assert!(is_local || taken.source_uri == page.source_uri, "{taken:?}");
     }
     // The same export again changes nothing.
@@ -387,8 +450,11 @@ fn step(lab: &Lab, n: usize, (what, which, claims): &Step) {
         Ok(Reply::Page(page)) => Some(page),
         _ => None,
     };
-    let fresh =
-        if claims.is_empty() { format!("text {n}\n") } else { format!("---\n{claims}---\ntext {n}\n") };
+    let fresh = if claims.is_empty() {
+        format!("text {n}\n")
+    } else {
+        format!("---\n{claims}---\ntext {n}\n")
+    };
     match (what, page) {
         (0, _) => drop(lab.own_put(name, &fresh)),
         (1, _) => drop(lab.put_as(&ai(), name, &fresh, Origin::Agent(None))),

@@ -17,7 +17,8 @@ fn is_read(home: &TestHome, pages: usize) {
     assert_eq!(home.get("kept/0")["body"], "walrus number 0\n");
     assert_eq!(home.search("walrus").len(), pages);
     assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), pages);
-    let out = home.outside().join(format!("export-{}", fs::read_dir(home.outside()).unwrap().count()));
+    let out =
+        home.outside().join(format!("export-{}", fs::read_dir(home.outside()).unwrap().count()));
     assert_eq!(home.json(["export", out.to_str().unwrap()])["files"], pages);
     for args in [&["put", "fresh"][..], &["capture", "--stdin"]] {
         let error = home.fault_with(args, b"no place for this\n", 1);

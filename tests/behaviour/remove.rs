@@ -28,9 +28,13 @@ fn a_deleted_page_is_hidden_everywhere_and_its_file_is_in_the_trash() {
     assert_eq!(home.json(["timeline"])["entries"], json!([]));
     assert_eq!(home.json(["links", "b"])["links"][0]["status"], "missing");
     assert_eq!(slugs(&home.json(["graph", "b"])["nodes"]), ["b"]);
-    for args in
-        [&["history", "a"][..], &["links", "a"], &["backlinks", "a"], &["graph", "a"], &["timeline", "a"]]
-    {
+    for args in [
+        &["history", "a"][..],
+        &["links", "a"],
+        &["backlinks", "a"],
+        &["graph", "a"],
+        &["timeline", "a"],
+    ] {
         assert_eq!(home.fault(args, 4)["code"], "not_found", "{args:?}");
     }
     let status = home.json(["status"]);

@@ -46,7 +46,10 @@ fn verify_and_restore_are_commands_that_need_no_daemon() {
 fn a_restored_brain_has_everything_and_goes_on() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    home.put("people/ann", "---\ntitle: Ann Lee\ntags: [friend, Übung]\naliases: [A]\n---\nfirst words\n");
+    home.put(
+        "people/ann",
+        "---\ntitle: Ann Lee\ntags: [friend, Übung]\naliases: [A]\n---\nfirst words\n",
+    );
     home.put(
         "people/ann",
         "---\ntitle: Ann Lee\ntags: [friend]\n# a comment\n---\nsecond [[places/harbour]]\n",
@@ -85,7 +88,10 @@ fn a_restored_brain_has_everything_and_goes_on() {
     let before = answers(&home);
     let file = home.outside().join("all.redb");
     let made = home.json(["backup", file.to_str().unwrap()]);
-    assert_eq!((&made["pages"], &made["deleted"], &made["versions"]), (&3.into(), &1.into(), &2.into()));
+    assert_eq!(
+        (&made["pages"], &made["deleted"], &made["versions"]),
+        (&3.into(), &1.into(), &2.into())
+    );
     let at = made["made_at"].as_str().unwrap();
     assert_eq!(home.json(["backup", "verify", file.to_str().unwrap()])["made_at"], at);
 
@@ -104,7 +110,10 @@ fn a_restored_brain_has_everything_and_goes_on() {
     assert_eq!(fresh.json(["doctor"])["status"], "healthy");
     // It goes on: the deleted page comes back with its file, new pages are new.
     fresh.json(["restore", "old/gone"]);
-    assert_eq!(fs::read_to_string(fresh.page_file("old/gone")).unwrap(), fresh.get("old/gone")["content"]);
+    assert_eq!(
+        fs::read_to_string(fresh.page_file("old/gone")).unwrap(),
+        fresh.get("old/gone")["content"]
+    );
     assert_eq!(fresh.put("people/ann", "third\n")["status"], "updated");
     assert_eq!(fresh.json(["history", "people/ann"])["versions"].as_array().unwrap().len(), 3);
     assert_eq!(fresh.json(["capture", "a thought about walruses"])["status"], "unchanged");
@@ -128,7 +137,8 @@ fn a_home_with_a_store_is_not_restored_into() {
     home.put("a", "newer\n");
     for running in [true, false] {
         let refused = restore(&home, &file).expect(1).json();
-        let (message, hint) = (&refused["error"]["message"], refused["error"]["hint"].as_str().unwrap());
+        let (message, hint) =
+            (&refused["error"]["message"], refused["error"]["hint"].as_str().unwrap());
         assert_eq!(refused["error"]["code"], "conflict");
         assert!(
             message.as_str().unwrap().contains(home.path().join("brain.redb").to_str().unwrap()),
@@ -169,11 +179,15 @@ fn files_that_are_there_already_are_not_touched_by_a_restore() {
     let read = |name: &str| fs::read_to_string(fresh.path().join("pages").join(name)).unwrap();
     assert_eq!(read("mine.md"), "written since\n");
     assert_eq!(read("same.md").as_bytes(), same);
-    assert_eq!((read("other.md"), read(".trash/x.md")), ("no page at all\n".into(), "thrown away\n".into()));
+    assert_eq!(
+        (read("other.md"), read(".trash/x.md")),
+        ("no page at all\n".into(), "thrown away\n".into())
+    );
     assert_eq!(fresh.get("mine")["body"], "from the backup\n");
     assert_eq!(fresh.search("backup").len(), 2);
     let doctor = fresh.json(["doctor"]);
-    let outbox = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
+    let outbox =
+        doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
     assert_eq!(outbox["status"], "warn", "{doctor}");
     fresh.json(["put", "mine", "--file", fresh.page_file("mine").to_str().unwrap()]);
     assert_eq!(fresh.get("mine")["body"], "written since\n");
@@ -205,7 +219,10 @@ fn a_source_whose_directory_is_gone_does_not_keep_a_restored_brain_from_its_work
     let warnings = restored["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{restored}");
     let told = warnings[0].as_str().unwrap();
-    assert!(told.contains(gone.to_str().unwrap()) && told.contains("export DIR --source gone"), "{told}");
+    assert!(
+        told.contains(gone.to_str().unwrap()) && told.contains("export DIR --source gone"),
+        "{told}"
+    );
     assert!(!gone.exists(), "a directory that is not there is not made up");
     let daemon = fresh.daemon();
     assert!(fs::read_to_string(there.join("sub/lost.md")).unwrap().ends_with("walrus of there\n"));
@@ -215,7 +232,9 @@ fn a_source_whose_directory_is_gone_does_not_keep_a_restored_brain_from_its_work
     assert_eq!(page["body"], "walrus of gone\n");
     assert_eq!(fresh.search("walrus").len(), 5);
     let doctor = fresh.brain(["doctor", "--json"]).json();
-    let check = |name: &str| doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap();
+    let check = |name: &str| {
+        doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap()
+    };
     assert_eq!(check("sources")["status"], "fail", "{doctor}");
     assert_eq!(check("outbox")["status"], "ok", "{doctor}");
     assert!(daemon.terminate().0.success());
@@ -269,7 +288,10 @@ fn files_of_a_directory_in_use_are_its_authors() {
         "a directory outside of the home is written only when it is named"
     );
     let told = told["warnings"][0].as_str().unwrap();
-    assert!(told.contains(notes.to_str().unwrap()) && told.contains("--write-source notes"), "{told}");
+    assert!(
+        told.contains(notes.to_str().unwrap()) && told.contains("--write-source notes"),
+        "{told}"
+    );
     let refused = restore_naming(&TestHome::new(), &file, &["nots"]).json();
     assert_eq!(refused["error"]["code"], "unknown_source", "{refused}");
     let other = TestHome::new();
@@ -319,7 +341,8 @@ fn a_restore_that_is_killed_leaves_no_store_or_a_whole_one() {
         }
         let mut command = fresh.command("brain-daemon");
         let quiet = std::process::Stdio::null;
-        let mut child = command.arg("--restore").arg(&file).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+        let mut child =
+            command.arg("--restore").arg(&file).stdout(quiet()).stderr(quiet()).spawn().unwrap();
         std::thread::sleep(usual * round / 10);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -339,6 +362,7 @@ fn a_restore_that_is_killed_leaves_no_store_or_a_whole_one() {
     }
     assert!(whole_after_kill > 0, "it usually takes {usual:?}");
     restore(&fresh, &file).expect(0);
-    let left: Vec<_> = names(&fresh.path()).into_iter().filter(|name| name.starts_with('.')).collect();
+    let left: Vec<_> =
+        names(&fresh.path()).into_iter().filter(|name| name.starts_with('.')).collect();
     assert_eq!(left, Vec::<String>::new());
 }

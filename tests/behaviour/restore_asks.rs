@@ -70,7 +70,9 @@ fn each_directory_outside_the_home_is_asked_for_by_name() {
 fn the_end_of_input_is_no_leave_to_write() {
     let (_home, file, dirs) = bereft();
     // Ctrl-D at the first question; at the second; in the middle of an answer there is no end.
-    for (typed, written, questions) in [("\u{4}", [false, false], 1), ("y\n\u{4}", [true, false], 2)] {
+    for (typed, written, questions) in
+        [("\u{4}", [false, false], 1), ("y\n\u{4}", [true, false], 2)]
+    {
         let Some(shown) = restore(&file, typed) else { return };
         assert_eq!(shown.matches("[y/N]").count(), questions, "{shown}");
         for (dir, written) in dirs.iter().zip(written) {

@@ -45,7 +45,10 @@ fn a_file_that_is_open_for_writing_and_empty_is_nobodys_leftover() {
     let mut open = File::create(&file).unwrap();
     let written = home.json_with(["put", "n", "--source", "notes"], b"x\n");
     assert_eq!(written["written"], false, "{written}");
-    assert!(written["warnings"][0].as_str().unwrap().contains("emptied by another program"), "{written}");
+    assert!(
+        written["warnings"][0].as_str().unwrap().contains("emptied by another program"),
+        "{written}"
+    );
     open.write_all(b"RESULT\n").unwrap();
     drop(open);
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
@@ -65,12 +68,22 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
     open.set_len(0).unwrap();
     open.write_all(b"Written by an editor.\n").unwrap();
     let report = sync(&home);
-    assert_eq!(report["conflicts"], json!([{"slug": "n", "path": "n.md", "kept_version": 2}]), "{report}");
+    assert_eq!(
+        report["conflicts"],
+        json!([{"slug": "n", "path": "n.md", "kept_version": 2}]),
+        "{report}"
+    );
     assert_eq!(get(&home, "n")["body"], "Second.\n");
     let kept = home.json(["get", "n", "--source", "notes", "--version", "2"]);
     assert_eq!(kept["body"], "Written by an editor.\n");
     let doctor = home.brain(["doctor", "--json"]).json();
-    let outbox = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap().clone();
+    let outbox = doctor["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["name"] == "outbox")
+        .unwrap()
+        .clone();
     assert!(outbox["message"].as_str().unwrap().contains("version 2 of n"), "{outbox}");
     // And once more, after that.
     open.rewind().unwrap();
@@ -129,7 +142,8 @@ impl Way {
                 fs::rename(other, place).unwrap();
             }
             Self::InPlace => {
-                let mut file = File::options().write(true).create(true).truncate(false).open(place).unwrap();
+                let mut file =
+                    File::options().write(true).create(true).truncate(false).open(place).unwrap();
                 think();
                 file.write_all(text.as_bytes()).unwrap();
                 think();
@@ -144,7 +158,12 @@ impl Way {
 }
 
 /// One editor at work; the saves that are to be found: those that it did not itself write over.
-fn edit(way: Way, notes: &Path, mut dice: Dice, over: &AtomicBool) -> (usize, Vec<(String, String)>) {
+fn edit(
+    way: Way,
+    notes: &Path,
+    mut dice: Dice,
+    over: &AtomicBool,
+) -> (usize, Vec<(String, String)>) {
     let (mut count, mut owed) = (0, Vec::new());
     let mut last: Vec<Option<String>> = vec![None; PAGES];
     while !over.load(Ordering::Relaxed) {
@@ -255,10 +274,15 @@ fn three_editors_and_two_writers_lose_no_save() {
         there.insert(fs::read_to_string(notes.join(format!("{slug}.md"))).unwrap_or_default());
         let of_page = owed.iter().filter(|(page, save)| page == slug && !there.contains(save));
         lost.extend(
-            of_page.map(|(page, save)| format!("{page}: {}", save.lines().next().unwrap_or_default())),
+            of_page
+                .map(|(page, save)| format!("{page}: {}", save.lines().next().unwrap_or_default())),
         );
     }
-    run.tell(&format!("{saves} saves, {} replaced by brain, {puts} puts, {} lost", owed.len(), lost.len()));
+    run.tell(&format!(
+        "{saves} saves, {} replaced by brain, {puts} puts, {} lost",
+        owed.len(),
+        lost.len()
+    ));
     assert_eq!(lost, Vec::<String>::new(), "{}", home.log());
     assert!(saves > 100 && puts > 100, "{saves} saves, {puts} puts");
 }

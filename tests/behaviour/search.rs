@@ -23,7 +23,10 @@ fn words_are_ranked_and_not_all_required() {
     let (home, _daemon) = shelf();
     let found = home.search("what is our latency budget for quantum teleportation");
     assert_eq!(found[0], "notes/latency", "the page with most of it is first: {found:?}");
-    assert!(found.contains(&"notes/budget".into()) && found.contains(&"ideas/cache".into()), "{found:?}");
+    assert!(
+        found.contains(&"notes/budget".into()) && found.contains(&"ideas/cache".into()),
+        "{found:?}"
+    );
     assert!(home.search("quantum teleportation").is_empty());
     let none = home.brain(["search", "quantum"]).expect(0);
     assert!(none.stdout.is_empty() && none.stderr.contains("quantum"), "{none:?}");
@@ -35,7 +38,11 @@ fn a_phrase_is_met_in_its_order_only() {
     assert_eq!(home.search("\"latency budget\""), ["notes/latency"]);
     assert!(home.search("\"budget latency\"").is_empty());
     assert!(home.search("\"falls milliseconds\"").is_empty(), "words in between break a phrase");
-    assert_eq!(home.search("\"analytical engine\" latency"), ["people/ada"], "a phrase is required");
+    assert_eq!(
+        home.search("\"analytical engine\" latency"),
+        ["people/ada"],
+        "a phrase is required"
+    );
 }
 
 #[test]
@@ -166,7 +173,10 @@ fn odd_punctuation_is_never_an_error() {
         "latency?!",
         "\"latency",
     ] {
-        assert!(home.search(query).contains(&"notes/latency".into()), "{query:?} is searched as plain words");
+        assert!(
+            home.search(query).contains(&"notes/latency".into()),
+            "{query:?} is searched as plain words"
+        );
     }
 }
 
@@ -176,7 +186,10 @@ fn the_exact_title_or_alias_is_first() {
     let _daemon = home.daemon();
     for n in 0..8 {
         let text = "Mercury Mercury Mercury is the planet; Mercury is the metal; Project Mercury too. Mercury rising.\n";
-        home.put(&format!("noise/{n}"), &format!("---\ntitle: About Mercury and more {n}\n---\n{text}"));
+        home.put(
+            &format!("noise/{n}"),
+            &format!("---\ntitle: About Mercury and more {n}\n---\n{text}"),
+        );
     }
     home.put("exact/title", "---\ntitle: Project Mercury\n---\nShort.\n");
     home.put("exact/alias", "---\ntitle: Quicksilver\naliases: [Hg Mercury]\n---\nShort.\n");
@@ -195,8 +208,12 @@ fn the_exact_title_or_alias_is_first() {
 fn a_snippet_shows_the_match_and_its_highlights_are_true() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let filler = "Nothing to see here, só é cheio de acentuação. 日本語の文章もあります。 ".repeat(120);
-    home.put("long", &format!("{filler}\n\nThe naïve walruses crossed the ice at dawn.\n\n{filler}\n"));
+    let filler =
+        "Nothing to see here, só é cheio de acentuação. 日本語の文章もあります。 ".repeat(120);
+    home.put(
+        "long",
+        &format!("{filler}\n\nThe naïve walruses crossed the ice at dawn.\n\n{filler}\n"),
+    );
     for (query, parts) in [
         ("walrus", &["walruses"][..]),
         ("naive walrus", &["naïve", "walruses"]),
@@ -226,7 +243,10 @@ fn marked(hit: &Value) -> Vec<String> {
         let (from, to) = (range[0].as_u64().unwrap() as usize, range[1].as_u64().unwrap() as usize);
         assert!(from >= end && to > from, "in order and apart: {hit}");
         end = to;
-        snippet.get(from..to).unwrap_or_else(|| panic!("{from}..{to} is no part of {snippet:?}")).to_owned()
+        snippet
+            .get(from..to)
+            .unwrap_or_else(|| panic!("{from}..{to} is no part of {snippet:?}"))
+            .to_owned()
     };
     ranges.iter().map(cut).collect()
 }
@@ -283,13 +303,18 @@ fn limit_cuts_and_says_so() {
     for n in 0..25 {
         home.put(&format!("p/{n}"), &format!("walrus number {n}\n"));
     }
-    for (limit, shown, truncated) in [("1", 1, true), ("24", 24, true), ("25", 25, false), ("200", 25, false)]
+    for (limit, shown, truncated) in
+        [("1", 1, true), ("24", 24, true), ("25", 25, false), ("200", 25, false)]
     {
         let answer = home.json(["search", "walrus", "--limit", limit]);
         assert_eq!(answer["hits"].as_array().unwrap().len(), shown, "{limit}");
         assert_eq!(answer["truncated"], truncated, "{limit}");
     }
-    assert_eq!(home.json(["search", "walrus"])["hits"].as_array().unwrap().len(), 20, "20 unless told");
+    assert_eq!(
+        home.json(["search", "walrus"])["hits"].as_array().unwrap().len(),
+        20,
+        "20 unless told"
+    );
     let few = slugs(&home.json(["search", "walrus 17", "--limit", "3"])["hits"]);
     let many = slugs(&home.json(["search", "walrus 17", "--limit", "25"])["hits"]);
     assert_eq!(few, many[..3], "a limit cuts, it does not reorder");

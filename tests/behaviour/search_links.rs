@@ -67,7 +67,10 @@ fn a_question_for_others_is_answered_by_links() {
     );
     assert_eq!(first(&home, "attendees of Kickoff", 2), ["people/dan-poe", "people/mia-brown"]);
     assert_eq!(home.search("what meetings did Mia Brown attend")[0], "meetings/kickoff");
-    assert_eq!(first(&home, "Which companies does Mia Brown know?", 2), ["companies/acme", "companies/beta"]);
+    assert_eq!(
+        first(&home, "Which companies does Mia Brown know?", 2),
+        ["companies/acme", "companies/beta"]
+    );
     assert_eq!(home.search("which companies does Mia Brown advise")[0], "companies/beta");
     let people = ["people/chris-lee", "people/dan-poe", "people/ida-holm", "people/mia-brown"];
     assert_eq!(first(&home, "people at Acme", 4), people);
@@ -77,7 +80,9 @@ fn a_question_for_others_is_answered_by_links() {
 #[test]
 fn questions_for_the_page_itself_are_not_turned_around() {
     let (home, _daemon) = world();
-    for question in ["Mia Brown", "who is Mia Brown", "tell me about Mia Brown", "what is Mia Brown like"] {
+    for question in
+        ["Mia Brown", "who is Mia Brown", "tell me about Mia Brown", "what is Mia Brown like"]
+    {
         assert_eq!(home.search(question)[0], "people/mia-brown", "{question}");
     }
     assert_eq!(home.search("Kickoff")[0], "meetings/kickoff");
@@ -91,7 +96,8 @@ fn questions_for_the_page_itself_are_not_turned_around() {
 fn explain_names_the_sentence_and_its_page() {
     let (home, _daemon) = world();
     let found = home.json(["search", "who invested in Acme", "--explain"]);
-    let hit = found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/chris-lee").unwrap();
+    let hit =
+        found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/chris-lee").unwrap();
     assert!(hit["matched"].as_array().unwrap().contains(&Value::from("link")), "{hit}");
     let parts = hit["explain"].as_array().unwrap();
     let link = parts.iter().find(|p| p["reason"].as_str().unwrap().starts_with("link")).unwrap();
@@ -103,7 +109,8 @@ fn explain_names_the_sentence_and_its_page() {
     let sum: f64 = parts.iter().map(|p| p["score"].as_f64().unwrap()).sum();
     assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-2, "the parts are the score: {hit}");
     assert!(found["degraded"].is_null(), "no provider is no fault: {found}");
-    let key = found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/ida-holm").unwrap();
+    let key =
+        found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/ida-holm").unwrap();
     assert!(key["explain"].to_string().contains("investors"), "{key}");
 }
 
@@ -111,11 +118,16 @@ fn explain_names_the_sentence_and_its_page() {
 fn links_keep_to_the_conditions() {
     let (home, _daemon) = world();
     assert_eq!(home.search("who invested in Acme type:company"), ["companies/acme"]);
-    assert!(home.search("who invested in Acme -tea").iter().all(|slug| !slug.starts_with("people/")));
+    assert!(
+        home.search("who invested in Acme -tea").iter().all(|slug| !slug.starts_with("people/"))
+    );
     let found = home.json(["search", "who invested in Acme", "--type", "person"]);
     assert_eq!(slugs(&found["hits"])[..2].iter().filter(|s| s.starts_with("people/")).count(), 2);
     home.brain(["delete", "people/chris-lee"]).expect(0);
-    assert!(!home.search("who invested in Acme").contains(&"people/chris-lee".to_owned()), "deleted is gone");
+    assert!(
+        !home.search("who invested in Acme").contains(&"people/chris-lee".to_owned()),
+        "deleted is gone"
+    );
 }
 
 #[test]

@@ -10,7 +10,10 @@ fn world(endpoint: &FakeEmbedding) -> (TestHome, Daemon) {
     home.env.extend(endpoint.variables("small"));
     let daemon = home.daemon();
     home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
-    home.put("notes/lorry", "---\ntags: [work]\n---\n# Lorry\n\nAn automobile with eighteen wheels.\n");
+    home.put(
+        "notes/lorry",
+        "---\ntags: [work]\n---\n# Lorry\n\nAn automobile with eighteen wheels.\n",
+    );
     home.put("notes/harbour", "# Harbour\n\nA vessel waits for better weather.\n");
     home.put("notes/kitchen", "# Kitchen\n\nA fresh loaf cools on the window sill.\n");
     home.put("vehicle", "---\ntitle: Vehicle\ntype: concept\n---\nTo be written.\n");
@@ -28,7 +31,10 @@ fn vectors_bring_nothing_that_the_question_rules_out() {
     let (home, _daemon) = world(&endpoint);
     // That they would bring them otherwise:
     let all = found(&home, "vehicle");
-    assert_eq!(all[0], "vehicle", "what is called so is first, though others mean it more: {all:?}");
+    assert_eq!(
+        all[0], "vehicle",
+        "what is called so is first, though others mean it more: {all:?}"
+    );
     assert!(all.contains(&"notes/garage".into()) && all.contains(&"notes/lorry".into()), "{all:?}");
 
     let without = found(&home, "vehicle -rusts");
@@ -75,14 +81,19 @@ fn there_is_more_only_where_there_is_more_and_parts_are_the_score() {
     let hits = all["hits"].as_array().unwrap();
     assert_eq!(all["truncated"], false, "{all}");
     for hit in hits {
-        let sum: f64 = hit["explain"].as_array().unwrap().iter().map(|p| p["score"].as_f64().unwrap()).sum();
+        let sum: f64 =
+            hit["explain"].as_array().unwrap().iter().map(|p| p["score"].as_f64().unwrap()).sum();
         assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-2, "{hit}");
         assert!(!hit["matched"].as_array().unwrap().is_empty(), "{hit}");
     }
     let order = slugs(&all["hits"]);
     for limit in 1..=order.len() {
         let some = home.json(["search", "vehicle", "--limit", &limit.to_string()]);
-        assert_eq!(slugs(&some["hits"]), order[..limit], "the first are the same, however many are shown");
+        assert_eq!(
+            slugs(&some["hits"]),
+            order[..limit],
+            "the first are the same, however many are shown"
+        );
         assert_eq!(some["truncated"], limit < order.len(), "{limit}: {some}");
     }
 }

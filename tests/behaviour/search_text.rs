@@ -97,7 +97,8 @@ fn part_of_a_thai_sentence_finds_the_page() {
         ("th/bangkok", "เมื่อวานนี้ฉันไปเที่ยวกรุงเทพมหานครกับเพื่อนและกินผัดไทย\n"),
         ("th/sea", "ทะเลที่ภูเก็ตสวยงามมากในฤดูหนาว\n"),
     ]);
-    for query in ["กรุงเทพมหานคร", "ผัดไทย", "เพื่อน"] {
+    for query in ["กรุงเทพมหานคร", "ผัดไทย", "เพื่อน"]
+    {
         finds(&home, query, "th/bangkok");
     }
     for query in ["ภูเก็ต", "ฤดูหนาว", "ทะเล"] {
@@ -139,7 +140,8 @@ fn a_snippet_in_any_script_is_cut_between_characters() {
         let snippet = hit["snippet"].as_str().unwrap();
         assert!(snippet.contains(query), "{query} is shown: {snippet}");
         for range in hit["highlights"].as_array().unwrap() {
-            let (from, to) = (range[0].as_u64().unwrap() as usize, range[1].as_u64().unwrap() as usize);
+            let (from, to) =
+                (range[0].as_u64().unwrap() as usize, range[1].as_u64().unwrap() as usize);
             assert!(snippet.get(from..to).is_some(), "{from}..{to} of {snippet:?}");
         }
     }

@@ -37,14 +37,19 @@ fn a_socket_that_is_handed_over_is_served_as_it_is() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     fs::set_permissions(home.outside(), fs::Permissions::from_mode(0o751)).unwrap();
     let daemon = home.activated(&listener, "control");
-    assert_eq!(status(&path).socket, path.to_str().unwrap(), "status tells the socket that is served");
+    assert_eq!(
+        status(&path).socket,
+        path.to_str().unwrap(),
+        "status tells the socket that is served"
+    );
     assert!(!home.socket().exists(), "no other one is made");
     assert_eq!((mode(&path), mode(&home.outside())), (0o640, 0o751), "nothing about it is changed");
     // A client of this home finds it by itself.
     let pid = daemon.pid();
     assert_eq!(home.json(["status"])["pid"], pid);
     let checks = home.json(["doctor"])["checks"].clone();
-    let check = checks.as_array().unwrap().iter().find(|c| c["name"] == "socket permissions").unwrap();
+    let check =
+        checks.as_array().unwrap().iter().find(|c| c["name"] == "socket permissions").unwrap();
     assert_eq!(check["status"], "ok", "{check}");
     assert!(check["message"].as_str().unwrap().contains("systemd"), "{check}");
     let (ended, _) = daemon.terminate();
@@ -72,7 +77,9 @@ fn a_restart_behind_the_socket_loses_no_request() {
         let clients: Vec<_> = (0..3)
             .map(|client| {
                 scope.spawn(move || -> Vec<String> {
-                    let one = |n| home.json(["capture".to_owned(), format!("client {client} thought {n}")]);
+                    let one = |n| {
+                        home.json(["capture".to_owned(), format!("client {client} thought {n}")])
+                    };
                     (0..15).map(|n| one(n)["slug"].as_str().unwrap().to_owned()).collect()
                 })
             })
@@ -100,7 +107,11 @@ fn sockets_with_names_that_nobody_knows_are_left_alone() {
     let (path, listener) = socket(&home);
     let daemon = home.activated(&listener, "other:control");
     assert_eq!(status(&path).pages, 0);
-    assert!(home.log().contains("nobody here knows") && home.log().contains("\"other\""), "{}", home.log());
+    assert!(
+        home.log().contains("nobody here knows") && home.log().contains("\"other\""),
+        "{}",
+        home.log()
+    );
     drop(daemon);
     // With no name that it knows it makes its own.
     let _daemon = home.activated(&listener, "other");
@@ -121,7 +132,10 @@ fn what_cannot_be_served_is_refused_with_the_way_out() {
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("unix stream socket") && said.contains("FileDescriptorName=control"), "{said}");
+    assert!(
+        said.contains("unix stream socket") && said.contains("FileDescriptorName=control"),
+        "{said}"
+    );
     assert!(!home.path().join("brain.redb").exists());
 }
 
@@ -297,7 +311,8 @@ impl Manager {
             if let Some(at) = self.heard.iter().position(|line| line.starts_with(wanted)) {
                 return Some(self.heard.drain(..=at).next_back().unwrap());
             }
-            let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+            let left =
+                until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
             self.socket.set_read_timeout(Some(left)).unwrap();
             if let Ok(n) = self.socket.recv(&mut bytes) {
                 let text = String::from_utf8(bytes[..n].to_vec()).unwrap();
@@ -368,11 +383,14 @@ fn what_the_status_tells_is_one_line_even_when_a_file_cannot_be_written() {
     // A file where the directory of pages should be.
     fs::write(home.path().join("pages"), "in the way").unwrap();
     let _daemon = home.daemon();
-    let Some(Ok(Reply::Written(_))) = home.connect().unwrap().try_ask(&capture("kept in the store")) else {
+    let Some(Ok(Reply::Written(_))) =
+        home.connect().unwrap().try_ask(&capture("kept in the store"))
+    else {
         panic!("the store takes it")
     };
     // It may be told of the page before its file has failed.
-    let told = (0..200).any(|_| manager.wait("STATUS=serving 1 page ").contains("a file is not written"));
+    let told =
+        (0..200).any(|_| manager.wait("STATUS=serving 1 page ").contains("a file is not written"));
     assert!(told);
     manager.wait("WATCHDOG=1");
 }

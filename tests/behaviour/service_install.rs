@@ -19,7 +19,8 @@ impl User {
         let user = Self { brain: TestHome::new() };
         let bin = user.place("bin");
         let log = user.place("").join("systemctl.log");
-        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{manager}\nexit 0\n", log.display());
+        let script =
+            format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{manager}\nexit 0\n", log.display());
         fs::write(bin.join("systemctl"), script).unwrap();
         fs::write(bin.join("loginctl"), "#!/bin/sh\necho no\n").unwrap();
         for name in ["systemctl", "loginctl"] {
@@ -88,7 +89,10 @@ fn install_writes_enables_and_starts_and_again_restarts() {
     let home = format!("\nEnvironment=\"BRAIN_HOME={}\"\n", user.brain.path().display());
     assert!(service.contains(&home), "a home of one's own is carried over: {service}");
     let socket = fs::read_to_string(user.unit("socket")).unwrap();
-    assert!(socket.contains(&format!("\nListenStream={}\n", user.brain.socket().display())), "{socket}");
+    assert!(
+        socket.contains(&format!("\nListenStream={}\n", user.brain.socket().display())),
+        "{socket}"
+    );
     assert_eq!(fs::metadata(user.unit("service")).unwrap().permissions().mode() & 0o777, 0o644);
 
     // The same again: a new program is taken up, and the socket stays.
@@ -96,13 +100,15 @@ fn install_writes_enables_and_starts_and_again_restarts() {
     assert_eq!(orders(&user.calls())[2..], ["restart brain-daemon.service"]);
     // The socket moves, so it is made anew.
     fs::create_dir_all(user.brain.path()).unwrap();
-    fs::write(user.brain.path().join("config.toml"), "[daemon]\nsocket = \"run/other.sock\"\n").unwrap();
+    fs::write(user.brain.path().join("config.toml"), "[daemon]\nsocket = \"run/other.sock\"\n")
+        .unwrap();
     user.run(&["service", "install"]).expect(0);
     assert_eq!(orders(&user.calls())[2..], ["restart brain-daemon.socket brain-daemon.service"]);
     let socket = fs::read_to_string(user.unit("socket")).unwrap();
-    assert!(
-        socket.contains(&format!("\nListenStream={}\n", user.brain.path().join("run/other.sock").display()))
-    );
+    assert!(socket.contains(&format!(
+        "\nListenStream={}\n",
+        user.brain.path().join("run/other.sock").display()
+    )));
 }
 
 #[test]
@@ -111,7 +117,9 @@ fn what_is_written_passes_systemds_own_check() {
     user.run(&["service", "install"]).expect(0);
     let mut verify = Command::new("systemd-analyze");
     verify.args(["verify", "--man=no"]).arg(user.unit("socket")).arg(user.unit("service"));
-    let Ok(output) = verify.output() else { return brain_tests::skip("systemd-analyze is not there") };
+    let Ok(output) = verify.output() else {
+        return brain_tests::skip("systemd-analyze is not there");
+    };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.is_empty() && output.status.success(), "{said}");
 }
@@ -156,7 +164,10 @@ fn without_a_manager_nothing_is_written_and_the_way_out_is_told() {
     let mut command = user.command(&["service", "install", "--json"]);
     command.env("PATH", "/nonexistent");
     let refused = run(command, b"").expect(6).json();
-    assert!(refused["error"]["message"].as_str().unwrap().contains("systemctl is not there"), "{refused}");
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("systemctl is not there"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -175,10 +186,15 @@ fn units_that_somebody_else_wrote_are_left_alone() {
     assert_eq!(user.run(&["service", "status", "--force"]).code, 2);
     user.run(&["service", "install", "--force"]).expect(0);
     assert!(
-        fs::read_to_string(user.unit("service")).unwrap().starts_with("# Written by `brain service install`")
+        fs::read_to_string(user.unit("service"))
+            .unwrap()
+            .starts_with("# Written by `brain service install`")
     );
     let calls = user.calls();
-    assert!(orders(&calls).contains(&"restart brain-daemon.socket brain-daemon.service"), "{calls:?}");
+    assert!(
+        orders(&calls).contains(&"restart brain-daemon.socket brain-daemon.service"),
+        "{calls:?}"
+    );
 }
 
 #[test]
@@ -190,7 +206,8 @@ fn a_daemon_that_a_command_started_is_stopped_first() {
     assert_eq!(done["stopped"], pid);
     assert!(user.brain.connect().is_none(), "it has ended");
     // The manager's own daemon is not: it is restarted.
-    let user = User::new("case \"$*\" in *show*service*) echo MainPID=$(cat \"$BRAIN_HOME/pid\");; esac");
+    let user =
+        User::new("case \"$*\" in *show*service*) echo MainPID=$(cat \"$BRAIN_HOME/pid\");; esac");
     let daemon = user.brain.daemon();
     fs::write(user.brain.path().join("pid"), daemon.pid().to_string()).unwrap();
     let done = user.json(&["service", "install"]);
@@ -204,14 +221,18 @@ fn a_configuration_that_would_not_start_is_told_before_anything_is_written() {
     fs::create_dir_all(user.brain.path()).unwrap();
     fs::write(user.brain.path().join("config.toml"), "[daemon]\nsockt = \"x\"\n").unwrap();
     let refused = user.run(&["service", "install"]).expect(1);
-    assert!(refused.stderr.contains("sockt") && refused.stderr.contains("\"socket\""), "{refused:?}");
+    assert!(
+        refused.stderr.contains("sockt") && refused.stderr.contains("\"socket\""),
+        "{refused:?}"
+    );
     assert!(!user.unit("service").exists());
 }
 
 #[test]
 fn a_start_that_fails_is_told_in_systemds_words() {
-    let user =
-        User::new("case \"$*\" in *enable*) echo 'Job for brain-daemon.service failed.' >&2; exit 1;; esac");
+    let user = User::new(
+        "case \"$*\" in *enable*) echo 'Job for brain-daemon.service failed.' >&2; exit 1;; esac",
+    );
     let failed = user.run(&["service", "install"]).expect(1);
     assert!(failed.stderr.contains("Job for brain-daemon.service failed."), "{failed:?}");
     assert!(failed.stderr.contains("journalctl --user -u brain-daemon"), "{failed:?}");
@@ -219,7 +240,8 @@ fn a_start_that_fails_is_told_in_systemds_words() {
 
 #[test]
 fn an_uninstall_that_the_manager_refuses_has_a_way_out() {
-    let user = User::new("case \"$*\" in *disable*) echo 'Unit file does not exist.' >&2; exit 1;; esac");
+    let user =
+        User::new("case \"$*\" in *disable*) echo 'Unit file does not exist.' >&2; exit 1;; esac");
     user.run(&["service", "install"]).expect(0);
     fs::remove_file(user.unit("socket")).unwrap();
     let failed = user.run(&["service", "uninstall"]).expect(1);

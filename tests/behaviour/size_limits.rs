@@ -83,7 +83,8 @@ fn a_daemon_that_cannot_make_its_store_under_a_limit_says_so() {
     assert!(ran.stderr.contains("limit on the size of files"), "{ran:?}");
     assert!(ran.stderr.contains(store.to_str().unwrap()), "{ran:?}");
     tells_way_out(&ran.stderr);
-    let left: Vec<_> = names(&home.path()).into_iter().filter(|name| name.contains("redb")).collect();
+    let left: Vec<_> =
+        names(&home.path()).into_iter().filter(|name| name.contains("redb")).collect();
     assert_eq!(left, Vec::<String>::new());
     home.json(["capture", "a thought"]);
 }

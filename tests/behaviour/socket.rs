@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use brain_protocol::{
-    Answer, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, PROTOCOL, PageRef, Reply, Request, Slug, decode,
-    encode, read_frame, write_frame,
+    Answer, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, PROTOCOL, PageRef, Reply, Request, Slug,
+    decode, encode, read_frame, write_frame,
 };
 use brain_tests::{Client, PATIENCE, TestHome, capture, program, run, skip};
 
@@ -73,7 +73,8 @@ fn another_protocol_number_gets_the_daemons_greeting_and_then_the_end() {
         let mut stream = raw(&home);
         stream.write_all(&Hello { protocol, version: [9, 9, 9, 9], pid: 1 }.to_bytes()).unwrap();
         let told = until_closed(&stream);
-        let hello = Hello::from_bytes(&<[u8; HELLO_LEN]>::try_from(told.as_slice()).unwrap()).unwrap();
+        let hello =
+            Hello::from_bytes(&<[u8; HELLO_LEN]>::try_from(told.as_slice()).unwrap()).unwrap();
         assert_eq!((hello.protocol, hello.pid), (PROTOCOL, daemon.pid()));
         still_serves(&home);
     }
@@ -221,8 +222,11 @@ fn many_connections_at_once_all_get_their_answers() {
                 for n in 0..5 {
                     let mut client = connect_patiently(home);
                     let text = format!("worker {worker} thought {n}");
-                    let Ok(Reply::Written(written)) = client.ask(&capture(text.as_str())) else { panic!() };
-                    let get = Get { page: PageRef { source: None, slug: written.slug }, version: None };
+                    let Ok(Reply::Written(written)) = client.ask(&capture(text.as_str())) else {
+                        panic!()
+                    };
+                    let get =
+                        Get { page: PageRef { source: None, slug: written.slug }, version: None };
                     let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else { panic!() };
                     assert_eq!(page.body, text);
                 }
@@ -285,7 +289,11 @@ fn another_user_is_refused_by_the_files_and_by_the_daemon() {
             .arg(&brain)
             .args(args)
             .arg("--no-start");
-        command.env_clear().env("BRAIN_HOME", home.path()).env("PATH", "/usr/bin:/bin").current_dir("/");
+        command
+            .env_clear()
+            .env("BRAIN_HOME", home.path())
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir("/");
         run(command, b"")
     };
     let kept_out = ask(&["search", "otter"]);

@@ -13,8 +13,8 @@ use brain_base::home::Home;
 use brain_core::config::Config;
 use brain_core::{Brain, Silent};
 use brain_protocol::{
-    BrokenLinks, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceDefault, SourceId,
-    SourceRemove,
+    BrokenLinks, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceDefault,
+    SourceId, SourceRemove,
 };
 use brain_tests::{PATIENCE, TestHome, run, slugs, texts};
 use serde_json::{Value, json};
@@ -54,11 +54,17 @@ fn a_source_is_added_once_and_listed() {
     let _daemon = home.daemon();
     let work = dir(&home, "work");
     let added = home.json(["sources", "add", "work", "--path", text(&work)]);
-    assert_eq!((&added["status"], &added["source"]["path"]), (&json!("added"), &json!(text(&work))));
+    assert_eq!(
+        (&added["status"], &added["source"]["path"]),
+        (&json!("added"), &json!(text(&work)))
+    );
     assert_eq!(home.json(["sources", "add", "work", "--path", text(&work)])["status"], "unchanged");
     // Another way to say the same place.
     let detour = home.outside().join("work/../work/.");
-    assert_eq!(home.json(["sources", "add", "work", "--path", text(&detour)])["status"], "unchanged");
+    assert_eq!(
+        home.json(["sources", "add", "work", "--path", text(&detour)])["status"],
+        "unchanged"
+    );
 
     let listed = home.json(["sources"]);
     assert_eq!(texts(&listed["sources"], "source_id"), ["default", "work"]);
@@ -125,7 +131,10 @@ fn what_cannot_be_a_source_is_refused_with_the_reason() {
     }
     // A name that begins like another directory's is no overlap.
     home.json(["sources", "add", "work-2", "--path", text(&dir(&home, "work-2"))]);
-    assert_eq!(home.fault(["sources", "add", "Bad_Name", "--path", "."], 2)["code"], "invalid_source");
+    assert_eq!(
+        home.fault(["sources", "add", "Bad_Name", "--path", "."], 2)["code"],
+        "invalid_source"
+    );
     for args in [
         &["sources", "add", "x"][..],
         &["sources", "add"],
@@ -136,7 +145,10 @@ fn what_cannot_be_a_source_is_refused_with_the_reason() {
     ] {
         assert_eq!(home.fault(args, 2)["code"], "usage", "{args:?}");
     }
-    assert_eq!(texts(&home.json(["sources"])["sources"], "source_id"), ["default", "work", "work-2"]);
+    assert_eq!(
+        texts(&home.json(["sources"])["sources"], "source_id"),
+        ["default", "work", "work-2"]
+    );
 }
 
 #[test]
@@ -182,7 +194,11 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     );
     assert_eq!(texts(&home.json(["links", "people/ann"])["links"], "target"), ["notes/here"]);
     let back = home.json(["backlinks", "people/ann"]);
-    assert_eq!(texts(&back["links"], "source_id"), ["work"], "only the link that names the source: {back}");
+    assert_eq!(
+        texts(&back["links"], "source_id"),
+        ["work"],
+        "only the link that names the source: {back}"
+    );
     assert_eq!(slugs(&ask(&["backlinks", "people/ann"])["links"]), ["people/bob"]);
     let graph = ask(&["graph", "people/ann"]);
     assert_eq!(texts(&graph["nodes"], "source_id"), ["work", "work"], "{graph}");
@@ -201,7 +217,10 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     assert!(home.page_file("people/ann").exists());
     assert_eq!(home.get("people/ann")["title"], "Ann at home");
     let gone = home.fault(["get", "people/ann", "--source", "work"], 4);
-    assert!(gone["hint"].as_str().unwrap().contains("brain restore people/ann --source work"), "{gone}");
+    assert!(
+        gone["hint"].as_str().unwrap().contains("brain restore people/ann --source work"),
+        "{gone}"
+    );
     assert_eq!(
         home.fault(["restore", "people/ann"], 1)["code"],
         "already_active",
@@ -221,7 +240,10 @@ fn the_same_thought_is_a_page_of_its_own_in_each_source() {
     let file = work.join(format!("{}.md", there["slug"].as_str().unwrap()));
     assert!(fs::read_to_string(file).unwrap().trim_end().ends_with("one thought"));
     assert_eq!(home.json(["capture", "one thought", "--source", "work"])["duplicate"], true);
-    let said = home.brain(["delete", there["slug"].as_str().unwrap(), "--source", "work"]).expect(0).stdout;
+    let said = home
+        .brain(["delete", there["slug"].as_str().unwrap(), "--source", "work"])
+        .expect(0)
+        .stdout;
     assert!(said.contains("--source work"), "the way back names the source: {said}");
 }
 
@@ -230,7 +252,10 @@ fn the_chosen_source_is_meant_when_none_is_named() {
     let (home, work) = with_work();
     assert_eq!(home.json(["sources", "default"])["source"]["source_id"], "default");
     let chosen = home.json(["sources", "default", "work"]);
-    assert_eq!((&chosen["status"], &chosen["source"]["default"]), (&json!("default"), &json!(true)));
+    assert_eq!(
+        (&chosen["status"], &chosen["source"]["default"]),
+        (&json!("default"), &json!(true))
+    );
     assert_eq!(home.json(["sources", "default", "work"])["status"], "unchanged");
     assert_eq!(home.json(["sources", "default"])["source"]["source_id"], "work");
     assert_eq!(
@@ -244,7 +269,11 @@ fn the_chosen_source_is_meant_when_none_is_named() {
     assert!(work.join("a.md").exists() && !home.page_file("a").exists());
     assert_eq!(home.get("a")["source_id"], "work");
     put_in(&home, "default", "a", "at home\n");
-    assert_eq!(home.json(["search", "home"])["hits"][0]["source_id"], "default", "search looks everywhere");
+    assert_eq!(
+        home.json(["search", "home"])["hits"][0]["source_id"],
+        "default",
+        "search looks everywhere"
+    );
     home.json(["delete", "a"]);
     assert_eq!(home.json(["get", "a", "--source", "default"])["body"], "at home\n");
     home.json(["restore", "a"]);
@@ -284,11 +313,16 @@ fn removing_a_source_asks_first_hides_its_pages_and_touches_no_file() {
     assert_eq!(home.json(["tags"])["tags"], json!([]));
     assert_eq!(home.json(["links", "home"])["links"][0]["status"], "missing");
     assert_eq!(home.json(["backlinks", "home"])["links"], json!([]));
-    for args in [&["get", "a"][..], &["restore", "a"], &["delete", "a"], &["list"], &["capture", "x"]] {
+    for args in
+        [&["get", "a"][..], &["restore", "a"], &["delete", "a"], &["list"], &["capture", "x"]]
+    {
         let args: Vec<&str> = args.iter().copied().chain(["--source", "work"]).collect();
         let error = home.fault(&args, 4);
         assert_eq!(error["code"], "unknown_source", "{args:?}");
-        assert!(error["hint"].as_str().unwrap().contains("brain sources add work --path"), "{error}");
+        assert!(
+            error["hint"].as_str().unwrap().contains("brain sources add work --path"),
+            "{error}"
+        );
     }
     assert_eq!(home.fault(["sources", "remove", "work", "--yes"], 4)["code"], "unknown_source");
     assert_eq!(home.json(["doctor"])["health_score"].as_u64().map(|score| score >= 75), Some(true));
@@ -320,14 +354,17 @@ fn a_source_that_comes_back_has_its_pages_after_a_sync() {
     let mut found = home.search("walrus");
     found.sort();
     assert_eq!(found, ["a", "own-file"]);
-    assert!(home.json(["history", "a", "--source", "work"])["versions"].as_array().unwrap().len() >= 2);
+    assert!(
+        home.json(["history", "a", "--source", "work"])["versions"].as_array().unwrap().len() >= 2
+    );
 }
 
 #[test]
 fn the_default_source_stays() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for args in [&["sources", "remove", "default"][..], &["sources", "remove", "default", "--yes"]] {
+    for args in [&["sources", "remove", "default"][..], &["sources", "remove", "default", "--yes"]]
+    {
         assert_eq!(home.fault(args, 3)["code"], "protected", "{args:?}");
     }
 }
@@ -340,7 +377,10 @@ fn what_was_to_be_done_to_files_goes_with_the_source() {
     assert_eq!(put_in(&home, "work", "a", "ours again\n")["written"], false);
     assert_ne!(home.json(["status"])["degraded"], json!([]));
     let asked = home.fault(["sources", "remove", "work"], 5);
-    assert!(asked["message"].as_str().unwrap().contains("the files of 1 page were not written"), "{asked}");
+    assert!(
+        asked["message"].as_str().unwrap().contains("the files of 1 page were not written"),
+        "{asked}"
+    );
     home.json(["sources", "remove", "work", "--yes"]);
     let status = home.json(["status"]);
     assert_eq!((&status["outbox"], &status["degraded"]), (&json!(0), &json!([])), "{status}");
@@ -359,8 +399,18 @@ fn a_directory_that_is_gone_is_said_and_not_made_anew() {
     assert!(!work.exists());
     assert!(row(&home, "work")["problem"].as_str().unwrap().contains("is not there"));
     let doctor = home.brain(["doctor", "--json"]).expect(1).json();
-    let check = doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "sources").unwrap().clone();
-    assert_eq!((&check["status"], &check["hint"]), (&json!("fail"), &json!("brain sources list")), "{check}");
+    let check = doctor["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["name"] == "sources")
+        .unwrap()
+        .clone();
+    assert_eq!(
+        (&check["status"], &check["hint"]),
+        (&json!("fail"), &json!("brain sources list")),
+        "{check}"
+    );
     assert!(check["message"].as_str().unwrap().contains("work"), "{check}");
     fs::rename(&away, &work).unwrap();
     home.json(["doctor", "--fix"]);
@@ -497,7 +547,13 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     assert_eq!(links.missing, 3, "two to nowhere, one to default:b");
     // Without a name it is the only one that they see, and nothing is written elsewhere.
     let page = PageRef { source: None, slug: Slug::parse("b").unwrap() };
-    let put = Put { page, content: b"x".to_vec(), origin: Origin::Stdin, allow_empty: false, expect: None };
+    let put = Put {
+        page,
+        content: b"x".to_vec(),
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    };
     let Reply::Written(written) = ask(&guest, Request::Put(put)).unwrap() else { panic!() };
     assert_eq!(written.source_id, work);
     for request in [

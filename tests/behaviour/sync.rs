@@ -76,7 +76,10 @@ pub(crate) fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
                 left.push(path);
                 continue;
             }
-            found.insert(path.strip_prefix(dir).unwrap().display().to_string(), fs::read(&path).unwrap());
+            found.insert(
+                path.strip_prefix(dir).unwrap().display().to_string(),
+                fs::read(&path).unwrap(),
+            );
         }
     }
     found
@@ -126,7 +129,10 @@ fn files_that_come_change_move_and_go() {
     assert_changes(&report, &[("added", 1), ("updated", 1), ("removed", 1), ("renamed", 1)]);
     assert_eq!(listed(&home), ["harbour", "new", "people/ann-lee"]);
     assert_eq!((home.search("quartz").len(), home.search("basalt").len()), (0, 0));
-    assert_eq!((home.search("gneiss"), home.search("schist")), (vec!["harbour".into()], vec!["new".into()]));
+    assert_eq!(
+        (home.search("gneiss"), home.search("schist")),
+        (vec!["harbour".into()], vec!["new".into()])
+    );
     assert_eq!(versions(&home, "harbour"), 2);
     assert_eq!(home.fault(["get", "old", "--source", "notes"], 4)["code"], "not_found");
     // A file that is there again brings its page back, with its versions.
@@ -137,7 +143,10 @@ fn files_that_come_change_move_and_go() {
     assert_changes(&sync(&home), &[("removed", 1)]);
     write(&notes, "old.md", "Somebody needs basalt.\n");
     assert_changes(&sync(&home), &[("restored", 1)]);
-    assert_eq!((versions(&home, "old"), &get(&home, "old")["body"]), (2, &json!("Somebody needs basalt.\n")));
+    assert_eq!(
+        (versions(&home, "old"), &get(&home, "old")["body"]),
+        (2, &json!("Somebody needs basalt.\n"))
+    );
 }
 
 #[test]
@@ -159,19 +168,29 @@ fn a_renamed_page_keeps_its_history_and_its_links_lead_where_they_should() {
     assert_eq!(after["source_uri"], json!(format!("file://{}", notes.join("b/Plan.md").display())));
     assert_eq!(versions(&home, "b/plan"), 2);
     let links = home.json(["links", "b/plan", "--source", "notes"]);
-    assert_eq!(slugs(&links["links"]), ["b/sibling"], "the link is read from its new place: {links}");
+    assert_eq!(
+        slugs(&links["links"]),
+        ["b/sibling"],
+        "the link is read from its new place: {links}"
+    );
     assert_eq!(home.search("Second"), ["b/plan"]);
     assert_eq!(home.fault(["get", "a/plan", "--source", "notes"], 4)["code"], "not_found");
 
     // Only the case, and the ending: one page all the time.
     fs::rename(notes.join("b/Plan.md"), notes.join("b/plan.mdx")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 1)]);
-    assert_eq!((versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]), (2, &json!("b/plan.mdx")));
+    assert_eq!(
+        (versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]),
+        (2, &json!("b/plan.mdx"))
+    );
     // Another name and another text at once, but the same slug: the page goes on with it.
     fs::remove_file(notes.join("b/plan.mdx")).unwrap();
     write(&notes, "b/PLAN.md", "Third.\n");
     assert_changes(&sync(&home), &[("updated", 1)]);
-    assert_eq!((versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]), (3, &json!("b/PLAN.md")));
+    assert_eq!(
+        (versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]),
+        (3, &json!("b/PLAN.md"))
+    );
     // A whole directory.
     fs::rename(notes.join("b"), notes.join("c")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 2)]);
@@ -222,8 +241,7 @@ fn odd_names_become_slugs_and_keep_their_files() {
 #[test]
 fn a_file_of_another_system_keeps_every_byte() {
     let (home, _daemon, notes) = source();
-    let text =
-        "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one with feldspar.\r\n";
+    let text = "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one with feldspar.\r\n";
     write(&notes, "win.md", text);
     let same = |when: &str| {
         assert_eq!(fs::read(notes.join("win.md")).unwrap(), text.as_bytes(), "{when}");
@@ -296,8 +314,14 @@ fn the_home_s_own_pages_are_a_source_too() {
     let reply = home.json(["sync"]);
     assert_changes(&reply["sources"][0], &[("updated", 1), ("removed", 1), ("added", 1)]);
     assert_eq!(reply["sources"][0]["conflicts"], json!([]), "nobody else changed it");
-    assert_eq!((home.search("loess"), home.search("marl").len()), (vec!["people/ann".to_owned()], 0));
-    assert_eq!(slugs(&home.json(["list", "--sort", "slug"])["pages"]), ["people/ann", "people/cy-ng"]);
+    assert_eq!(
+        (home.search("loess"), home.search("marl").len()),
+        (vec!["people/ann".to_owned()], 0)
+    );
+    assert_eq!(
+        slugs(&home.json(["list", "--sort", "slug"])["pages"]),
+        ["people/ann", "people/cy-ng"]
+    );
     assert!(
         !home.page_file("people/bob").exists(),
         "a page that went with its file does not come back as one"
@@ -322,7 +346,10 @@ fn links_and_hidden_directories_are_left_out() {
     std::os::unix::fs::symlink(&notes, notes.join("round")).unwrap();
     let report = sync(&home);
     assert_changes(&report, &[("added", 1)]);
-    assert_eq!((listed(&home), &report["pull"]["status"]), (vec!["real".to_owned()], &json!("skipped")));
+    assert_eq!(
+        (listed(&home), &report["pull"]["status"]),
+        (vec!["real".to_owned()], &json!("skipped"))
+    );
     // A file that became a link is gone.
     fs::rename(notes.join("real.md"), outside.join("real.md")).unwrap();
     std::os::unix::fs::symlink(outside.join("real.md"), notes.join("real.md")).unwrap();

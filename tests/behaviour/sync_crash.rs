@@ -92,7 +92,8 @@ fn state(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String
             let page = PageRef { source: Some(notes_id()), slug: row.slug.clone() };
             let text = match deleted {
                 true => String::new(),
-                false => match client.ask(&Request::Get(Get { page: page.clone(), version: None })) {
+                false => match client.ask(&Request::Get(Get { page: page.clone(), version: None }))
+                {
                     Ok(Reply::Page(page)) => page.content,
                     other => panic!("{}: {other:?}", row.slug),
                 },

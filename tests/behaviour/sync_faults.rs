@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Get, Origin, PageRef, Put, Reply, Request, Slug, SourceId, Sync, SyncedSource};
+use brain_protocol::{
+    Get, Origin, PageRef, Put, Reply, Request, Slug, SourceId, Sync, SyncedSource,
+};
 use brain_tests::{Client, HTTP_ANYWHERE, PATIENCE, TestHome, program, skip};
 use serde_json::json;
 
@@ -28,7 +30,10 @@ fn a_directory_that_is_gone_removes_nothing() {
             assert_changes(&report, &[]);
             assert_eq!((&report["status"], listed(&home).len()), (&json!("failed"), 5));
             let problem = report["problem"].as_str().unwrap();
-            assert!(problem.contains(notes.to_str().unwrap()) && problem.contains(what), "{problem}");
+            assert!(
+                problem.contains(notes.to_str().unwrap()) && problem.contains(what),
+                "{problem}"
+            );
         }
         let plain = home.brain(["sync", "--source", "notes"]).expect(1);
         assert!(plain.stderr.contains(what), "{plain:?}");
@@ -43,8 +48,12 @@ fn a_directory_that_is_gone_removes_nothing() {
     fs::rename(&notes, &away).unwrap();
     home.put("here", "In the home.\n");
     let all = home.brain(["sync", "--all", "--json"]).expect(1).json();
-    let states: Vec<&str> =
-        all["sources"].as_array().unwrap().iter().map(|source| source["status"].as_str().unwrap()).collect();
+    let states: Vec<&str> = all["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|source| source["status"].as_str().unwrap())
+        .collect();
     assert_eq!((states, &all["status"]), (vec!["done", "failed"], &json!("failed")));
 }
 
@@ -76,12 +85,19 @@ impl Plain {
         let mut command = home.command("brain-daemon");
         if rustix::process::geteuid().is_root() {
             let mut plain = Command::new("setpriv");
-            plain.args(["--bounding-set=-dac_override,-dac_read_search"]).arg(program("brain-daemon"));
+            plain
+                .args(["--bounding-set=-dac_override,-dac_read_search"])
+                .arg(program("brain-daemon"));
             plain.env_clear().env("BRAIN_HOME", home.path()).envs(HTTP_ANYWHERE);
             plain.env("PATH", std::env::var_os("PATH").unwrap_or_default());
             command = plain;
         }
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
         let mut plain = Self(child);
         let patience = Instant::now() + PATIENCE;
         while home.connect().is_none() {
@@ -106,7 +122,9 @@ impl Drop for Plain {
 fn what_cannot_be_read_is_reported_and_not_removed() {
     let home = TestHome::new();
     let Some(_daemon) = Plain::start(&home) else {
-        return skip("a daemon that may not read everything takes setpriv, or another user than root");
+        return skip(
+            "a daemon that may not read everything takes setpriv, or another user than root",
+        );
     };
     let notes = home.outside().join("notes");
     write(&notes, "open.md", "Open.\n");
@@ -115,13 +133,19 @@ fn what_cannot_be_read_is_reported_and_not_removed() {
     write(&notes, "alone.md", "Alone.\n");
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
     assert_changes(&sync(&home), &[("added", 4)]);
-    let mode = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let mode = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+    };
     mode(&notes.join("closed"), 0o000);
     mode(&notes.join("alone.md"), 0o000);
     fs::remove_file(notes.join("open.md")).unwrap();
     for _ in 0..2 {
         let report = sync_with(&home, &["--full"], 1);
-        assert_eq!((&report["failed_total"], &report["status"]), (&json!(2), &json!("partial")), "{report}");
+        assert_eq!(
+            (&report["failed_total"], &report["status"]),
+            (&json!(2), &json!("partial")),
+            "{report}"
+        );
         let failed = report["failed"].to_string();
         assert!(failed.contains("\"closed\"") && failed.contains("alone.md"), "{failed}");
         assert!(failed.contains("ermission denied"), "{failed}");
@@ -175,7 +199,11 @@ fn a_full_disk_ends_a_sync_that_goes_on_later() {
     let _daemon = home.daemon();
     let notes = home.outside().join("notes");
     for n in 0..40 {
-        write(&notes, &format!("n{n}.md"), format!("Number {n}. {}\n", "Water and money. ".repeat(100)));
+        write(
+            &notes,
+            &format!("n{n}.md"),
+            format!("Number {n}. {}\n", "Water and money. ".repeat(100)),
+        );
     }
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
     let ballast = home.path().join("ballast");
@@ -211,7 +239,11 @@ fn writers_and_a_sync_lose_nothing_of_each_other() {
     }
     // So that there is time between the reading and the storing of the others.
     for n in 0..300 {
-        write(&notes, &format!("z/{n}.md"), format!("Number {n}. {}\n", "Water and money. ".repeat(200)));
+        write(
+            &notes,
+            &format!("z/{n}.md"),
+            format!("Number {n}. {}\n", "Water and money. ".repeat(200)),
+        );
     }
     sync(&home);
     let done = AtomicBool::new(false);
@@ -260,7 +292,9 @@ fn writers_and_a_sync_lose_nothing_of_each_other() {
             41,
             "each put is one version, and no sync is one"
         );
-        assert!(fs::read_to_string(notes.join(format!("p{n}.md"))).unwrap().ends_with("Round 39.\n"));
+        assert!(
+            fs::read_to_string(notes.join(format!("p{n}.md"))).unwrap().ends_with("Round 39.\n")
+        );
     }
     assert_changes(&sync(&home), &[]);
 }
@@ -270,7 +304,11 @@ fn a_page_that_is_stored_while_its_file_is_missed_stays() {
     let (home, _daemon, notes) = source();
     write(&notes, "hot.md", "Begin.\n");
     for n in 0..300 {
-        write(&notes, &format!("z/{n}.md"), format!("Number {n}. {}\n", "Water and money. ".repeat(200)));
+        write(
+            &notes,
+            &format!("z/{n}.md"),
+            format!("Number {n}. {}\n", "Water and money. ".repeat(200)),
+        );
     }
     sync(&home);
     let done = AtomicBool::new(false);
@@ -334,7 +372,10 @@ fn a_page_whose_file_could_not_be_written_is_not_given_up() {
     }
     fs::remove_file(notes.join("block")).unwrap();
     home.json(["doctor", "--fix"]);
-    assert_eq!(fs::read_to_string(notes.join("block/page.md")).unwrap(), get(&home, "block/page")["content"]);
+    assert_eq!(
+        fs::read_to_string(notes.join("block/page.md")).unwrap(),
+        get(&home, "block/page")["content"]
+    );
     assert_changes(&sync(&home), &[]);
 }
 
@@ -344,7 +385,8 @@ pub(crate) fn notes_id() -> SourceId {
 
 fn put(client: &mut Client, slug: &str, text: &str) {
     let page = PageRef { source: Some(notes_id()), slug: Slug::parse(slug).unwrap() };
-    let request = Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
+    let request =
+        Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
     match client.ask(&Request::Put(request)) {
         Ok(Reply::Written(written)) => assert!(written.written, "{written:?}"),
         other => panic!("{slug}: {other:?}"),

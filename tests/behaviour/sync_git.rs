@@ -12,8 +12,15 @@ use crate::sync::{assert_changes, get, listed, sync, sync_with, write};
 /// git, for the test's own hands.
 fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
-    command.arg("-C").arg(dir).args(["-c", "user.name=Test", "-c", "user.email=test@example.org"]).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null").env("LC_ALL", "C");
+    command
+        .arg("-C")
+        .arg(dir)
+        .args(["-c", "user.name=Test", "-c", "user.email=test@example.org"])
+        .args(args);
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("LC_ALL", "C");
     run(command, b"").expect(0).stdout.trim().to_owned()
 }
 
@@ -41,7 +48,8 @@ fn shared() -> Option<Shared> {
     let mut home = TestHome::new();
     home.env.push(("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()));
     let outside = home.outside();
-    let (origin, theirs, notes) = (outside.join("origin.git"), outside.join("theirs"), outside.join("notes"));
+    let (origin, theirs, notes) =
+        (outside.join("origin.git"), outside.join("theirs"), outside.join("notes"));
     fs::create_dir_all(&theirs).unwrap();
     git(&outside, &["init", "-q", "--bare", "-b", "main", "origin.git"]);
     git(&theirs, &["init", "-q", "-b", "main"]);
@@ -69,7 +77,10 @@ impl Shared {
 }
 
 fn pull(report: &Value) -> (&str, &str) {
-    (report["pull"]["status"].as_str().unwrap(), report["pull"]["message"].as_str().unwrap_or_default())
+    (
+        report["pull"]["status"].as_str().unwrap(),
+        report["pull"]["message"].as_str().unwrap_or_default(),
+    )
 }
 
 #[test]
@@ -96,7 +107,10 @@ fn what_others_pushed_is_pulled_and_taken_in() {
 
     let report = sync(home);
     assert_changes(&report, &[("added", 1), ("removed", 1), ("renamed", 1)]);
-    assert_eq!(pull(&report), ("updated", format!("{}..{}", &before[..8], &shared.head()[..8]).as_str()));
+    assert_eq!(
+        pull(&report),
+        ("updated", format!("{}..{}", &before[..8], &shared.head()[..8]).as_str())
+    );
     assert_eq!(listed(home), ["second", "three"]);
     // What git does not know of is taken in all the same.
     write(&shared.notes, "mine.md", "Not committed.\n");
@@ -150,7 +164,10 @@ fn a_pull_that_is_refused_is_told_and_local_files_are_taken_in() {
     assert_changes(&report, &[("added", 1)]);
     assert_eq!((&report["status"], pull(&report).0), (&json!("partial"), "failed"));
     assert!(pull(&report).1.to_lowercase().contains("fast-forward"), "{report}");
-    assert_eq!((shared.head(), listed(home)), (before, vec!["one".to_owned(), "ours".into(), "two".into()]));
+    assert_eq!(
+        (shared.head(), listed(home)),
+        (before, vec!["one".to_owned(), "ours".into(), "two".into()])
+    );
     assert!(git(&shared.notes, &["status", "--porcelain"]).is_empty());
     let plain = home.brain(["sync", "--source", "notes"]).expect(1);
     assert!(plain.stderr.contains("git pull"), "{plain:?}");
@@ -235,7 +252,10 @@ fn a_directory_in_a_work_tree_pulls_it_if_the_work_tree_has_its_files() {
     shared.they_push("docs/again.md", "Again.\n");
     let before = shared.head();
     let report = sync(home);
-    assert_eq!((pull(&report).0, shared.head(), listed(home)), ("skipped", before, vec!["diary".to_owned()]));
+    assert_eq!(
+        (pull(&report).0, shared.head(), listed(home)),
+        ("skipped", before, vec!["diary".to_owned()])
+    );
 }
 
 #[test]

@@ -13,7 +13,8 @@ use brain_tests::{TestHome, texts};
 use serde_json::{Value, json};
 
 use crate::sync::{
-    assert_changes, bytes_below, changes, get, listed, reasons, source, sync, sync_with, versions, write,
+    assert_changes, bytes_below, changes, get, listed, reasons, source, sync, sync_with, versions,
+    write,
 };
 
 #[test]
@@ -64,8 +65,12 @@ fn bad_files_are_reported_until_they_are_mended() {
     let plain = home.brain(["sync", "--source", "notes"]).expect(1);
     assert!(plain.stderr.contains("yaml.md") && plain.stderr.contains("column"), "{plain:?}");
     let listed_source = home.json(["sources", "list"]);
-    let problem =
-        listed_source["sources"].as_array().unwrap().iter().find(|s| s["source_id"] == "notes").unwrap();
+    let problem = listed_source["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["source_id"] == "notes")
+        .unwrap();
     assert!(problem["problem"].as_str().unwrap().contains("6 files"), "{problem}");
 
     write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2]\n---\nMended.\n");
@@ -123,7 +128,10 @@ fn a_page_changed_on_both_sides_takes_the_file_and_keeps_the_other_as_a_version(
     write(&notes, "plan.md", "Changed on disk.\n");
     let report = sync(&home);
     assert_changes(&report, &[("updated", 1)]);
-    assert_eq!(report["conflicts"], json!([{"slug": "plan", "path": "plan.md", "kept_version": 2}]));
+    assert_eq!(
+        report["conflicts"],
+        json!([{"slug": "plan", "path": "plan.md", "kept_version": 2}])
+    );
     assert_eq!(get(&home, "plan")["body"], "Changed on disk.\n");
     let kept = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
     assert_eq!(kept["body"], "Changed here.\n");
@@ -138,7 +146,10 @@ fn a_page_changed_on_both_sides_takes_the_file_and_keeps_the_other_as_a_version(
     let plain = home.brain(["sync", "--source", "notes"]).expect(0);
     assert!(plain.stderr.contains("version 4") && plain.stderr.contains("plan.md"), "{plain:?}");
     assert_eq!(get(&home, "plan")["body"], "Again on disk.\n");
-    assert_eq!(home.json(["get", "plan", "--source", "notes", "--version", "4"])["body"], "Again here.\n");
+    assert_eq!(
+        home.json(["get", "plan", "--source", "notes", "--version", "4"])["body"],
+        "Again here.\n"
+    );
     assert_eq!(home.json(["doctor"])["status"], "healthy");
     assert_eq!(home.json(["status"])["outbox"], 0);
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Again on disk.\n");

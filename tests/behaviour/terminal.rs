@@ -46,7 +46,13 @@ sys.stdout.buffer.write(out)
 sys.exit(os.waitstatus_to_exitcode(status))
 ";
     let mut command = Command::new("python3");
-    command.arg("-c").arg(PROGRAM).arg(columns.to_string()).arg(typed).arg(program("brain")).args(args);
+    command
+        .arg("-c")
+        .arg(PROGRAM)
+        .arg(columns.to_string())
+        .arg(typed)
+        .arg(program("brain"))
+        .args(args);
     command
         .env("BRAIN_HOME", home.path())
         .envs(HTTP_ANYWHERE)
@@ -89,7 +95,8 @@ fn columns(line: &str) -> usize {
 fn shelf() -> (TestHome, brain_tests::Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
-    let text = "A walrus sat upon the ice and thought about the long winter nights of the north. ".repeat(6);
+    let text = "A walrus sat upon the ice and thought about the long winter nights of the north. "
+        .repeat(6);
     home.put("a/first", &format!("---\ntitle: A rather long title that does not fit into forty columns at all\ntags: [work, animals]\n---\n{text}[[a/second]] [[nowhere/at/all/with/a/long/name]]\n\n- 2024-01-02 | {text}\n"));
     home.put("a/second", "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章\n");
     home.put("a/second", "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章 二\n");
@@ -115,7 +122,11 @@ fn tables_and_text_fit_a_terminal_of_forty_columns() {
         let shown = plain(&shown);
         assert!(!shown.trim().is_empty(), "{args:?}");
         for line in shown.lines() {
-            assert!(columns(line) <= 40, "{args:?} has a line of {} columns: {line:?}", columns(line));
+            assert!(
+                columns(line) <= 40,
+                "{args:?} has a line of {} columns: {line:?}",
+                columns(line)
+            );
         }
     }
     let (_, wide) = on_a_terminal(&home, 200, &[], &["list"]).unwrap();
@@ -134,7 +145,10 @@ fn colour_is_for_terminals_and_no_color_is_honoured() {
     assert!(!sober.contains('\u{1b}'), "{sober:?}");
     let (_, json) = on_a_terminal(&home, 80, &[], &["search", "walrus", "--json"]).unwrap();
     assert!(!json.contains('\u{1b}'), "{json:?}");
-    assert!(!home.brain(["search", "walrus"]).expect(0).stdout.contains('\u{1b}'), "a pipe is no terminal");
+    assert!(
+        !home.brain(["search", "walrus"]).expect(0).stdout.contains('\u{1b}'),
+        "a pipe is no terminal"
+    );
 }
 
 #[test]
@@ -153,8 +167,7 @@ fn what_a_terminal_obeys_is_escaped_in_json_and_marked_in_text() {
     let (home, _daemon) = shelf();
     let evil = "x\u{1b}[2Jy\u{7f}z\u{9b}31m \u{202e}fdp.exe\u{2066}walrus";
     home.put("evil", &format!("{evil}\n"));
-    let obeyed =
-        |c: &char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let obeyed = |c: &char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     for args in [
         &["get", "evil"][..],
         &["get", "evil", "--json"],
@@ -224,13 +237,22 @@ fn a_full_device_is_a_failure_that_is_told() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("big", &"text ".repeat(10_000));
-    for args in
-        [&["get", "big"][..], &["list", "--json"], &["search", "text"], &["config", "show"], &["--version"]]
-    {
+    for args in [
+        &["get", "big"][..],
+        &["list", "--json"],
+        &["search", "text"],
+        &["config", "show"],
+        &["--version"],
+    ] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = home.command("brain");
-        let ended =
-            command.args(args).stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let ended = command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
         assert_eq!(ended.status.code(), Some(1), "{args:?}: {ended:?}");
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(said.contains("error") && said.contains("standard output"), "{args:?}: {said}");

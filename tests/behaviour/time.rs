@@ -7,8 +7,8 @@ use brain_base::caller::Caller;
 use brain_base::clock::{Clock, rfc3339};
 use brain_core::{Brain, Silent};
 use brain_protocol::{
-    Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request, Search, Slug,
-    SourceAdd, SourceId, SourceRemove, Sync, WriteStatus, Written,
+    Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request,
+    Search, Slug, SourceAdd, SourceId, SourceRemove, Sync, WriteStatus, Written,
 };
 
 use crate::hands::{HOUR, Hands};
@@ -21,7 +21,8 @@ struct Lab {
 
 impl Lab {
     fn new(instant: &str) -> Self {
-        let mut lab = Self { dir: tempfile::tempdir().unwrap(), clock: Hands::at(instant), brain: None };
+        let mut lab =
+            Self { dir: tempfile::tempdir().unwrap(), clock: Hands::at(instant), brain: None };
         lab.reopen();
         lab
     }
@@ -45,7 +46,9 @@ impl Lab {
             title: None,
             tags: Vec::new(),
         };
-        let Reply::Written(written) = self.ask(Request::Capture(capture)).unwrap() else { panic!() };
+        let Reply::Written(written) = self.ask(Request::Capture(capture)).unwrap() else {
+            panic!()
+        };
         written
     }
 
@@ -70,7 +73,9 @@ impl Lab {
     }
 
     fn delete(&self, slug: &str) -> String {
-        let Reply::Deleted(deleted) = self.ask(Request::Delete(page(slug).into())).unwrap() else { panic!() };
+        let Reply::Deleted(deleted) = self.ask(Request::Delete(page(slug).into())).unwrap() else {
+            panic!()
+        };
         deleted.recoverable_until
     }
 
@@ -109,10 +114,17 @@ fn the_same_text_keeps_its_slug_across_midnight_for_24_hours() {
     assert!(first.slug.as_str().starts_with("inbox/2026-11-21-"), "{}", first.slug);
     lab.clock.turn(60_000);
     let after_midnight = lab.capture("night thought");
-    assert_eq!((after_midnight.status, &after_midnight.slug), (WriteStatus::Unchanged, &first.slug));
+    assert_eq!(
+        (after_midnight.status, &after_midnight.slug),
+        (WriteStatus::Unchanged, &first.slug)
+    );
     assert_eq!(after_midnight.captured_at, first.captured_at);
     lab.clock.turn(24 * HOUR - 60_000 - 1);
-    assert_eq!(lab.capture("night thought").slug, first.slug, "one millisecond before the 24 hours are over");
+    assert_eq!(
+        lab.capture("night thought").slug,
+        first.slug,
+        "one millisecond before the 24 hours are over"
+    );
     lab.clock.turn(1);
     let next = lab.capture("night thought");
     assert_eq!(next.status, WriteStatus::Created, "24 hours later it is a thought of its own");
@@ -291,7 +303,8 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
         reply.sources[0].clone()
     };
     assert_eq!(sync().added, 3);
-    lab.ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") }.into())).unwrap();
+    lab.ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") }.into()))
+        .unwrap();
     fs::rename(dir.join("by-hand.md"), dir.join(".trash/by-hand.md")).unwrap();
     assert_eq!(sync().removed, 1);
     lab.brain.as_ref().unwrap().flush_outbox().unwrap();
@@ -390,9 +403,17 @@ fn many_removals_in_small_parts_wait_for_a_word_too() {
     assert_eq!(remove(0..15), (15, 0));
     assert_eq!(remove(15..30), (0, 15));
     lab.clock.turn(11 * 60 * 1000);
-    assert_eq!(remove(30..35), (5, 15), "much later is another matter, and those that waited wait on");
+    assert_eq!(
+        remove(30..35),
+        (5, 15),
+        "much later is another matter, and those that waited wait on"
+    );
     let report = brain.sync_paths(&id, std::slice::from_ref(&dir)).unwrap();
-    assert_eq!((report.removed, report.held_back), (15, 0), "a look at everything finds them few enough");
+    assert_eq!(
+        (report.removed, report.held_back),
+        (15, 0),
+        "a look at everything finds them few enough"
+    );
 }
 
 #[test]
@@ -417,7 +438,10 @@ fn search_knows_when_a_page_was_changed() {
     assert_eq!(ask(Some("2026-02-01"), None), ["february"]);
     assert_eq!(ask(None, Some("2026-01-10")), ["january"], "the last day counts whole");
     assert_eq!(ask(Some("2026-01-10"), Some("2026-02-10")), ["february", "january"]);
-    assert_eq!(ask(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")), Vec::<String>::new());
+    assert_eq!(
+        ask(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")),
+        Vec::<String>::new()
+    );
     lab.clock.turn(31 * 24 * HOUR);
     let link = Link {
         from: page("january"),
@@ -434,7 +458,9 @@ fn the_doctor_notices_a_clock_that_went_back() {
     let lab = Lab::new("2026-11-21T10:00:00Z");
     lab.put("a", "x\n");
     let status = |lab: &Lab| {
-        let Reply::Doctor(reply) = lab.ask(Request::Doctor(Doctor { fix: false })).unwrap() else { panic!() };
+        let Reply::Doctor(reply) = lab.ask(Request::Doctor(Doctor { fix: false })).unwrap() else {
+            panic!()
+        };
         reply.checks.into_iter().find(|c| c.name == "clock").unwrap().status
     };
     assert_eq!(status(&lab), brain_protocol::CheckStatus::Ok);

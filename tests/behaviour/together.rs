@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
-    FaultCode, Get, Import, Origin, PageRef, Put, Reply, Request, Search, Slug, SourceId, Sync, Tags,
-    WriteStatus, Written,
+    FaultCode, Get, Import, Origin, PageRef, Put, Reply, Request, Search, Slug, SourceId, Sync,
+    Tags, WriteStatus, Written,
 };
 use brain_tests::{Client, TestHome, capture};
 
@@ -24,7 +24,9 @@ fn put(client: &mut Client, slug: &str, text: &str) -> Written {
         allow_empty: false,
         expect: None,
     };
-    let Ok(Reply::Written(written)) = client.ask(&Request::Put(put)) else { panic!("{slug} was not put") };
+    let Ok(Reply::Written(written)) = client.ask(&Request::Put(put)) else {
+        panic!("{slug} was not put")
+    };
     written
 }
 
@@ -47,7 +49,8 @@ fn writers_of_one_page_each_make_a_version_and_the_file_is_the_last_one() {
             scope.spawn(move || {
                 let mut client = home.connect().unwrap();
                 for n in 0..12 {
-                    let written = put(&mut client, "shared", &format!("writer {worker} round {n}\n"));
+                    let written =
+                        put(&mut client, "shared", &format!("writer {worker} round {n}\n"));
                     assert!(written.written, "{written:?}");
                 }
             });
@@ -60,7 +63,10 @@ fn writers_of_one_page_each_make_a_version_and_the_file_is_the_last_one() {
     assert_eq!(numbers, (1..=96).collect());
     let bodies: BTreeSet<String> = (1..=96)
         .map(|n| {
-            home.json(["get", "shared", "--version", &n.to_string()])["body"].as_str().unwrap().to_owned()
+            home.json(["get", "shared", "--version", &n.to_string()])["body"]
+                .as_str()
+                .unwrap()
+                .to_owned()
         })
         .collect();
     assert_eq!(bodies.len(), 96, "each version is somebody's text");
@@ -117,9 +123,11 @@ fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
                     let answer = match (worker + round / 4) % 3 {
                         0 => client.ask(&Request::Delete(page(&slug).into())),
                         1 => client.ask(&Request::Restore(page(&slug))),
-                        _ => {
-                            Ok(Reply::Written(put(&mut client, &slug, &format!("walrus {worker} {round}\n"))))
-                        }
+                        _ => Ok(Reply::Written(put(
+                            &mut client,
+                            &slug,
+                            &format!("walrus {worker} {round}\n"),
+                        ))),
                     };
                     if let Err(fault) = answer {
                         let usual = [FaultCode::AlreadySoftDeleted, FaultCode::AlreadyActive];
@@ -158,12 +166,21 @@ fn tags_added_at_once_are_all_there() {
             scope.spawn(move || {
                 let mut client = home.connect().unwrap();
                 let slug = Some(Slug::parse("tagged").unwrap());
-                let tags = Tags { source: None, slug, add: vec![format!("t{worker}")], remove: Vec::new() };
+                let tags = Tags {
+                    source: None,
+                    slug,
+                    add: vec![format!("t{worker}")],
+                    remove: Vec::new(),
+                };
                 client.ask(&Request::Tags(tags)).unwrap();
             });
         }
     });
-    assert_eq!(home.get("tagged")["tags"].as_array().unwrap().len(), 10, "no change overwrites another");
+    assert_eq!(
+        home.get("tagged")["tags"].as_array().unwrap().len(),
+        10,
+        "no change overwrites another"
+    );
     file_agrees(&home, "tagged");
 }
 
@@ -207,7 +224,9 @@ fn readers_always_see_a_whole_page_while_it_is_written() {
 /// Asks for `word`; the slugs that are found, and why there may be more.
 fn look_for(client: &mut Client, word: &str) -> (Vec<String>, Option<String>) {
     let search = Search { query: word.into(), limit: 5, ..Search::default() };
-    let Ok(Reply::Hits(hits)) = client.ask(&Request::Search(search)) else { panic!("no search for {word}") };
+    let Ok(Reply::Hits(hits)) = client.ask(&Request::Search(search)) else {
+        panic!("no search for {word}")
+    };
     (hits.hits.into_iter().map(|hit| hit.slug.to_string()).collect(), hits.degraded)
 }
 
@@ -219,8 +238,11 @@ fn a_search_beside_an_import_or_a_first_sync_does_not_wait_for_its_pages() {
     fs::create_dir_all(&notes).unwrap();
     let filler = "a sentence about nothing in particular, which is here to be indexed ".repeat(15);
     for n in 0..FILES {
-        fs::write(notes.join(format!("note-{n:05}.md")), format!("# Note {n}\n\nzqnote{n}zq {filler}\n"))
-            .unwrap();
+        fs::write(
+            notes.join(format!("note-{n:05}.md")),
+            format!("# Note {n}\n\nzqnote{n}zq {filler}\n"),
+        )
+        .unwrap();
     }
     let _daemon = home.daemon();
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
@@ -230,8 +252,10 @@ fn a_search_beside_an_import_or_a_first_sync_does_not_wait_for_its_pages() {
         fs::copy(file.path(), copy.join(file.file_name())).unwrap();
     }
     home.put("before/all", "zqbeforezq\n");
-    let import = Request::Import(Import { path: copy.display().to_string(), source: None, dry_run: false });
-    let sync = Request::Sync(Sync { source: Some(SourceId::parse("notes").unwrap()), ..Sync::default() });
+    let import =
+        Request::Import(Import { path: copy.display().to_string(), source: None, dry_run: false });
+    let sync =
+        Request::Sync(Sync { source: Some(SourceId::parse("notes").unwrap()), ..Sync::default() });
     for (what, request) in [("import", import), ("sync", sync)] {
         let over = AtomicBool::new(false);
         let (mut took, mut catching_up) = (Vec::new(), 0);
@@ -256,7 +280,8 @@ fn a_search_beside_an_import_or_a_first_sync_does_not_wait_for_its_pages() {
                     put(&mut client, &slug, &format!("{word}\n"));
                 }
                 let began = Instant::now();
-                let (found, degraded) = look_for(&mut client, if n % 10 == 0 { &word } else { "zqbeforezq" });
+                let (found, degraded) =
+                    look_for(&mut client, if n % 10 == 0 { &word } else { "zqbeforezq" });
                 took.push(began.elapsed());
                 catching_up += usize::from(degraded.is_some_and(|why| why.contains(what)));
                 let expected = if n % 10 == 0 { slug.as_str() } else { "before/all" };
@@ -267,7 +292,11 @@ fn a_search_beside_an_import_or_a_first_sync_does_not_wait_for_its_pages() {
         took.sort_unstable();
         let median = took[took.len() / 2];
         println!("{what}: {} searches, median {median:?}, last {:?}", took.len(), took.last());
-        assert!(catching_up > 0, "{what}: {} searches, and none says that it may miss pages", took.len());
+        assert!(
+            catching_up > 0,
+            "{what}: {} searches, and none says that it may miss pages",
+            took.len()
+        );
         assert!(median < Duration::from_millis(500), "{what}: median {median:?}");
     }
 }

@@ -13,7 +13,10 @@ fn long(word: &str) -> String {
 
 fn whole(home: &TestHome, slug: &str) {
     let page = home.get(slug);
-    assert_eq!(fs::read_to_string(home.page_file(slug)).unwrap(), page["content"].as_str().unwrap());
+    assert_eq!(
+        fs::read_to_string(home.page_file(slug)).unwrap(),
+        page["content"].as_str().unwrap()
+    );
 }
 
 fn versions(home: &TestHome, slug: &str) -> usize {
@@ -103,7 +106,11 @@ fn a_save_that_looks_torn_is_not_taken_for_it_without_a_crash() {
         fs::write(home.page_file("a"), shortened).unwrap();
         assert!(daemon.terminate().0.success());
         let daemon = home.daemon();
-        assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), shortened, "after a clean end");
+        assert_eq!(
+            fs::read_to_string(home.page_file("a")).unwrap(),
+            shortened,
+            "after a clean end"
+        );
         home.brain(["doctor", "--fix"]);
         assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), shortened, "after a try");
         let outbox = check(&home, "outbox");
@@ -138,7 +145,10 @@ fn a_torn_file_in_the_trash_is_made_whole_and_double_ones_go() {
         let entries = fs::read_dir(home.path().join(dir)).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
     };
-    assert_eq!((names("pages/.trash"), names("pages")), (vec!["x.md".into()], vec![".trash".into()]));
+    assert_eq!(
+        (names("pages/.trash"), names("pages")),
+        (vec!["x.md".into()], vec![".trash".into()])
+    );
     assert_eq!(home.fault(["get", "x"], 4)["code"], "not_found");
     home.json(["restore", "x"]);
     whole(&home, "x");

@@ -32,7 +32,8 @@ fn home(script: &str) -> (TestHome, Served, u16) {
     let agent = home.outside().join("agent");
     let pids = home.outside().join("pids");
     let version = "if [ \"$1\" = version ]; then echo 'ngrok version 3.22.1'; exit 0; fi\n";
-    fs::write(&agent, format!("#!/bin/sh\n{version}echo $$ >>'{}'\n{script}\n", pids.display())).unwrap();
+    fs::write(&agent, format!("#!/bin/sh\n{version}echo $$ >>'{}'\n{script}\n", pids.display()))
+        .unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
     let settings = [
         ("BRAIN_HTTP_PUBLIC", format!("127.0.0.1:{port}")),
@@ -189,8 +190,9 @@ fn what_keeps_an_agent_from_connecting_is_shown_in_its_own_words() {
 
 #[test]
 fn a_refusal_is_told_with_its_code_and_ends_the_tries() {
-    let (home, _api, _) =
-        home("echo 'ERROR:  authentication failed: Your authtoken: t0ken-of-tunnel ERR_NGROK_107'; exit 1");
+    let (home, _api, _) = home(
+        "echo 'ERROR:  authentication failed: Your authtoken: t0ken-of-tunnel ERR_NGROK_107'; exit 1",
+    );
     let _daemon = home.daemon();
     until("it is refused", || {
         home.json(["tunnel", "status"])["state"] == "refused" || {
@@ -260,11 +262,12 @@ fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
     let by_tunnel = ("X-Forwarded-For", "192.0.2.1");
     let bearer = format!("Bearer {token}");
     let thought = [by_tunnel, ("Authorization", &*bearer), ("Content-Type", "text/plain")];
-    let job =
-        call(public, "POST", "/ingest", &thought, b"a thought from the tunnel").expect(202).json()["job_id"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+    let job = call(public, "POST", "/ingest", &thought, b"a thought from the tunnel")
+        .expect(202)
+        .json()["job_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let _ = call(public, "GET", "/nowhere/with-a-secret?token=hunter2", &[by_tunnel], b"");
     let wrong = [by_tunnel, ("Authorization", "Bearer wrong")];
     let _ = call(public, "POST", "/ingest", &wrong, b"x");
@@ -300,9 +303,15 @@ fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
     assert_eq!(requests.last().unwrap()["job_id"], job);
     let text = listed.to_string().to_lowercase();
     assert!(!text.contains("secret") && !text.contains("hunter2"), "{text}");
-    assert_eq!(home.json(["tunnel", "requests", "--failed"])["requests"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        home.json(["tunnel", "requests", "--failed"])["requests"].as_array().unwrap().len(),
+        3
+    );
     let one = home.json(["tunnel", "requests", "--limit", "1"]);
-    assert_eq!((one["requests"].as_array().unwrap().len(), one["truncated"].as_bool()), (1, Some(true)));
+    assert_eq!(
+        (one["requests"].as_array().unwrap().len(), one["truncated"].as_bool()),
+        (1, Some(true))
+    );
 
     // A page by now: the same again is the same. Without its page it is taken in anew.
     until("it is a page", || home.json(["jobs", "show", &job])["status"] == "stored");
@@ -331,7 +340,8 @@ fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
 /// Where `.ci/clients` puts it; whoever has another one names it.
 fn real_ngrok() -> Option<PathBuf> {
     let named = std::env::var_os("BRAIN_TEST_NGROK").map(PathBuf::from);
-    let beside = target_dir().parent()?.join("clients/node_modules/@expo/ngrok-bin-linux-x64/ngrok");
+    let beside =
+        target_dir().parent()?.join("clients/node_modules/@expo/ngrok-bin-linux-x64/ngrok");
     named.into_iter().chain([beside]).find(|path| path.is_file())
 }
 

@@ -15,8 +15,9 @@ use serde_json::json;
 /// The far end of a tunnel: speaks TLS at a loopback port, and hands requests on to the address that
 /// is set.
 fn far_end(target: Arc<Mutex<SocketAddr>>) -> u16 {
-    let fixture =
-        |name: &str| fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls").join(name)).unwrap();
+    let fixture = |name: &str| {
+        fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls").join(name)).unwrap()
+    };
     let key = PrivatePkcs8KeyDer::from(fixture("localhost.key.der"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -66,8 +67,7 @@ fn hand_on(
 fn home(public: u16) -> TestHome {
     let mut home = TestHome::new();
     let agent = home.outside().join("agent");
-    let script =
-        "#!/bin/sh\nif [ \"$2\" = status ]; then exec cat \"${0%/*}/status.json\"; fi\nexec sleep 600\n";
+    let script = "#!/bin/sh\nif [ \"$2\" = status ]; then exec cat \"${0%/*}/status.json\"; fi\nexec sleep 600\n";
     fs::write(&agent, script).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls/root.pem");
@@ -117,7 +117,11 @@ fn an_address_that_leads_here_is_proved_and_told() {
     assert!(status["up_since"].is_string(), "{status}");
     assert_eq!(home.json(["tunnel", "url"])["url"], url);
     assert!(home.log().contains(&told), "{}", home.log());
-    assert_eq!(home.json(["tunnel", "requests"])["requests"], json!([]), "the look itself is not listed");
+    assert_eq!(
+        home.json(["tunnel", "requests"])["requests"],
+        json!([]),
+        "the look itself is not listed"
+    );
     // What was proved once is proved anew.
     *target.lock().unwrap() = other.http_public();
     assert_eq!(home.json(["tunnel", "start"])["state"], "unreachable");

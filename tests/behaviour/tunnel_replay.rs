@@ -18,7 +18,8 @@ fn replay(lab: &Lab, of: &Accepted) -> Result<TunnelReplayed, Fault> {
 }
 
 fn forget(lab: &Lab, slug: &str) {
-    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(slug).unwrap() }.into())).unwrap();
+    lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(slug).unwrap() }.into()))
+        .unwrap();
 }
 
 #[test]

@@ -38,7 +38,9 @@ impl Lab {
         let home = dir.path().join("home");
         fs::create_dir_all(home.join("secrets")).unwrap();
         fs::write(home.join("config.toml"), settings).unwrap();
-        for (name, secret) in [("tunnel-authtoken", "t0ken-of-tunnel"), ("telephony-auth-token", "hunter2")] {
+        for (name, secret) in
+            [("tunnel-authtoken", "t0ken-of-tunnel"), ("telephony-auth-token", "hunter2")]
+        {
             let path = home.join("secrets").join(name);
             fs::write(&path, secret).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -64,11 +66,13 @@ impl Lab {
             net: Arc::new(self.net.clone()),
             lines: Arc::new(StandardOutput::default()),
         };
-        let brain = Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
+        let brain =
+            Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
         brain.set_starter(Arc::new(self.programs.clone()));
         let brain = Arc::new(brain);
         let listening = Arc::downgrade(&brain);
-        let listener = move |host: &str, question: &str| listening.upgrade()?.tunnel_proof(host, question);
+        let listener =
+            move |host: &str, question: &str| listening.upgrade()?.tunnel_proof(host, question);
         *self.net.listener.lock().unwrap() = Some(Arc::new(listener));
         self.brain = Some(brain);
     }
@@ -145,7 +149,10 @@ fn it_is_started_by_itself_and_its_address_is_the_brains() {
     assert_eq!(lab.brain().public_address(), None);
     assert_eq!(lab.watch(), 5_000);
     assert_eq!(lab.programs.started(), ["ngrok http 8765 --log stdout --log-format logfmt"]);
-    assert_eq!(lab.programs.variables(), [("NGROK_AUTHTOKEN".to_owned(), "t0ken-of-tunnel".to_owned())]);
+    assert_eq!(
+        lab.programs.variables(),
+        [("NGROK_AUTHTOKEN".to_owned(), "t0ken-of-tunnel".to_owned())]
+    );
     lab.up("https://a.ngrok.app");
     assert_eq!(lab.watch(), 120_000);
     assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
@@ -193,7 +200,10 @@ fn the_number_follows_the_address_and_is_left_alone_while_it_is_the_same() {
     assert_eq!(pauses, [5_000, 10_000, 20_000, 120_000]);
     assert_eq!((lab.number().as_str(), lab.net.number.changes()), ("https://b.ngrok.app/voice", 2));
     lab.watch();
-    assert_eq!(lab.status(Request::TunnelStatus).telephone.as_deref(), Some("https://b.ngrok.app/voice"));
+    assert_eq!(
+        lab.status(Request::TunnelStatus).telephone.as_deref(),
+        Some("https://b.ngrok.app/voice")
+    );
 }
 
 #[test]
@@ -237,7 +247,10 @@ fn an_agent_that_lies_is_not_believed() {
     lab.net.answers.put("https://evil.example/health", 200, &impostor());
     lab.watch();
     let status = lab.status(Request::TunnelStatus);
-    assert_eq!((status.state.as_str(), status.url.as_deref()), ("unreachable", Some("https://evil.example")));
+    assert_eq!(
+        (status.state.as_str(), status.url.as_deref()),
+        ("unreachable", Some("https://evil.example"))
+    );
     assert!(status.message.contains("not proved"), "{}", status.message);
     assert_eq!(lab.brain().public_address(), None, "requests to that name are not accepted");
     assert_eq!((lab.number().as_str(), lab.net.number.changes()), (OLD, 0));
@@ -271,7 +284,8 @@ fn an_address_that_changes_is_told_with_the_clients_that_must_know_even_after_a_
     lab.ask(Request::ClientRegister(register)).unwrap();
     lab.up("https://a.ngrok.app");
     assert!(
-        told(|| assert!(lab.watch() > 0)).contains("[watchdog] the public address is https://a.ngrok.app")
+        told(|| assert!(lab.watch() > 0))
+            .contains("[watchdog] the public address is https://a.ngrok.app")
     );
     lab.reopen();
     lab.up("https://b.ngrok.app");
@@ -307,7 +321,9 @@ impl Write for Written {
 
 /// What `doctor` says of the tunnel: its status, its message, the command that helps.
 fn checked(lab: &Lab) -> (CheckStatus, String, Option<String>) {
-    let Ok(Reply::Doctor(doctor)) = lab.ask(Request::Doctor(Doctor { fix: false })) else { panic!("doctor") };
+    let Ok(Reply::Doctor(doctor)) = lab.ask(Request::Doctor(Doctor { fix: false })) else {
+        panic!("doctor")
+    };
     let check = doctor.checks.into_iter().find(|check| check.name == "tunnel").unwrap();
     (check.status, check.message, check.hint)
 }
@@ -401,7 +417,8 @@ fn setting_up_walks_seven_steps_and_leaves_a_heartbeat() {
     );
     assert_eq!(setup.status, "passed");
     assert_eq!(lab.number(), "https://brain.ngrok-free.app/voice");
-    let text = fs::read_to_string(lab.dir.path().join("home/integrations/tunnel/heartbeat.jsonl")).unwrap();
+    let text = fs::read_to_string(lab.dir.path().join("home/integrations/tunnel/heartbeat.jsonl"))
+        .unwrap();
     let line: Value = serde_json::from_str(text.trim()).unwrap();
     assert_eq!(
         line,
@@ -416,8 +433,16 @@ fn a_token_that_the_agent_was_not_given_is_not_called_good() {
     lab.watch();
     assert!(lab.programs.variables().is_empty());
     let agent = "http://127.0.0.1:20241";
-    lab.net.answers.put(&format!("{agent}/ready"), 200, &json!({"status": 200, "readyConnections": 4}));
-    lab.net.answers.put(&format!("{agent}/quicktunnel"), 200, &json!({"hostname": "a.trycloudflare.com"}));
+    lab.net.answers.put(
+        &format!("{agent}/ready"),
+        200,
+        &json!({"status": 200, "readyConnections": 4}),
+    );
+    lab.net.answers.put(
+        &format!("{agent}/quicktunnel"),
+        200,
+        &json!({"hostname": "a.trycloudflare.com"}),
+    );
     lab.net.answers.put("https://a.trycloudflare.com/health", 200, &healthy());
     let setup = lab.setup();
     let step = setup.steps.iter().find(|step| step.name == "authtoken").unwrap();

@@ -10,7 +10,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use brain_tests::{PATIENCE, TestHome, slugs};
-use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle};
+use redb::{
+    Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle,
+};
 use serde_json::json;
 
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
@@ -41,7 +43,10 @@ fn has_all_of_80(home: &TestHome) {
     all.sort();
     assert_eq!(all, ["old/one", "old/two"]);
     let one = home.get("old/one");
-    assert_eq!((&one["body"], &one["version"], &one["title"]), (&"One\n".into(), &1.into(), &"One".into()));
+    assert_eq!(
+        (&one["body"], &one["version"], &one["title"]),
+        (&"One\n".into(), &1.into(), &"One".into())
+    );
     let two = home.get("old/two");
     assert_eq!(two["content"], "---\ntags: [old]\n---\n\nTwo, übung\n");
     assert_eq!((&two["version"], &two["source_path"]), (&2.into(), &"old/2.md".into()));
@@ -96,7 +101,12 @@ fn has_all_of_83(home: &TestHome) {
     let backlinks = |slug: &str| -> Vec<(String, String)> {
         let links = home.json(["backlinks", slug])["links"].clone();
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-        links.as_array().unwrap().iter().map(|link| (text(&link["slug"]), text(&link["target"]))).collect()
+        links
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|link| (text(&link["slug"]), text(&link["target"])))
+            .collect()
     };
     let acme = |raw: &str| ("companies/acme".to_owned(), raw.to_owned());
     assert_eq!(
@@ -108,14 +118,20 @@ fn has_all_of_83(home: &TestHome) {
             ("inbox/2026-11-22-a3c61148".into(), "Old Harbour".into()),
         ]
     );
-    assert_eq!(backlinks("companies/acme"), [("places/old-harbour".into(), "../companies/acme.md".into())]);
+    assert_eq!(
+        backlinks("companies/acme"),
+        [("places/old-harbour".into(), "../companies/acme.md".into())]
+    );
     let broken = home.json(["links", "--broken"]);
     assert_eq!(
         (&broken["links"][0]["target"], broken["links"].as_array().unwrap().len()),
         (&"Größe & Co".into(), 1)
     );
     assert_eq!(home.json(["graph", "places/old-harbour"])["edges"].as_array().unwrap().len(), 3);
-    assert_eq!(home.json(["history", "places/old-harbour"])["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        home.json(["history", "places/old-harbour"])["versions"].as_array().unwrap().len(),
+        2
+    );
 }
 
 /// Everything that the golden store of schema 84 has: pages by tag and by type, in the order of their last changes.
@@ -129,8 +145,8 @@ fn has_all_of_84(home: &TestHome) {
     assert_eq!(listed(&["--type", "note"]), ["inbox/2026-11-23-92755830"]);
     assert_eq!(listed(&["--tag", "former"]), [""; 0]);
     let tags = home.json(["tags"])["tags"].clone();
-    let counts =
-        [("port", 2), ("sea", 1), ("wood", 1)].map(|(tag, pages)| json!({"tag": tag, "pages": pages}));
+    let counts = [("port", 2), ("sea", 1), ("wood", 1)]
+        .map(|(tag, pages)| json!({"tag": tag, "pages": pages}));
     assert_eq!(tags, json!(counts));
     assert_eq!(home.json(["history", "places/harbour"])["versions"].as_array().unwrap().len(), 2);
 }
@@ -158,13 +174,19 @@ fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
         // It is a store like any other: it is written to, checked, backed up and restored.
         assert_eq!(home.put("new/page", "written since\n")["status"], "created");
         let doctor = home.json(["doctor"]);
-        assert!(doctor["checks"].as_array().unwrap().iter().all(|c| c["status"] == "ok"), "{doctor}");
+        assert!(
+            doctor["checks"].as_array().unwrap().iter().all(|c| c["status"] == "ok"),
+            "{doctor}"
+        );
         let file = home.outside().join("after.redb");
         assert_eq!(home.json(["backup", file.to_str().unwrap()])["schema"], now);
         let kept = home.path().join(format!("brain.redb.v{schema}"));
         let verified = home.json(["backup", "verify", kept.to_str().unwrap()]);
         assert_eq!((&verified["schema"], &verified["status"]), (&schema.into(), &"sound".into()));
-        assert!(verified["warnings"][0].as_str().unwrap().contains(&schema.to_string()), "{verified}");
+        assert!(
+            verified["warnings"][0].as_str().unwrap().contains(&schema.to_string()),
+            "{verified}"
+        );
         assert!(daemon.terminate().0.success());
         // A second start migrates nothing and needs no copy.
         let before = fs::metadata(&kept).unwrap().modified().unwrap();
@@ -190,7 +212,8 @@ fn has_all_but_new(home: &TestHome, has_all: Has) {
 /// Starts the daemon and kills it after `moment`.
 fn kill_after(home: &TestHome, moment: Duration) {
     let mut command = home.command("brain-daemon");
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(moment);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -222,10 +245,16 @@ fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
     fs::create_dir_all(&vault).unwrap();
     let links = |n: usize| {
         let [a, b, c] = [1, 2, 3].map(|further| (n + further) % PAGES);
-        format!("See [[p{a}]], [it](p{b}.md), [[default:p{c}]] and [there](/p{c}.md), not [[None Such]]. ")
+        format!(
+            "See [[p{a}]], [it](p{b}.md), [[default:p{c}]] and [there](/p{c}.md), not [[None Such]]. "
+        )
     };
     let body = |n: usize| {
-        format!("Page {n}. {}{}\n", links(n), "Words about pumps, tides and money. ".repeat(300 + n % 7))
+        format!(
+            "Page {n}. {}{}\n",
+            links(n),
+            "Words about pumps, tides and money. ".repeat(300 + n % 7)
+        )
     };
     for n in 0..PAGES {
         fs::write(vault.join(format!("p{n}.md")), body(n)).unwrap();
@@ -256,7 +285,10 @@ fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
         let daemon = home.daemon();
         wait_until_settled(&home);
         let status = home.json(["status"]);
-        assert_eq!((&status["pages"], status["schema"].as_u64() >= Some(84)), (&PAGES.into(), true));
+        assert_eq!(
+            (&status["pages"], status["schema"].as_u64() >= Some(84)),
+            (&PAGES.into(), true)
+        );
         for n in [0, 1, PAGES / 2, PAGES - 1, round as usize * 29] {
             assert_eq!(home.get(&format!("p{n}"))["body"], body(n), "round {round}");
             let mut from = slugs(&home.json(["backlinks", &format!("p{n}")])["links"]);
@@ -324,7 +356,8 @@ fn make_81(store: &Path) {
         "broken_link_sums",
         "unchecked_links",
     ];
-    let tables: Vec<_> = txn.list_tables().unwrap().filter(|table| later.contains(&table.name())).collect();
+    let tables: Vec<_> =
+        txn.list_tables().unwrap().filter(|table| later.contains(&table.name())).collect();
     assert_eq!(tables.len(), later.len());
     for table in tables {
         assert!(txn.delete_table(table).unwrap());

@@ -75,7 +75,8 @@ fn a_question_is_answered_from_the_best_page_in_a_few_plain_sentences() {
          See https://boats.example/skua for more. Nobody reads this.\n",
     );
     let mut call = Call::from(public, KNOWN, SID);
-    for asked in ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
+    for asked in
+        ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
     {
         let heard = call.says(asked).clone();
         let said = heard.text();
@@ -117,7 +118,10 @@ fn who_says_nothing_is_asked_once_more() {
     call.presses("1");
     let heard = call.is_silent().text();
     assert!(heard.contains("did not hear") && heard.contains("What shall I note"), "{heard}");
-    assert!(call.says("I am here again").text().contains("Noted"), "it is still a note that was asked for");
+    assert!(
+        call.says("I am here again").text().contains("Noted"),
+        "it is still a note that was asked for"
+    );
     call.is_silent();
     assert!(call.is_silent().ends);
 }
@@ -143,8 +147,8 @@ fn somebody_unknown_leaves_a_message_and_learns_nothing() {
             &[("SpeechResult", "What is the code of the safe?")],
         );
         assert!(heard.records.is_some() && !heard.text().contains("4711"), "{heard:?}");
-        let heard =
-            call.goes_on("/voice/turn?turn=2&asked=note", &[("SpeechResult", "A note of a stranger")]);
+        let heard = call
+            .goes_on("/voice/turn?turn=2&asked=note", &[("SpeechResult", "A note of a stranger")]);
         assert!(heard.records.is_some(), "{heard:?}");
         let heard = call.records(RE, "12").clone();
         assert!(heard.ends && heard.text().contains("Thank you"), "{heard:?}");
@@ -164,8 +168,14 @@ fn somebody_unknown_leaves_a_message_and_learns_nothing() {
     for slug in calls {
         let page = home.get(&slug);
         let body = text(&page);
-        assert!(body.contains(&format!("- Recording {RE}: (12 s) <https://api.twilio.com/")), "{body}");
-        assert!(body.contains(&format!("- Transcription of {RE}: Please call back, Bob")), "{body}");
+        assert!(
+            body.contains(&format!("- Recording {RE}: (12 s) <https://api.twilio.com/")),
+            "{body}"
+        );
+        assert!(
+            body.contains(&format!("- Transcription of {RE}: Please call back, Bob")),
+            "{body}"
+        );
         assert_eq!(page["source_kind"], "voice");
     }
 }
@@ -263,7 +273,11 @@ fn when_the_brain_cannot_write_the_caller_hears_no_error() {
     // The provider keeps the recording; there is nothing to be said about it that would help.
     let ended = call.records(RE, "3").clone();
     assert!(ended.ends, "{ended:?}");
-    assert!(home.log().contains("could not be worked off") && !home.log().contains(words), "{}", home.log());
+    assert!(
+        home.log().contains("could not be worked off") && !home.log().contains(words),
+        "{}",
+        home.log()
+    );
     // With room again, the same turn is worked off.
     std::fs::remove_file(filler).unwrap();
     assert!(call.goes_on(&listening, &[("SpeechResult", words)]).text().contains("Noted"));

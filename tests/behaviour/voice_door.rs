@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use brain_protocol::Secret;
 use brain_tests::http::{self, Answer};
-use brain_tests::telephony::{Call, Heard, KNOWN, PUBLIC, STRANGER, TOKEN, encoded, posted, send, sign};
+use brain_tests::telephony::{
+    Call, Heard, KNOWN, PUBLIC, STRANGER, TOKEN, encoded, posted, send, sign,
+};
 use brain_tests::{Daemon, TestHome, shared_data};
 use brain_voice::signature::{Signature, holds};
 use serde_json::Value;
@@ -53,13 +55,16 @@ fn every_vector_of_the_providers_library_holds() {
             match value {
                 Value::Array(values) => {
                     form.extend(
-                        values.iter().map(|value| (name.clone(), value.as_str().unwrap().to_owned())),
+                        values
+                            .iter()
+                            .map(|value| (name.clone(), value.as_str().unwrap().to_owned())),
                     );
                 }
                 value => form.push((name.clone(), value.as_str().unwrap().to_owned())),
             }
         }
-        let signature = Signature::read(text("signature").unwrap(), text("settings_header")).unwrap();
+        let signature =
+            Signature::read(text("signature").unwrap(), text("settings_header")).unwrap();
         let (url, body) = (text("url").unwrap(), text("body").map(str::as_bytes));
         let held = |token: &str, url: &str, form: &[(String, String)]| {
             holds(&Secret::new(token), &signature, url, form, body)
@@ -146,7 +151,11 @@ fn what_is_not_signed_is_refused_before_anything_is_done() {
     assert_eq!(pages(&home), 0, "nothing was stored");
     // The owner, whose token or address may be a wrong one, is told; once, as anybody may ask.
     let log = home.log();
-    assert_eq!(log.matches("an address that begins with https://brain.example.org;").count(), 1, "{log}");
+    assert_eq!(
+        log.matches("an address that begins with https://brain.example.org;").count(),
+        1,
+        "{log}"
+    );
     assert!(!log.contains(TOKEN), "{log}");
 }
 
@@ -175,9 +184,18 @@ fn without_a_token_or_an_address_nobody_is_let_in_and_the_log_says_what_to_do() 
             ("X-Twilio-Signature", "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
         ];
         for _ in 0..3 {
-            let refused =
-                http::call(home.http_public(), "POST", "/voice", &headers, encoded(&FORM).as_bytes());
-            assert_eq!((refused.status, refused.error().as_str()), (503, "not_set_up"), "{missing}");
+            let refused = http::call(
+                home.http_public(),
+                "POST",
+                "/voice",
+                &headers,
+                encoded(&FORM).as_bytes(),
+            );
+            assert_eq!(
+                (refused.status, refused.error().as_str()),
+                (503, "not_set_up"),
+                "{missing}"
+            );
             assert!(!refused.text().contains(way_out), "the owner's business: {}", refused.text());
         }
         assert_eq!(home.log().matches(way_out).count(), 1, "{}", home.log());

@@ -13,7 +13,11 @@ fn what_comes_again_or_late_is_there_once() {
     let action = first.listens.clone().unwrap();
     let speech = [("SpeechResult", "Note that the moon is full"), ("Confidence", "0.8")];
     let before = call.goes_on(&action, &speech).clone();
-    assert_eq!(*call.goes_on(&action, &speech), before, "the provider asks again, and hears the same");
+    assert_eq!(
+        *call.goes_on(&action, &speech),
+        before,
+        "the provider asks again, and hears the same"
+    );
     assert_eq!(*call.goes_on("/voice", &[("CallStatus", "ringing")]), first);
     let body = text(&only(&home, "calls/"));
     drop(daemon);
@@ -30,10 +34,17 @@ fn what_comes_again_or_late_is_there_once() {
     // Callbacks without a turn, in any order, twice.
     for _ in 0..2 {
         call.goes_on("/voice/status", &[("CallStatus", "completed")]);
-        call.goes_on("/voice/transcription", &[("RecordingSid", RE), ("TranscriptionText", "late words")]);
+        call.goes_on(
+            "/voice/transcription",
+            &[("RecordingSid", RE), ("TranscriptionText", "late words")],
+        );
         call.goes_on(
             "/voice/recording?turn=5",
-            &[("RecordingSid", RE), ("RecordingUrl", "https://api.twilio.com/r"), ("RecordingDuration", "3")],
+            &[
+                ("RecordingSid", RE),
+                ("RecordingUrl", "https://api.twilio.com/r"),
+                ("RecordingDuration", "3"),
+            ],
         );
     }
     let body = text(&only(&home, "calls/"));
@@ -60,7 +71,8 @@ fn a_turn_that_comes_twice_at_once_is_worked_off_once_and_calls_do_not_mix() {
     for heard in sends {
         assert!(heard.join().unwrap().contains("Noted"));
     }
-    let notes: Vec<String> = slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
+    let notes: Vec<String> =
+        slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
     assert_eq!(notes.len(), 2, "{notes:?}");
     for (call, other) in [(&begun[0], others), (&begun[1], SID)] {
         let end = call.slug("").replace("calls/", "");

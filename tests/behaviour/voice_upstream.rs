@@ -76,12 +76,16 @@ fn what_the_provider_asks_goes_to_the_agent_once_its_signature_held() {
             ("Connection", "X-Hop"),
             ("X-Hop", "1"),
         ];
-        let answer = brain_tests::http::call(public, "POST", path, &headers, form.as_bytes()).expect(200);
+        let answer =
+            brain_tests::http::call(public, "POST", path, &headers, form.as_bytes()).expect(200);
         assert_eq!(answer.text(), "<Response><Hangup/></Response>");
         assert_eq!((answer.header("x-agent"), answer.header("keep-alive")), (Some("1"), None));
         let asked = agent.asked();
         let head = asked.to_ascii_lowercase();
-        assert!(asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")) && asked.ends_with(&form), "{asked}");
+        assert!(
+            asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")) && asked.ends_with(&form),
+            "{asked}"
+        );
         assert!(head.contains("x-forwarded-host: brain.example.org\r\n"), "{head}");
         assert!(head.contains("x-forwarded-proto: https\r\n"), "{head}");
         assert!(head.contains(&format!("host: {}\r\n", agent.address)), "{head}");
@@ -94,7 +98,10 @@ fn what_the_provider_asks_goes_to_the_agent_once_its_signature_held() {
     let refused = brain_tests::telephony::posted(public, "/voice", &FORM, "AAAA").expect(403);
     assert_eq!(refused.error(), "invalid_signature");
     assert!(agent.asked.try_recv().is_err(), "what is not signed goes nowhere");
-    assert!(home.json(["list"])["pages"].as_array().unwrap().is_empty(), "the agent answers, not the brain");
+    assert!(
+        home.json(["list"])["pages"].as_array().unwrap().is_empty(),
+        "the agent answers, not the brain"
+    );
 }
 
 #[test]
@@ -103,8 +110,9 @@ fn a_caller_hears_no_error_of_the_agent() {
         says(stream, "500 Internal Server Error", "Traceback (most recent call last)");
     });
     let lost = Agent::new(|stream, _| says(stream, "404 Not Found", "Cannot POST /voice"));
-    let broken =
-        Agent::new(|stream, _| drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")));
+    let broken = Agent::new(|stream, _| {
+        drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
+    });
     let huge = Agent::new(|stream, _| says(stream, "200 OK", &"x".repeat(5_000_000)));
     let gone = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -168,11 +176,15 @@ fn a_websocket_is_passed_through_byte_by_byte() {
     let head = String::from_utf8(head).unwrap();
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
     let lower = head.to_ascii_lowercase();
-    assert!(lower.contains("upgrade: websocket") && lower.contains("connection: upgrade"), "{head}");
+    assert!(
+        lower.contains("upgrade: websocket") && lower.contains("connection: upgrade"),
+        "{head}"
+    );
     assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
     let asked = agent.asked().to_ascii_lowercase();
     assert!(
-        asked.contains("upgrade: websocket") && asked.contains("sec-websocket-key: dghlihnhbxbszsbub25jzq=="),
+        asked.contains("upgrade: websocket")
+            && asked.contains("sec-websocket-key: dghlihnhbxbszsbub25jzq=="),
         "{asked}"
     );
     for size in [1, 100_000] {
@@ -188,7 +200,8 @@ fn a_websocket_is_passed_through_byte_by_byte() {
     wire.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(wire.read(&mut byte).unwrap(), 0, "it ends with either side");
 
-    let refused = open(&sign(TOKEN, &format!("wss://evil.example{path}"), &[])).answer().expect(403);
+    let refused =
+        open(&sign(TOKEN, &format!("wss://evil.example{path}"), &[])).answer().expect(403);
     assert_eq!(refused.error(), "invalid_signature");
 
     // One that is under way does not keep the daemon from ending.
@@ -203,8 +216,7 @@ fn a_websocket_is_passed_through_byte_by_byte() {
 fn a_websocket_ends_with_either_side() {
     let (closing, closed) = channel();
     let agent = Agent::new(move |stream, _| {
-        let hello =
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nbye";
+        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nbye";
         stream.write_all(hello.as_bytes()).unwrap();
         // It says no more, and keeps listening.
         stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -238,8 +250,11 @@ fn an_agent_that_makes_no_websocket_is_told_of() {
     let agent = Agent::new(|stream, _| says(stream, "404 Not Found", "no"));
     let (_home, _daemon, public) = behind(agent.address);
     let signature = sign(TOKEN, &format!("{PUBLIC}/voice/stream"), &[]);
-    let headers =
-        [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("X-Twilio-Signature", &signature[..])];
+    let headers = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("X-Twilio-Signature", &signature[..]),
+    ];
     let answer = brain_tests::http::call(public, "GET", "/voice/stream", &headers, b"");
     assert_eq!(answer.status, 404);
 }

@@ -191,8 +191,11 @@ fn a_full_queue_of_the_kernel_leads_to_a_look_at_everything() {
     let (home, daemon, notes) = watching();
     fs::write(notes.join("first.md"), "kimberlite\n").unwrap();
     wait_for(&home, "kimberlite", &["first"]);
-    let limit: usize =
-        fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
+    let limit: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
     // Each pair of renames is four events that cannot be merged.
@@ -253,8 +256,12 @@ fn what_the_watcher_could_not_do_is_seen_until_it_is_well() {
         let checks = doctor["checks"].as_array().unwrap();
         checks.iter().find(|c| c["name"] == "sources").unwrap()["status"].clone()
     };
-    let pages =
-        || home.json(["list", "--source", "notes", "--limit", "100"])["pages"].as_array().unwrap().len();
+    let pages = || {
+        home.json(["list", "--source", "notes", "--limit", "100"])["pages"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     wait("all are taken in", &|| pages() == 60);
     let kept: Vec<Vec<u8>> = (0..40).map(|n| fs::read(place(n)).unwrap()).collect();
     (0..40).for_each(|n| fs::remove_file(place(n)).unwrap());

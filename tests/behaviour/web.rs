@@ -27,17 +27,22 @@ impl Site {
     pub(crate) fn with(env: &[(&str, &str)]) -> Self {
         let mut home = TestHome::new();
         for (name, value) in
-            [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")].iter().chain(env)
+            [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]
+                .iter()
+                .chain(env)
         {
             home.env.retain(|(known, _)| known != name);
             home.env.push(((*name).into(), (*value).into()));
         }
         let _daemon = home.daemon();
         let status = home.json(["status"]);
-        let place =
-            |name: &str| status[name].as_str().unwrap_or_else(|| panic!("no {name} in {status}")).to_owned();
-        let admin =
-            std::fs::read_to_string(home.path().join("secrets/admin-token")).unwrap().trim().to_owned();
+        let place = |name: &str| {
+            status[name].as_str().unwrap_or_else(|| panic!("no {name} in {status}")).to_owned()
+        };
+        let admin = std::fs::read_to_string(home.path().join("secrets/admin-token"))
+            .unwrap()
+            .trim()
+            .to_owned();
         Self { local: place("http_local"), public: place("http_public"), home, _daemon, admin }
     }
 
@@ -85,13 +90,20 @@ impl Site {
     }
 
     pub(crate) fn refresh(&self, client: &str, token: &str) -> Answer {
-        self.token(&[("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)])
+        self.token(&[
+            ("grant_type", "refresh_token"),
+            ("client_id", client),
+            ("refresh_token", token),
+        ])
     }
 
     /// The status of an attempt to write something with this token.
     pub(crate) fn writing(&self, token: &str) -> u16 {
         self.public(
-            &Ask::new("POST", "/ingest").header("Content-Type", "text/plain").body("a thought").bearer(token),
+            &Ask::new("POST", "/ingest")
+                .header("Content-Type", "text/plain")
+                .body("a thought")
+                .bearer(token),
         )
         .status
     }
@@ -155,7 +167,8 @@ impl Ask {
         if self.body.is_empty() && self.method == "POST" {
             headers.push(("Content-Length", "0"));
         }
-        let answer = http::call(address.parse().unwrap(), &self.method, &self.path, &headers, &self.body);
+        let answer =
+            http::call(address.parse().unwrap(), &self.method, &self.path, &headers, &self.body);
         let body = answer.text().to_owned();
         Answer { status: answer.status, headers: answer.headers, body }
     }
@@ -190,7 +203,11 @@ impl Answer {
     }
 
     pub(crate) fn headers(&self, name: &str) -> Vec<&str> {
-        self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
+        self.headers
+            .iter()
+            .filter(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+            .collect()
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -277,7 +294,13 @@ pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
 pub(crate) fn hidden(html: &str) -> Vec<(String, String)> {
     let attribute = |tag: &str, name: &str| {
         let (_, rest) = tag.split_once(&format!("{name}=\""))?;
-        Some(rest.split('"').next()?.replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&"))
+        Some(
+            rest.split('"')
+                .next()?
+                .replace("&quot;", "\"")
+                .replace("&#39;", "'")
+                .replace("&amp;", "&"),
+        )
     };
     let tags = html.split("<input").skip(1).map(|rest| rest.split('>').next().unwrap());
     let hidden = tags.filter(|tag| tag.contains("type=\"hidden\""));
@@ -293,12 +316,18 @@ pub(crate) fn text(value: &Value, name: &str) -> String {
 pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
     let one = |text: &str| {
         let byte = |b: u8| match b {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(b).to_string(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
+                char::from(b).to_string()
+            }
             _ => format!("%{b:02X}"),
         };
         text.bytes().map(byte).collect::<String>()
     };
-    pairs.iter().map(|(name, value)| format!("{}={}", one(name), one(value))).collect::<Vec<_>>().join("&")
+    pairs
+        .iter()
+        .map(|(name, value)| format!("{}={}", one(name), one(value)))
+        .collect::<Vec<_>>()
+        .join("&")
 }
 
 fn decoded(text: &str) -> String {
@@ -321,7 +350,8 @@ fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for group in bytes.chunks(3) {
-        let bits = (0..3).fold(0_u32, |bits, at| bits << 8 | u32::from(group.get(at).copied().unwrap_or(0)));
+        let bits = (0..3)
+            .fold(0_u32, |bits, at| bits << 8 | u32::from(group.get(at).copied().unwrap_or(0)));
         for at in 0..4 {
             let letter = LETTERS[(bits >> (18 - 6 * at)) as usize & 63];
             out.push(if at <= group.len() { char::from(letter) } else { '=' });

@@ -17,14 +17,17 @@ use crate::wire_replies::replies;
 fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, values: &[(&str, T)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wire").join(file);
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let now: String =
-        values.iter().map(|(name, value)| format!("{name} {}\n", hex(&encode(value).unwrap()))).collect();
+    let now: String = values
+        .iter()
+        .map(|(name, value)| format!("{name} {}\n", hex(&encode(value).unwrap())))
+        .collect();
     if std::env::var_os("BRAIN_WRITE_FIXTURES").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &now).unwrap();
     }
     let held = std::fs::read_to_string(&path).unwrap();
-    let lines: Vec<(&str, &str)> = held.lines().map(|line| line.rsplit_once(' ').unwrap()).collect();
+    let lines: Vec<(&str, &str)> =
+        held.lines().map(|line| line.rsplit_once(' ').unwrap()).collect();
     assert_eq!(lines.len(), values.len(), "{file} has one line a value");
     for ((name, value), (held_name, held_hex)) in values.iter().zip(lines) {
         assert_eq!(*name, held_name, "{file}: order is on the wire");
@@ -124,7 +127,11 @@ fn requests() -> Vec<Request> {
             until: None,
             limit: 50,
         }),
-        Request::Import(Import { path: "/vault".into(), source: Some(source("work")), dry_run: true }),
+        Request::Import(Import {
+            path: "/vault".into(),
+            source: Some(source("work")),
+            dry_run: true,
+        }),
         Request::Doctor(Doctor { fix: true }),
         Request::SourceList,
         Request::SourceAdd(SourceAdd { id: source("work"), path: "/notes".into() }),
@@ -176,7 +183,11 @@ fn requests() -> Vec<Request> {
             failed: true,
             limit: 50,
         }),
-        Request::JobList(JobList { state: Some(JobState::Failed), limit: 50, after: Some(JobId(300)) }),
+        Request::JobList(JobList {
+            state: Some(JobState::Failed),
+            limit: 50,
+            after: Some(JobId(300)),
+        }),
         Request::JobShow(JobShow { id: JobId(17) }),
         Request::JobRetry(JobRetry { id: None }),
         Request::Mcp,
@@ -184,7 +195,10 @@ fn requests() -> Vec<Request> {
             url: "https://e.org/mcp".into(),
             credentials: Credentials::Client { id: "brain_cl_x".into(), secret: Secret::new("s") },
         }),
-        Request::CollectorSetup(CollectorSetup { handle: some("ada"), token: Some(Secret::new("t")) }),
+        Request::CollectorSetup(CollectorSetup {
+            handle: some("ada"),
+            token: Some(Secret::new("t")),
+        }),
         Request::CollectorCollect,
         Request::CollectorStatus,
         Request::CollectorDeletions(CollectorSince { since: some("2026-01-01"), limit: 50 }),
@@ -206,7 +220,8 @@ fn requests() -> Vec<Request> {
 #[test]
 fn every_request_has_the_bytes_it_always_had() {
     let all = requests();
-    let named: Vec<(&str, Request)> = all.into_iter().map(|request| (request.name(), request)).collect();
+    let named: Vec<(&str, Request)> =
+        all.into_iter().map(|request| (request.name(), request)).collect();
     hold("requests.hex", &named);
     // The position of a variant is its number on the wire: none is missing, none moved.
     for (n, (_, request)) in named.iter().enumerate() {
@@ -254,7 +269,12 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
     use WriteStatus::*;
     hold(
         "write_status.hex",
-        &[("created", Created), ("updated", Updated), ("unchanged", Unchanged), ("restored", Restored)],
+        &[
+            ("created", Created),
+            ("updated", Updated),
+            ("unchanged", Unchanged),
+            ("restored", Restored),
+        ],
     );
     use CheckStatus as C;
     hold("check_status.hex", &[("ok", C::Ok), ("warn", C::Warn), ("fail", C::Fail)]);
@@ -269,8 +289,11 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
         ("agent_with_uri", Origin::Agent(Some("https://e.org".into()))),
     ];
     hold("origin.hex", &origins);
-    let expects =
-        [("absent", Expect::Absent), ("hash", Expect::Hash("ab".into())), ("version", Expect::Version(300))];
+    let expects = [
+        ("absent", Expect::Absent),
+        ("hash", Expect::Hash("ab".into())),
+        ("version", Expect::Version(300)),
+    ];
     hold("expect.hex", &expects);
     let credentials = [
         ("own", Credentials::Own),
@@ -295,7 +318,15 @@ fn any_capture() -> impl Strategy<Value = Request> {
     (any::<Vec<u8>>(), texts(), texts(), proptest::collection::vec(".{0,20}", 0..5)).prop_map(
         |(content, page_type, title, tags)| {
             let origin = if title.is_some() { Origin::Stdin } else { Origin::File("/ü".into()) };
-            Request::Capture(Capture { content, origin, source: None, slug: None, page_type, title, tags })
+            Request::Capture(Capture {
+                content,
+                origin,
+                source: None,
+                slug: None,
+                page_type,
+                title,
+                tags,
+            })
         },
     )
 }

@@ -19,15 +19,23 @@ fn metrics() -> Metrics {
 }
 
 fn run() -> CollectorRun {
-    let skipped =
-        SkippedStream { reason: "rate_limited".into(), message: "m".into(), reset: Some(1_795_256_100) };
+    let skipped = SkippedStream {
+        reason: "rate_limited".into(),
+        message: "m".into(),
+        reset: Some(1_795_256_100),
+    };
     CollectorRun {
         status: "failed".into(),
         reason: some("unauthorized"),
         message: some("m"),
         started_at: at(),
         finished_at: at(),
-        streams: vec![CollectedStream { stream: "own".into(), total: 300, new: 1, skipped: Some(skipped) }],
+        streams: vec![CollectedStream {
+            stream: "own".into(),
+            total: 300,
+            new: 1,
+            skipped: Some(skipped),
+        }],
         tweets_stored: 1,
         deletions: 2,
         velocity_alerts: 3,
@@ -49,7 +57,13 @@ fn deletion() -> Deletion {
 }
 
 fn alert() -> Alert {
-    Alert { at: at(), kind: "velocity".into(), id: "17".into(), author: "ada".into(), message: "m".into() }
+    Alert {
+        at: at(),
+        kind: "velocity".into(),
+        id: "17".into(),
+        author: "ada".into(),
+        message: "m".into(),
+    }
 }
 
 fn curve() -> Curve {
@@ -156,7 +170,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         hint: some("h"),
         took_ms: 70_000,
     };
-    let setup = CollectorSetupReply { status: "passed".into(), user_id: some("5"), steps: vec![step] };
+    let setup =
+        CollectorSetupReply { status: "passed".into(), user_id: some("5"), steps: vec![step] };
     let enriched = CollectorEnriched {
         dry_run: true,
         pages: vec![EnrichedPage {

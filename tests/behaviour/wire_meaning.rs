@@ -94,7 +94,13 @@ fn asked() -> Asked {
 }
 
 fn ideas() -> IdeasReply {
-    let scores = Scores { originality: 5.0, resistance: 4.5, thesis: 4.0, grounding: 3.5, load_bearing: 1.0 };
+    let scores = Scores {
+        originality: 5.0,
+        resistance: 4.5,
+        thesis: 4.0,
+        grounding: 3.5,
+        load_bearing: 1.0,
+    };
     let idea = Idea {
         id: 300,
         text: "t".into(),

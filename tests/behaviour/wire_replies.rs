@@ -177,7 +177,10 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 }],
             }),
         ),
-        ("tag_counts", Reply::TagCounts(TagCounts { tags: vec![TagCount { tag: "t".into(), pages: 251 }] })),
+        (
+            "tag_counts",
+            Reply::TagCounts(TagCounts { tags: vec![TagCount { tag: "t".into(), pages: 251 }] }),
+        ),
         (
             "page_tags",
             Reply::PageTags(PageTags {
@@ -306,7 +309,11 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     held_back: 8,
                     failed: vec![ImportFailure { path: "a.md".into(), reason: "r".into() }],
                     failed_total: 9,
-                    conflicts: vec![SyncConflict { slug: slug("b"), path: "b.md".into(), kept_version: 10 }],
+                    conflicts: vec![SyncConflict {
+                        slug: slug("b"),
+                        path: "b.md".into(),
+                        kept_version: 10,
+                    }],
                     warnings: texts(&["w"]),
                 }],
                 took_ms: 11,
@@ -376,8 +383,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             }),
         ),
         ("tokens", Reply::Tokens(Tokens { tokens: vec![token()] })),
-        ("token_made", Reply::TokenMade(TokenMade { token: Secret::new("brain_pt_x"), info: token() })),
-        ("token_revoked", Reply::TokenRevoked(TokenRevoked { status: "revoked".into(), info: token() })),
+        (
+            "token_made",
+            Reply::TokenMade(TokenMade { token: Secret::new("brain_pt_x"), info: token() }),
+        ),
+        (
+            "token_revoked",
+            Reply::TokenRevoked(TokenRevoked { status: "revoked".into(), info: token() }),
+        ),
         (
             "admin_token",
             Reply::AdminToken(AdminTokenReply {

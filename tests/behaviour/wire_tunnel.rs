@@ -90,7 +90,10 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         job_id: Some(JobId(300)),
     };
     vec![
-        ("tunnel setup", Reply::TunnelSetup(TunnelSetupReply { status: "failed".into(), steps: vec![step] })),
+        (
+            "tunnel setup",
+            Reply::TunnelSetup(TunnelSetupReply { status: "failed".into(), steps: vec![step] }),
+        ),
         ("tunnel status", Reply::TunnelStatus(status)),
         (
             "tunnel requests",

@@ -142,13 +142,16 @@ fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
     let mut vector = vec![0.0; length];
     // A text that says nothing points somewhere, too.
     vector[turn % length] += 0.01;
-    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2) {
+    for word in
+        text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2)
+    {
         let line = MEANINGS.iter().position(|line| line.contains(&word));
         let (place, weight) = match line {
             Some(line) => (line, 3.0),
             None => {
-                let sum =
-                    word.bytes().fold(7_usize, |sum, b| sum.wrapping_mul(31).wrapping_add(usize::from(b)));
+                let sum = word
+                    .bytes()
+                    .fold(7_usize, |sum, b| sum.wrapping_mul(31).wrapping_add(usize::from(b)));
                 (MEANINGS.len() + sum % (DIMENSIONS - MEANINGS.len()), 0.5)
             }
         };
@@ -192,7 +195,8 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) {
         data.reverse();
     }
     let usage = json!({ "prompt_tokens": tokens, "total_tokens": tokens });
-    let body = json!({ "object": "list", "model": asked.model, "data": data, "usage": usage }).to_string();
+    let body =
+        json!({ "object": "list", "model": asked.model, "data": data, "usage": usage }).to_string();
     match mood {
         Mood::Well | Mood::Packed | Mood::Mixed => write(stream, 200, &body, None),
         Mood::Holds(bytes) if asked.texts.iter().map(String::len).sum::<usize>() <= bytes => {
@@ -239,14 +243,17 @@ fn understand(state: &State, request: &Heard) -> Result<(Asked, usize), (u16, St
             return invalid(&format!("Unrecognized request argument supplied: {name}"));
         }
     }
-    let Some(model) = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) else {
+    let Some(model) = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty())
+    else {
         return invalid("you must provide a model parameter");
     };
     if model == "missing" {
         return Err((404, "model \"missing\" not found, try pulling it first".into()));
     }
     let texts: Option<Vec<String>> = body.get("input").and_then(Value::as_array).and_then(|list| {
-        list.iter().map(|text| text.as_str().filter(|text| !text.is_empty()).map(str::to_owned)).collect()
+        list.iter()
+            .map(|text| text.as_str().filter(|text| !text.is_empty()).map(str::to_owned))
+            .collect()
     });
     let Some(texts) = texts.filter(|texts| (1..=2048).contains(&texts.len())) else {
         return invalid("'$.input' is invalid");
@@ -271,8 +278,8 @@ fn packed(numbers: &[f32]) -> String {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     let mut text = String::new();
     for three in bytes.chunks(3) {
-        let group =
-            three.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        let group = three.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
+            << (8 * (3 - three.len()));
         for place in 0..4 {
             let sign = SIGNS[(group >> (18 - 6 * place) & 63) as usize];
             text.push(if place <= three.len() { char::from(sign) } else { '=' });

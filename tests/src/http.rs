@@ -137,7 +137,11 @@ impl Wire {
                 break at;
             }
             if !self.more() {
-                assert!(self.rest.is_empty(), "half an answer: {:?}", String::from_utf8_lossy(&self.rest));
+                assert!(
+                    self.rest.is_empty(),
+                    "half an answer: {:?}",
+                    String::from_utf8_lossy(&self.rest)
+                );
                 return None;
             }
         };
@@ -187,7 +191,9 @@ impl Wire {
                 self.rest.extend_from_slice(&bytes[..count]);
                 true
             }
-            Err(e) if matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => false,
+            Err(e) if matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                false
+            }
             Err(e) => panic!("nothing came: {e}"),
         }
     }
@@ -220,7 +226,13 @@ pub fn request(
 
 /// Sends one request on a connection of its own, and gives the answer.
 #[must_use]
-pub fn call(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+pub fn call(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     let mut wire = Wire::open(address);
     wire.send(request(address, method, path, headers, body));
     wire.answer_to(method).expect("there is an answer")

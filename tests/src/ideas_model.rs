@@ -32,8 +32,10 @@ pub fn mark(asked: &Asked) -> String {
 #[must_use]
 pub fn between(asked: &Asked, which: &str) -> String {
     let mark = mark(asked);
-    let (from, to) = (format!("=== {which} page {mark} ===\n"), format!("=== end of page {mark} ==="));
-    let rest = asked.text.split_once(&from).unwrap_or_else(|| panic!("no {which} page: {}", asked.text)).1;
+    let (from, to) =
+        (format!("=== {which} page {mark} ===\n"), format!("=== end of page {mark} ==="));
+    let rest =
+        asked.text.split_once(&from).unwrap_or_else(|| panic!("no {which} page: {}", asked.text)).1;
     rest.split_once(&to).unwrap().0.to_owned()
 }
 

@@ -25,8 +25,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
-    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, Scopes, SourceId, StatusReply,
-    TokenCreate, decode, encode, read_frame, write_frame,
+    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, Scopes, SourceId,
+    StatusReply, TokenCreate, decode, encode, read_frame, write_frame,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -52,7 +52,11 @@ pub fn target_dir() -> PathBuf {
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let path = target_dir().join(name);
-    assert!(path.exists(), "{} is not built: run `cargo build --workspace --bins` first", path.display());
+    assert!(
+        path.exists(),
+        "{} is not built: run `cargo build --workspace --bins` first",
+        path.display()
+    );
     path
 }
 
@@ -80,7 +84,8 @@ impl Run {
     /// Standard output as JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("not one JSON value ({e}): {self:?}"))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("not one JSON value ({e}): {self:?}"))
     }
 
     /// Itself, if it ended with `code`.
@@ -141,7 +146,9 @@ impl TestHome {
         if !made.is_ok_and(|made| made.status.success())
             || !mount(&["-o", "loop", &image.display().to_string()], at)
         {
-            skip("an ext4 file system in a file cannot be mounted here (it takes root and e2fsprogs)");
+            skip(
+                "an ext4 file system in a file cannot be mounted here (it takes root and e2fsprogs)",
+            );
             return false;
         }
         self.mounts.push(Mount { at: at.to_owned() });
@@ -179,7 +186,11 @@ impl TestHome {
     }
 
     /// Runs `brain` with these arguments and this standard input.
-    pub fn brain_with<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Run {
+    pub fn brain_with<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        stdin: &[u8],
+    ) -> Run {
         let mut command = self.command("brain");
         command.args(args);
         run(command, stdin)
@@ -204,7 +215,11 @@ impl TestHome {
     }
 
     /// Runs `brain … --json`, expects it to end with `code` and one JSON error on standard output; gives the error.
-    pub fn fault<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, code: i32) -> serde_json::Value {
+    pub fn fault<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        code: i32,
+    ) -> serde_json::Value {
         self.fault_with(args, b"", code)
     }
 
@@ -279,7 +294,8 @@ impl TestHome {
         command.arg(names).arg(program("brain-daemon"));
         let log = self.dir.path().join("daemon.log");
         let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
-        let child = command.stdin(Stdio::from(socket)).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let child =
+            command.stdin(Stdio::from(socket)).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         Daemon { child }
     }
 
@@ -484,8 +500,10 @@ fn mount(args: &[&str], at: &Path) -> bool {
 /// The shared data directory, or a loud skip.
 #[must_use]
 pub fn shared_data(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("BRAIN_TEST_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from);
+    let root = std::env::var_os("BRAIN_TEST_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
+        PathBuf::from,
+    );
     let path = root.join(name);
     if path.exists() {
         return Some(path);

@@ -59,7 +59,8 @@ impl Mcp {
     pub fn call(&self, tool: &str, arguments: Value) -> Value {
         let result = self.called(tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");
-        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{tool}: {result}"));
+        let text =
+            result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{tool}: {result}"));
         let told: Value = serde_json::from_str(text).expect("the text is JSON");
         assert_eq!(told, result["structuredContent"], "{tool}");
         told

@@ -153,7 +153,12 @@ impl FakeModel {
 /// The question, or why it is none.
 fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, Refusal> {
     if !openai && request.path != "/v1/messages" {
-        return refuse(404, "not_found_error", format!("Unknown request URL: {}", request.path), "");
+        return refuse(
+            404,
+            "not_found_error",
+            format!("Unknown request URL: {}", request.path),
+            "",
+        );
     }
     if request.method != "POST" {
         return refuse(405, "invalid_request_error", "Not allowed", "");
@@ -166,7 +171,12 @@ fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, R
         && given != key
     {
         // The real ones repeat a part of it.
-        return refuse(401, "authentication_error", format!("Incorrect API key provided: {given}"), "");
+        return refuse(
+            401,
+            "authentication_error",
+            format!("Incorrect API key provided: {given}"),
+            "",
+        );
     }
     if !openai && request.header("anthropic-version") != "2023-06-01" {
         return invalid("anthropic-version: header is required", "");
@@ -192,8 +202,11 @@ fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, R
 }
 
 fn known(body: &Value, names: &[&str]) -> Result<(), Refusal> {
-    let unknown = body.as_object().into_iter().flatten().find(|(name, _)| !names.contains(&name.as_str()));
-    unknown.map_or(Ok(()), |(name, _)| invalid(format!("Unrecognized request argument supplied: {name}"), ""))
+    let unknown =
+        body.as_object().into_iter().flatten().find(|(name, _)| !names.contains(&name.as_str()));
+    unknown.map_or(Ok(()), |(name, _)| {
+        invalid(format!("Unrecognized request argument supplied: {name}"), "")
+    })
 }
 
 fn text_of(body: &Value, name: &'static str) -> Result<String, Refusal> {
@@ -271,7 +284,10 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
         text: String::new(),
         images: Vec::new(),
         stream,
-        max_tokens: body["max_tokens"].as_u64().or(body["max_completion_tokens"].as_u64()).unwrap_or(0),
+        max_tokens: body["max_tokens"]
+            .as_u64()
+            .or(body["max_completion_tokens"].as_u64())
+            .unwrap_or(0),
     };
     for message in messages {
         let place = match message["role"].as_str() {
@@ -283,9 +299,15 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
             Value::String(text) => place.push_str(text),
             Value::Array(parts) if !parts.is_empty() => {
                 for part in parts {
-                    match (part["type"].as_str(), part["text"].as_str(), part["image_url"]["url"].as_str()) {
+                    match (
+                        part["type"].as_str(),
+                        part["text"].as_str(),
+                        part["image_url"]["url"].as_str(),
+                    ) {
                         (Some("text"), Some(text), _) => place.push_str(text),
-                        (Some("image_url"), _, Some(url)) => asked.images.push(picture(manner, url)?),
+                        (Some("image_url"), _, Some(url)) => {
+                            asked.images.push(picture(manner, url)?)
+                        }
                         _ => return invalid("messages: content is of no known type", "messages"),
                     }
                 }
@@ -337,8 +359,11 @@ fn message(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
                 }
                 (Some("image"), Some("base64")) => {
                     let (kind, data) = (source["media_type"].as_str(), source["data"].as_str());
-                    let url =
-                        format!("data:{};base64,{}", kind.unwrap_or_default(), data.unwrap_or_default());
+                    let url = format!(
+                        "data:{};base64,{}",
+                        kind.unwrap_or_default(),
+                        data.unwrap_or_default()
+                    );
                     asked.images.push(picture(manner, &url)?);
                 }
                 _ => return invalid("messages: content block of no known type", ""),
@@ -356,16 +381,23 @@ fn picture(manner: &Manner, url: &str) -> Result<String, Refusal> {
             ["jpeg", "png", "gif", "webp"].contains(&kind)
                 && !data.is_empty()
                 && data.len().is_multiple_of(4)
-                && data.trim_end_matches('=').bytes().all(|b| b.is_ascii_alphanumeric() || b"+/".contains(&b))
+                && data
+                    .trim_end_matches('=')
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"+/".contains(&b))
         }
         None => {
-            !manner.images_as_bytes && (url.starts_with("https://") || url.starts_with("http://127.0.0.1:"))
+            !manner.images_as_bytes
+                && (url.starts_with("https://") || url.starts_with("http://127.0.0.1:"))
         }
     };
     if fits { Ok(url.to_owned()) } else { invalid("invalid image input", "") }
 }
 
-fn refused(openai: bool, Refusal(status, kind, message, param): &Refusal) -> (u16, String, Option<u64>) {
+fn refused(
+    openai: bool,
+    Refusal(status, kind, message, param): &Refusal,
+) -> (u16, String, Option<u64>) {
     let body = if openai {
         json!({ "error": { "message": message, "type": kind, "param": param, "code": param } })
     } else {

@@ -38,8 +38,8 @@ pub const MEANINGS: [&[&str]; 12] = [
 
 /// Words that say little; they weigh little.
 const SMALL: [&str; 20] = [
-    "a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or", "that",
-    "the", "to", "was", "with",
+    "a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or",
+    "that", "the", "to", "was", "with",
 ];
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 const SIGNS: &str = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"-_/()[]#>*@&%+=$";
@@ -108,7 +108,12 @@ pub fn weights(seed: u64) -> Vec<Tensor> {
     for layer in 0..LAYERS {
         let name = |rest: &str| format!("encoder.layer.{layer}.{rest}");
         for part in ["query", "key", "value"] {
-            normal(&name(&format!("attention.self.{part}.weight")), &[DIMENSIONS, DIMENSIONS], 0.15, 0.0);
+            normal(
+                &name(&format!("attention.self.{part}.weight")),
+                &[DIMENSIONS, DIMENSIONS],
+                0.15,
+                0.0,
+            );
             normal(&name(&format!("attention.self.{part}.bias")), &[DIMENSIONS], 0.1, 0.0);
         }
         for (part, shape) in [
@@ -221,7 +226,8 @@ pub fn config() -> Value {
 pub fn write(dir: &Path, seed: u64) {
     let put = |name: &str, bytes: &[u8]| {
         let path = dir.join(name);
-        fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("the directory is made");
+        fs::create_dir_all(path.parent().expect("a file is in a directory"))
+            .expect("the directory is made");
         fs::write(&path, bytes).expect("the file is written");
     };
     put("config.json", config().to_string().as_bytes());

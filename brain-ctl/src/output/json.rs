@@ -8,8 +8,9 @@ use super::paint::is_bidi_control;
 
 /// `value` and a line feed. Characters that a terminal obeys are escaped.
 pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
-    let json = serde_json::to_string(value)
-        .map_err(|e| Fault::new(FaultCode::Internal, format!("the answer cannot be put into JSON: {e}")))?;
+    let json = serde_json::to_string(value).map_err(|e| {
+        Fault::new(FaultCode::Internal, format!("the answer cannot be put into JSON: {e}"))
+    })?;
     let mut line = escaped(&json).into_owned();
     line.push('\n');
     Ok(line.into_bytes())
@@ -18,7 +19,8 @@ pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
 /// JSON with every control character and mark of direction as `\u….`. They stand within strings
 /// only, so it stays the same value.
 pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
-    let hidden = |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_bidi_control(c);
+    let hidden =
+        |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_bidi_control(c);
     if !json.contains(hidden) {
         return Cow::Borrowed(json);
     }

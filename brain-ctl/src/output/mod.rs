@@ -158,7 +158,8 @@ pub(crate) fn finish_fault(fault: &Fault, json: bool) -> ExitCode {
 }
 
 fn fault_text(fault: &Fault) -> String {
-    let mut text = format!("brain: {} {}\n", paint::stderr().red("error:"), clean_lines(&fault.message));
+    let mut text =
+        format!("brain: {} {}\n", paint::stderr().red("error:"), clean_lines(&fault.message));
     if let Some(hint) = &fault.hint {
         text.push_str(&format!("  {} {}\n", paint::stderr().bold("hint:"), clean_lines(hint)));
     }
@@ -184,13 +185,17 @@ pub(crate) fn write_stdout(mut bytes: &[u8]) -> io::Result<()> {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(n) => bytes = &bytes[n..],
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(1)),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1))
+            }
             Err(e) => return Err(e),
         }
     }
     loop {
         match out.flush() {
-            Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(1)),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1))
+            }
             done => return done,
         }
     }

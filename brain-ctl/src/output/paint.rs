@@ -35,7 +35,11 @@ impl Paint {
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
-        if self.on && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.on && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// Titles.
@@ -100,7 +104,13 @@ pub(crate) fn clean_lines(text: &str) -> String {
 pub(crate) fn clean_page(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()
-        .map(|c| if matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c)) { c } else { HIDDEN })
+        .map(|c| {
+            if matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c)) {
+                c
+            } else {
+                HIDDEN
+            }
+        })
         .collect()
 }
 
@@ -121,7 +131,10 @@ mod tests {
     #[test]
     fn a_page_on_a_terminal_keeps_lines_and_tabs() {
         assert_eq!(clean_page("safe \u{202e}gpj.exe\u{2069}"), "safe \u{FFFD}gpj.exe\u{FFFD}");
-        assert_eq!(clean_page("a\tb\r\nc\u{1b}]0;x\u{7}\rd"), "a\tb\nc\u{FFFD}]0;x\u{FFFD}\u{FFFD}d");
+        assert_eq!(
+            clean_page("a\tb\r\nc\u{1b}]0;x\u{7}\rd"),
+            "a\tb\nc\u{FFFD}]0;x\u{FFFD}\u{FFFD}d"
+        );
     }
 
     #[test]

@@ -198,7 +198,10 @@ mod tests {
     #[test]
     fn columns_go_before_the_slug_does() {
         let narrow = shown(Some(40));
-        assert!(narrow.contains("SLUG") && narrow.contains("TITLE") && !narrow.contains("TYPE"), "{narrow}");
+        assert!(
+            narrow.contains("SLUG") && narrow.contains("TITLE") && !narrow.contains("TYPE"),
+            "{narrow}"
+        );
         assert!(shown(Some(100)).contains("person"));
     }
 

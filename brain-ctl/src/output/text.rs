@@ -32,7 +32,12 @@ impl Text {
     /// Text for standard output as it is.
     pub(crate) fn for_stdout() -> Self {
         let width = stdout_width();
-        Self { out: String::new(), terminal: width.is_some(), paint: Paint::new(width.is_some()), width }
+        Self {
+            out: String::new(),
+            terminal: width.is_some(),
+            paint: Paint::new(width.is_some()),
+            width,
+        }
     }
 
     /// Text for tests.
@@ -162,7 +167,8 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
 
 /// The parts of `passage`, each with whether it matches, that fit `room` and show the first match.
 fn window(passage: &str, matches: &[(u32, u32)], room: Option<usize>) -> Vec<(String, bool)> {
-    let matched = |at: usize| matches.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
+    let matched =
+        |at: usize| matches.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
     let chars: Vec<(char, bool)> =
         passage.char_indices().map(|(at, c)| (clean_char(c), matched(at))).collect();
     let columns = |part: &[(char, bool)]| width(&part.iter().map(|&(c, _)| c).collect::<String>());

@@ -13,7 +13,9 @@ pub(super) fn scopes(text: Option<&str>) -> Result<Scopes, Fault> {
     let hint = "say what it may do: --scope read (look), --scope \"read write\" (change pages), --scope admin (everything)";
     match text {
         None => Err(Fault::new(FaultCode::InvalidScope, "no --scope is given").hint(hint)),
-        Some(text) => Scopes::parse(text).map_err(|e| Fault::new(FaultCode::InvalidScope, e).hint(hint)),
+        Some(text) => {
+            Scopes::parse(text).map_err(|e| Fault::new(FaultCode::InvalidScope, e).hint(hint))
+        }
     }
 }
 
@@ -39,7 +41,9 @@ pub(super) fn only<A: ValueEnum + PartialEq>(
     action: &A,
     flags: &[(&str, bool, &[A])],
 ) -> Result<(), Fault> {
-    let name = |action: &A| action.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
+    let name = |action: &A| {
+        action.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default()
+    };
     for (flag, given, actions) in flags {
         if *given && !actions.contains(action) {
             let others: Vec<String> =

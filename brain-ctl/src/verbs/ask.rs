@@ -182,8 +182,18 @@ struct Json<'a> {
 
 impl Serialize for Shown {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Asked { question, answer, partial, citations, unknown, passages, hint, model, cost, degraded } =
-            &self.asked;
+        let Asked {
+            question,
+            answer,
+            partial,
+            citations,
+            unknown,
+            passages,
+            hint,
+            model,
+            cost,
+            degraded,
+        } = &self.asked;
         Json {
             question,
             answer,
@@ -319,7 +329,10 @@ mod tests {
         let mut t = Text::plain(Some(60));
         shown.text(&mut t);
         let lines: Vec<&str> = t.as_str().lines().collect();
-        assert!(lines.iter().all(|line| width(line) <= 60 && !line.contains('\u{1b}')), "{lines:?}");
+        assert!(
+            lines.iter().all(|line| width(line) <= 60 && !line.contains('\u{1b}')),
+            "{lines:?}"
+        );
         assert!(
             lines.last().is_some_and(|line| line.starts_with("[2] people/ada-lovelace  Ada")),
             "{lines:?}"
@@ -359,7 +372,10 @@ mod tests {
     fn a_broken_answer_is_a_failure() {
         let asked = Asked { partial: true, hint: Some("the answer broke off".into()), ..asked() };
         let shown = Shown { asked, has_streamed: false };
-        assert_eq!((shown.exit(), shown.failures()), (Exit::Failed, vec!["the answer broke off".to_owned()]));
+        assert_eq!(
+            (shown.exit(), shown.failures()),
+            (Exit::Failed, vec!["the answer broke off".to_owned()])
+        );
         assert_eq!(shown.notes().len(), 1);
     }
 }

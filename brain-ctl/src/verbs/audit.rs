@@ -44,7 +44,13 @@ impl Verb for Audit {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { since, until, client, failed, limit } = self;
-        match context.call(&Request::AuditList(AuditList { since, until, client, failed, limit }))? {
+        match context.call(&Request::AuditList(AuditList {
+            since,
+            until,
+            client,
+            failed,
+            limit,
+        }))? {
             Reply::Audit(audit) => context.show(&audit),
             _ => Err(fail::unexpected(Self::NAME)),
         }
@@ -67,7 +73,14 @@ impl Show for Calls {
             let took = format!("{:.1} ms", call.took_us as f64 / 1000.0);
             let at = second(&call.at);
             let status = call.status.to_string();
-            table.row([&at, &call.client, &call.operation, &status, &took, &call.parameters.join(", ")]);
+            table.row([
+                &at,
+                &call.client,
+                &call.operation,
+                &status,
+                &took,
+                &call.parameters.join(", "),
+            ]);
         }
         table.write(t);
     }
@@ -111,7 +124,11 @@ mod tests {
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
         assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
-        assert!(t.as_str().contains("2026-11-21 10:30:45") && t.as_str().contains("401"), "{}", t.as_str());
+        assert!(
+            t.as_str().contains("2026-11-21 10:30:45") && t.as_str().contains("401"),
+            "{}",
+            t.as_str()
+        );
         assert!(reply.notes()[0].contains("--until 2026-11-21T10:30:45.123Z"));
     }
 }

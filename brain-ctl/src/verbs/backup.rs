@@ -76,8 +76,9 @@ impl Verb for Backup {
             }
             (_, [_]) => {}
             _ => {
-                return Err(fail::usage("a backup is one file")
-                    .hint("brain backup FILE, or: brain backup verify FILE, brain backup restore FILE"));
+                return Err(fail::usage("a backup is one file").hint(
+                    "brain backup FILE, or: brain backup verify FILE, brain backup restore FILE",
+                ));
             }
         }
         let request = Request::Backup(brain_protocol::Backup { path: full(&self.words[0])? });
@@ -98,7 +99,9 @@ impl Backup {
         }
         if named.is_empty() && !context.json && io::stdin().is_terminal() {
             for source in verify(file)?.sources {
-                match confirm(&source).map_err(|e| fail::file("read", Path::new("the terminal"), &e))? {
+                match confirm(&source)
+                    .map_err(|e| fail::file("read", Path::new("the terminal"), &e))?
+                {
                     Some(true) => named.push(source.id),
                     Some(false) => {}
                     None => break,
@@ -121,8 +124,11 @@ fn verify(file: &Path) -> Result<Verified, Fault> {
 
 fn parse<T: for<'de> Deserialize<'de>>(answer: serde_json::Value) -> Result<T, Fault> {
     serde_json::from_value(answer).map_err(|e| {
-        Fault::new(FaultCode::BadFrame, format!("the answer of brain-daemon is of another kind: {e}"))
-            .hint("install brain and brain-daemon of one version")
+        Fault::new(
+            FaultCode::BadFrame,
+            format!("the answer of brain-daemon is of another kind: {e}"),
+        )
+        .hint("install brain and brain-daemon of one version")
     })
 }
 
@@ -136,7 +142,12 @@ fn readable(file: &Path) -> Result<PathBuf, Fault> {
 fn confirm(source: &SourceDirectory) -> io::Result<Option<bool>> {
     let mut out = io::stderr().lock();
     // The path is what the backup says.
-    write!(out, "write absent files of source \"{}\" into {}? [y/N] ", source.id, clean(&source.path))?;
+    write!(
+        out,
+        "write absent files of source \"{}\" into {}? [y/N] ",
+        source.id,
+        clean(&source.path)
+    )?;
     out.flush()?;
     let mut answer = String::new();
     if io::stdin().lock().read_line(&mut answer)? == 0 {

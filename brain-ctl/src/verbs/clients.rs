@@ -1,8 +1,8 @@
 //! `brain clients`: the programs that may come in over HTTP.
 
 use brain_protocol::{
-    Client, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate,
-    Clients as Known, Fault, GrantType, Reply, Request,
+    Client, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke,
+    ClientUpdate, Clients as Known, Fault, GrantType, Reply, Request,
 };
 use clap::{Args, ValueEnum};
 
@@ -79,7 +79,8 @@ enum Action {
 /// The life of a token, in seconds.
 fn ttl(text: &str) -> Result<u32, String> {
     let seconds = span::seconds(text)?;
-    u32::try_from(seconds).map_err(|_| format!("\"{text}\" is too long for an access token: 30d at the most"))
+    u32::try_from(seconds)
+        .map_err(|_| format!("\"{text}\" is too long for an access token: 30d at the most"))
 }
 
 impl Verb for Clients {
@@ -99,7 +100,11 @@ impl Verb for Clients {
                 name,
                 scopes: scopes(self.scope.as_deref())?,
                 sources: sources(&self.sources)?,
-                grant_types: self.grants.iter().map(|text| grant(text)).collect::<Result<_, _>>()?,
+                grant_types: self
+                    .grants
+                    .iter()
+                    .map(|text| grant(text))
+                    .collect::<Result<_, _>>()?,
                 redirect_uris: self.redirect_uris,
                 token_ttl: self.token_ttl,
                 public: self.public,
@@ -123,8 +128,10 @@ impl Clients {
         if self.action == List
             && let Some(name) = &self.name
         {
-            return Err(fail::usage(format!("`brain clients list` lists all of them, not \"{name}\" alone"))
-                .hint("with the revoked ones: brain clients list --all"));
+            return Err(fail::usage(format!(
+                "`brain clients list` lists all of them, not \"{name}\" alone"
+            ))
+            .hint("with the revoked ones: brain clients list --all"));
         }
         only(
             Self::NAME,
@@ -233,7 +240,9 @@ impl Show for ClientRegistered {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(self.client_secret.as_ref().map_or(self.client_id.as_str(), |secret| secret.expose()));
+        t.line(
+            self.client_secret.as_ref().map_or(self.client_id.as_str(), |secret| secret.expose()),
+        );
     }
 
     fn notes(&self) -> Vec<String> {
@@ -308,7 +317,9 @@ mod tests {
             assert_eq!(t.as_str().contains("REVOKED"), revoked, "{}", t.as_str());
             let mut wide = Text::plain(None);
             reply.text(&mut wide);
-            assert!(wide.as_str().contains(&"x".repeat(43)) && wide.as_str().contains("work, default"));
+            assert!(
+                wide.as_str().contains(&"x".repeat(43)) && wide.as_str().contains("work, default")
+            );
         }
     }
 

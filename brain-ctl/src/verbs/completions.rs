@@ -75,7 +75,10 @@ fn place(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
         Shell::Fish => Ok((xdg::config_home()?.join("fish/completions/brain.fish"), None)),
         Shell::Zsh => {
             let dir = xdg::data_home()?.join("zsh/site-functions");
-            let note = format!("zsh reads it when ~/.zshrc has, before compinit: fpath+=({})", dir.display());
+            let note = format!(
+                "zsh reads it when ~/.zshrc has, before compinit: fpath+=({})",
+                dir.display()
+            );
             Ok((dir.join("_brain"), Some(note)))
         }
         other => Err(fail::usage(format!("{other} has no usual place for completions"))
@@ -124,7 +127,12 @@ impl Show for Installed {
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// The directory to write to; it is made when it is missing
-    #[arg(long, value_name = "DIR", conflicts_with = "install", required_unless_present = "install")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "install",
+        required_unless_present = "install"
+    )]
     out: Option<PathBuf>,
     /// Write them to where `man` looks for yours
     #[arg(long)]
@@ -144,7 +152,8 @@ impl Verb for Man {
             Some(dir) => dir,
             None => xdg::data_home()?.join("man/man1"),
         };
-        let written = fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(tree(), &dir));
+        let written =
+            fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(tree(), &dir));
         written.map_err(|e| fail::file("write", &dir, &e))?;
         let note = self.install.then(|| "read them: man brain, man brain-capture".to_owned());
         context.show(&Installed { path: dir.display().to_string(), note })

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{ConnectReport, ConnectTest, Credentials, Exit, Fault, Reply, Request, Secret};
+use brain_protocol::{
+    ConnectReport, ConnectTest, Credentials, Exit, Fault, Reply, Request, Secret,
+};
 use clap::{Args, ValueEnum};
 
 use crate::{
@@ -56,7 +58,8 @@ impl Verb for Connect {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Action::Test = self.action;
         let token = std::env::var(TOKEN).ok();
-        let request = ConnectTest { credentials: self.credentials(token.as_deref())?, url: self.url };
+        let request =
+            ConnectTest { credentials: self.credentials(token.as_deref())?, url: self.url };
         match context.call(&Request::ConnectTest(request))? {
             Reply::ConnectTest(report) => context.show(&report),
             _ => Err(fail::unexpected(Self::NAME)),
@@ -68,7 +71,10 @@ impl Connect {
     /// How the walk is to be let in: what stands on the command line comes before the environment.
     fn credentials(&self, token: Option<&str>) -> Result<Credentials, Fault> {
         if let (Some(id), Some(path)) = (&self.client_id, &self.secret_file) {
-            return Ok(Credentials::Client { id: id.clone(), secret: input::secret(path, FORGOTTEN)? });
+            return Ok(Credentials::Client {
+                id: id.clone(),
+                secret: input::secret(path, FORGOTTEN)?,
+            });
         }
         Ok(match token.map(str::trim).filter(|token| !token.is_empty()) {
             Some(token) => Credentials::Token(Secret::new(token)),
@@ -104,7 +110,13 @@ mod tests {
 
     fn step(name: &str, status: &str, message: &str, hint: Option<&str>) -> Step {
         let hint = hint.map(str::to_owned);
-        Step { name: name.into(), status: status.into(), message: message.into(), hint, took_ms: 1234 }
+        Step {
+            name: name.into(),
+            status: status.into(),
+            message: message.into(),
+            hint,
+            took_ms: 1234,
+        }
     }
 
     #[test]
@@ -117,13 +129,17 @@ mod tests {
                     "reach",
                     "warned",
                     "brain.example.org answers, without encryption",
-                    Some("tokens can be read on the way, and hosted clients take https only: use a tunnel"),
+                    Some(
+                        "tokens can be read on the way, and hosted clients take https only: use a tunnel",
+                    ),
                 ),
                 step(
                     "challenge",
                     "failed",
                     "it answers 403: forbidden_host: \u{1b}[31mthis service is not at that address",
-                    Some("tell brain its public address: http.base_url = \"http://brain.example.org\""),
+                    Some(
+                        "tell brain its public address: http.base_url = \"http://brain.example.org\"",
+                    ),
                 ),
             ],
         };
@@ -144,11 +160,17 @@ mod tests {
 
     #[test]
     fn a_secret_comes_from_a_file_or_the_environment_only() {
-        let plain = Connect { action: Action::Test, url: String::new(), client_id: None, secret_file: None };
+        let plain = Connect {
+            action: Action::Test,
+            url: String::new(),
+            client_id: None,
+            secret_file: None,
+        };
         assert_eq!(plain.credentials(None), Ok(Credentials::Own));
         assert_eq!(plain.credentials(Some("  ")), Ok(Credentials::Own));
         assert_eq!(plain.credentials(Some("t\n")), Ok(Credentials::Token(Secret::new("t"))));
-        let missing = Connect { client_id: Some("id".into()), secret_file: Some("/no/such".into()), ..plain };
+        let missing =
+            Connect { client_id: Some("id".into()), secret_file: Some("/no/such".into()), ..plain };
         let fault = missing.credentials(Some("t")).map_err(|fault| fault.message);
         assert!(fault.as_ref().is_err_and(|message| message.contains("/no/such")), "{fault:?}");
     }

@@ -79,7 +79,8 @@ struct JsonCall {
 impl Serialize for Shown {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let CostsReply { total, sums, calls, damaged, implausible } = self.0.clone();
-        let sum = |CostSum { purpose, model, spent }| JsonSum { purpose, model, cost: spent.into() };
+        let sum =
+            |CostSum { purpose, model, spent }| JsonSum { purpose, model, cost: spent.into() };
         let call = |CostCall { at, purpose, model, state, spent }| JsonCall {
             at,
             purpose,
@@ -120,7 +121,13 @@ impl Show for Shown {
         let Self(costs) = self;
         let mut table = Table::new(SUMS);
         for CostSum { purpose, model, spent } in &costs.sums {
-            table.row([purpose, model, &spent.calls.to_string(), &tokens(spent), &usd(spent.actual)]);
+            table.row([
+                purpose,
+                model,
+                &spent.calls.to_string(),
+                &tokens(spent),
+                &usd(spent.actual),
+            ]);
         }
         if costs.sums.len() > 1 {
             let total = &costs.total;
@@ -147,7 +154,8 @@ impl Show for Shown {
         let Self(costs) = self;
         let nothing = costs.sums.is_empty().then(|| "nothing was asked of a model".to_owned());
         let open = costs.calls.iter().filter(|call| call.state == "open").count() as u64;
-        let open = (open > 0).then(|| format!("{} without an end, at the worst price", count(open, "call")));
+        let open = (open > 0)
+            .then(|| format!("{} without an end, at the worst price", count(open, "call")));
         let damaged = (costs.damaged > 0)
             .then(|| format!("{} of the ledger cannot be read", count(costs.damaged, "line")));
         let implausible = (costs.implausible > 0).then(|| {
@@ -169,7 +177,8 @@ mod tests {
 
     #[test]
     fn sums_and_calls_fit_60_columns() {
-        let spent = Spent { estimated: 9, actual: 1_234_567, tokens_in: 123_456, tokens_out: 7, calls: 12 };
+        let spent =
+            Spent { estimated: 9, actual: 1_234_567, tokens_in: 123_456, tokens_out: 7, calls: 12 };
         let model = "a-provider/with-a-model-of-a-very-long-name-2026-11-21".to_owned();
         let sum = |purpose: &str| CostSum { purpose: purpose.into(), model: model.clone(), spent };
         let call = CostCall {
@@ -180,7 +189,8 @@ mod tests {
             spent,
         };
         let sums = vec![sum("brainstorm"), sum("ask")];
-        let shown = Shown(CostsReply { total: spent, sums, calls: vec![call], damaged: 1, implausible: 2 });
+        let shown =
+            Shown(CostsReply { total: spent, sums, calls: vec![call], damaged: 1, implausible: 2 });
         let mut t = Text::plain(Some(60));
         shown.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());

@@ -34,7 +34,9 @@ impl Verb for Delete {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         match context.call(&Request::Delete(page(&self.slug, self.source.as_deref())?.into()))? {
-            Reply::Deleted(deleted) => context.show(&Gone { named: self.source.is_some(), deleted }),
+            Reply::Deleted(deleted) => {
+                context.show(&Gone { named: self.source.is_some(), deleted })
+            }
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }

@@ -30,7 +30,9 @@ impl Verb for Doctor {
         match context.call(&Request::Doctor(brain_protocol::Doctor { fix: self.fix })) {
             Ok(Reply::Doctor(report)) => context.show(&report),
             Ok(_) => Err(fail::unexpected(Self::NAME)),
-            Err(fault) if fault.code.exit() == Exit::Unreachable => context.show(&without_daemon(fault)),
+            Err(fault) if fault.code.exit() == Exit::Unreachable => {
+                context.show(&without_daemon(fault))
+            }
             Err(fault) => Err(fault),
         }
     }
@@ -38,8 +40,12 @@ impl Verb for Doctor {
 
 /// The report when nobody is there to ask.
 fn without_daemon(fault: Fault) -> DoctorReply {
-    let check =
-        Check { name: "daemon".into(), status: CheckStatus::Fail, message: fault.message, hint: fault.hint };
+    let check = Check {
+        name: "daemon".into(),
+        status: CheckStatus::Fail,
+        message: fault.message,
+        hint: fault.hint,
+    };
     DoctorReply { status: "unhealthy".into(), health_score: 0, checks: vec![check] }
 }
 
@@ -80,11 +86,15 @@ mod tests {
 
     #[test]
     fn without_a_daemon_the_report_is_unhealthy_and_fails() {
-        let report =
-            without_daemon(Fault::new(FaultCode::Unreachable, "no daemon answers").hint("brain serve"));
+        let report = without_daemon(
+            Fault::new(FaultCode::Unreachable, "no daemon answers").hint("brain serve"),
+        );
         assert_eq!(report.exit(), Exit::Failed);
         let mut t = Text::plain(Some(60));
         report.text(&mut t);
-        assert_eq!(t.as_str(), "fail  daemon  no daemon answers\n      brain serve\nunhealthy (0/100)\n");
+        assert_eq!(
+            t.as_str(),
+            "fail  daemon  no daemon answers\n      brain serve\nunhealthy (0/100)\n"
+        );
     }
 }

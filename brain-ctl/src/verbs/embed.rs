@@ -87,7 +87,10 @@ mod tests {
             embedded.text(&mut t);
             t.as_str().to_owned()
         };
-        assert_eq!(shown(&embedded), "3 pages would get vectors from local with m (nothing is made)\n");
+        assert_eq!(
+            shown(&embedded),
+            "3 pages would get vectors from local with m (nothing is made)\n"
+        );
         assert!(embedded.notes().is_empty());
         let made = Embedded { dry_run: false, missing: 1, ..embedded };
         assert_eq!(shown(&made), "3 pages got vectors from local with m: 9 windows\n");

@@ -57,7 +57,12 @@ pub(super) fn full(path: &Path) -> Result<String, Fault> {
 
 impl Show for ExportReply {
     fn text(&self, t: &mut Text) {
-        t.line(&format!("wrote {} ({}) to {}", count(self.files, "page"), bytes(self.bytes), self.path));
+        t.line(&format!(
+            "wrote {} ({}) to {}",
+            count(self.files, "page"),
+            bytes(self.bytes),
+            self.path
+        ));
         if self.failed_total > 0 {
             t.line(&format!("  {:>8} failed", self.failed_total));
         }

@@ -53,7 +53,13 @@ impl Show for brain_protocol::History {
         for version in &self.versions {
             let number = format!("{}{}", if version.current { "*" } else { "" }, version.version);
             let written = minute(&version.written_at);
-            table.row([&number, &written, &bytes(version.bytes), &version.page_type, &version.title]);
+            table.row([
+                &number,
+                &written,
+                &bytes(version.bytes),
+                &version.page_type,
+                &version.title,
+            ]);
         }
         table.write(t);
     }
@@ -91,7 +97,9 @@ impl Verb for Revert {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        match context.call(&Request::Revert(brain_protocol::Revert { page, version: self.version }))? {
+        match context
+            .call(&Request::Revert(brain_protocol::Revert { page, version: self.version }))?
+        {
             Reply::Written(written) => context.show(&written),
             _ => Err(fail::unexpected(Self::NAME)),
         }

@@ -160,7 +160,9 @@ impl Asked {
         }
         let costs = estimated.status == "estimated";
         if costs && !yes && io::stderr().is_terminal() {
-            tell(&format!("[{name}] begins in {GRACE} seconds; Ctrl-C cancels, --yes does not wait"));
+            tell(&format!(
+                "[{name}] begins in {GRACE} seconds; Ctrl-C cancels, --yes does not wait"
+            ));
             std::thread::sleep(Duration::from_secs(GRACE));
         }
         request.estimate = false;

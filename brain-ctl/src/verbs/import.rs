@@ -42,11 +42,17 @@ impl Verb for Import {
         let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
         if !dir.is_dir() {
             return Err(Fault::new(FaultCode::Io, format!("{} is not a directory", dir.display()))
-                .hint(format!("take a single file in with: brain capture --file {}", dir.display())));
+                .hint(format!(
+                    "take a single file in with: brain capture --file {}",
+                    dir.display()
+                )));
         }
         let Some(path) = dir.to_str().map(str::to_owned) else {
-            return Err(Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", dir.display()))
-                .hint("rename the directory, or reach it through a symbolic link in a named one"));
+            return Err(Fault::new(
+                FaultCode::Io,
+                format!("the path {} is not UTF-8", dir.display()),
+            )
+            .hint("rename the directory, or reach it through a symbolic link in a named one"));
         };
         match context.call(&Request::Import(brain_protocol::Import {
             path,
@@ -65,7 +71,11 @@ const SHOWN: usize = 20;
 impl Show for ImportReply {
     fn text(&self, t: &mut Text) {
         let lead = if self.dry_run { "would take in" } else { "took in" };
-        t.line(&format!("{lead} {} in {:.1} s", count(self.files, "file"), self.took_ms as f64 / 1000.0));
+        t.line(&format!(
+            "{lead} {} in {:.1} s",
+            count(self.files, "file"),
+            self.took_ms as f64 / 1000.0
+        ));
         let failed = self.failed_total;
         for (n, what) in [
             (self.created, "created"),
@@ -98,8 +108,11 @@ impl Show for ImportReply {
 
 /// The first failures, and how many more there are.
 pub(super) fn failure_lines(failed: &[ImportFailure], total: u64) -> Vec<String> {
-    let mut lines: Vec<String> =
-        failed.iter().take(SHOWN).map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason))).collect();
+    let mut lines: Vec<String> = failed
+        .iter()
+        .take(SHOWN)
+        .map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason)))
+        .collect();
     let more = total.saturating_sub(lines.len() as u64);
     if more > 0 {
         lines.push(format!("… and {} more; all with --json", count(more, "failure")));

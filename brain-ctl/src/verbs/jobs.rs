@@ -1,7 +1,8 @@
 //! `brain jobs`: what was taken in over HTTP, and what became of it.
 
 use brain_protocol::{
-    Fault, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs as Listed, JobsRetried, Reply, Request,
+    Fault, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs as Listed, JobsRetried, Reply,
+    Request,
 };
 use clap::{Args, ValueEnum};
 
@@ -113,8 +114,9 @@ impl Verb for Jobs {
             (Retry, Some(id)) => Request::JobRetry(JobRetry { id: Some(id) }),
             (Retry, None) if self.all => Request::JobRetry(JobRetry { id: None }),
             (Action::Show | Retry, None) => {
-                return Err(fail::usage("no job is named")
-                    .hint("one of them: brain jobs retry job_17; all that failed: brain jobs retry --all"));
+                return Err(fail::usage("no job is named").hint(
+                    "one of them: brain jobs retry job_17; all that failed: brain jobs retry --all",
+                ));
             }
         };
         match context.call(&request)? {
@@ -144,7 +146,13 @@ impl Show for Listed {
                 (None, None) => "",
             };
             let received = minute(&job.received_at);
-            table.row([&job.job_id.to_string(), job.status.as_str(), &received, &job.client, outcome]);
+            table.row([
+                &job.job_id.to_string(),
+                job.status.as_str(),
+                &received,
+                &job.client,
+                outcome,
+            ]);
         }
         table.write(t);
     }
@@ -238,8 +246,10 @@ mod tests {
             attempts: 3,
             retry_at: None,
             slug: (!failed).then(|| "inbox/2026-11-21-abababab".into()),
-            error: failed
-                .then(|| JobError { code: "disk_full".into(), message: "no room for it on the disk".into() }),
+            error: failed.then(|| JobError {
+                code: "disk_full".into(),
+                message: "no room for it on the disk".into(),
+            }),
         }
     }
 
@@ -253,7 +263,11 @@ mod tests {
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
         assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
-        assert!(t.as_str().contains("job_1234567") && t.as_str().contains("no room for"), "{}", t.as_str());
+        assert!(
+            t.as_str().contains("job_1234567") && t.as_str().contains("no room for"),
+            "{}",
+            t.as_str()
+        );
         assert!(reply.notes().iter().any(|note| note.contains("--after job_7")));
         assert!(reply.notes().iter().any(|note| note.contains("brain jobs retry --all")));
         let mut quiet = Text::plain(None);

@@ -73,7 +73,9 @@ impl Show for Linked {
     fn notes(&self) -> Vec<String> {
         // One that was to be removed and is not there is `unchanged`, too.
         match self.status == "added" && !self.live {
-            true => vec![format!("{} does not exist yet; the link becomes live when it does", self.to)],
+            true => {
+                vec![format!("{} does not exist yet; the link becomes live when it does", self.to)]
+            }
             false => Vec::new(),
         }
     }
@@ -163,7 +165,9 @@ impl Show for brain_protocol::Links {
         let mut table = Table::new(COLUMNS);
         for link in &self.links {
             let page = match (&link.slug, &link.source_id) {
-                (Some(slug), Some(source)) if *source != self.source_id => format!("{source}:{slug}"),
+                (Some(slug), Some(source)) if *source != self.source_id => {
+                    format!("{source}:{slug}")
+                }
                 (Some(slug), _) => slug.to_string(),
                 (None, _) => link.target.clone(),
             };
@@ -183,7 +187,8 @@ impl Show for brain_protocol::Links {
 
     fn notes(&self) -> Vec<String> {
         if !self.links.is_empty() {
-            let more = self.truncated.then(|| format!("only the first {} are shown", self.links.len()));
+            let more =
+                self.truncated.then(|| format!("only the first {} are shown", self.links.len()));
             return more.into_iter().collect();
         }
         vec![match self.direction.as_str() {
@@ -221,10 +226,15 @@ impl Show for BrokenLinksReply {
             return vec!["every link leads to one page".into()];
         }
         let total = self.missing + self.ambiguous;
-        let mut notes =
-            vec![format!("{}: {} missing, {} ambiguous", count(total, "link"), self.missing, self.ambiguous)];
+        let mut notes = vec![format!(
+            "{}: {} missing, {} ambiguous",
+            count(total, "link"),
+            self.missing,
+            self.ambiguous
+        )];
         notes.extend(
-            self.truncated.then(|| format!("only {} are shown; --limit shows more", self.links.len())),
+            self.truncated
+                .then(|| format!("only {} are shown; --limit shows more", self.links.len())),
         );
         notes
     }
@@ -252,7 +262,8 @@ mod tests {
             status: "ambiguous".into(),
             candidates: vec![Slug::parse("people/somebody")?, Slug::parse("old/somebody")?],
         };
-        let reply = BrokenLinksReply { links: vec![link], missing: 0, ambiguous: 1, truncated: false };
+        let reply =
+            BrokenLinksReply { links: vec![link], missing: 0, ambiguous: 1, truncated: false };
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
         assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());

@@ -93,7 +93,8 @@ impl Verb for List {
             all.pages.append(&mut pages.pages);
             all.truncated = pages.truncated;
             all.next = pages.next;
-            let further = self.all && all.truncated && all.next.is_some() && all.next != question.after;
+            let further =
+                self.all && all.truncated && all.next.is_some() && all.next != question.after;
             if !further {
                 return context.show(&all);
             }
@@ -137,7 +138,11 @@ impl Show for Pages {
         if self.pages.iter().any(|page| page.deleted_at.is_some()) {
             let mut table = Table::new(if several { DELETED_WITH_SOURCE } else { DELETED });
             for page in &self.pages {
-                let until = page.recoverable_until.as_deref().map(crate::output::minute).unwrap_or_default();
+                let until = page
+                    .recoverable_until
+                    .as_deref()
+                    .map(crate::output::minute)
+                    .unwrap_or_default();
                 if several {
                     table.row([page.slug.as_str(), page.source_id.as_str(), &until, &page.title]);
                 } else {

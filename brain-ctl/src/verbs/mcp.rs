@@ -64,7 +64,11 @@ the argument \"mcp\".";
 fn failed(fault: &Fault) -> Outcome {
     let mut failures = vec![fault.message.clone()];
     failures.extend(fault.hint.iter().map(|hint| format!("hint: {hint}")));
-    Outcome { failures: vec![failures.join("\n  ")], exit: Some(fault.code.exit()), ..Outcome::default() }
+    Outcome {
+        failures: vec![failures.join("\n  ")],
+        exit: Some(fault.code.exit()),
+        ..Outcome::default()
+    }
 }
 
 /// A standard input that may be in non-blocking mode, somebody else's choice.
@@ -74,7 +78,9 @@ impl<R: Read> Read for Patient<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(buffer) {
-                Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(5)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
                 read => return read,
             }
         }

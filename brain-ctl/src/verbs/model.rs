@@ -89,7 +89,8 @@ fn place(from: String) -> Result<String, Fault> {
     if from.contains("://") || !is_path {
         return Ok(from);
     }
-    let path = Path::new(&from).canonicalize().map_err(|e| fail::file("read", Path::new(&from), &e))?;
+    let path =
+        Path::new(&from).canonicalize().map_err(|e| fail::file("read", Path::new(&from), &e))?;
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
             .hint("rename it, or reach it through a symbolic link in a named directory")
@@ -152,7 +153,10 @@ impl Show for Models {
 
     fn failures(&self) -> Vec<String> {
         let models = self.installed.iter().filter_map(|model| {
-            model.problem.as_ref().map(|problem| format!("{} cannot be used: {problem}", model.name))
+            model
+                .problem
+                .as_ref()
+                .map(|problem| format!("{} cannot be used: {problem}", model.name))
         });
         self.problem.iter().cloned().chain(models).collect()
     }

@@ -97,7 +97,10 @@ impl Show for Hits {
 
     fn notes(&self) -> Vec<String> {
         if self.hits.is_empty() {
-            return vec![format!("no page found for \"{}\"", fit(&clean(&self.query), Some(SHOWN)))];
+            return vec![format!(
+                "no page found for \"{}\"",
+                fit(&clean(&self.query), Some(SHOWN))
+            )];
         }
         let way = match self.hits.len() >= MAX_HITS as usize {
             true => "ask for something narrower",
@@ -157,10 +160,13 @@ mod tests {
         let hit = Hit {
             slug: Slug::parse("people/ada-lovelace-countess-of-something-very-long").expect("slug"),
             source_id: SourceId::default(),
-            title: "Ada 👩‍🔬 Lovelace\u{1b}[2J, 解析機関の最初のプログラマー and more of a title".into(),
+            title: "Ada 👩‍🔬 Lovelace\u{1b}[2J, 解析機関の最初のプログラマー and more of a title"
+                .into(),
             page_type: "person".into(),
             score: 3.5,
-            snippet: "wrote the first program for the analytical engine of Charles Babbage, in a note".into(),
+            snippet:
+                "wrote the first program for the analytical engine of Charles Babbage, in a note"
+                    .into(),
             highlights: vec![(32, 49)],
             chunk: 0,
             matched: vec!["text".into()],
@@ -171,7 +177,13 @@ mod tests {
             source_uri: None,
             url: None,
         };
-        Hits { query: "engine".into(), hits: vec![hit], truncated: false, degraded: None, took_us: 1 }
+        Hits {
+            query: "engine".into(),
+            hits: vec![hit],
+            truncated: false,
+            degraded: None,
+            took_us: 1,
+        }
     }
 
     #[test]
@@ -194,7 +206,11 @@ mod tests {
         let mut found = hits();
         let mut t = Text::plain(Some(200));
         found.text(&mut t);
-        assert!(!t.as_str().contains("· by ") && t.as_str().contains("matched by text"), "{}", t.as_str());
+        assert!(
+            !t.as_str().contains("· by ") && t.as_str().contains("matched by text"),
+            "{}",
+            t.as_str()
+        );
         found.hits[0].matched = vec!["meaning".into(), "link".into()];
         found.hits[0].explain[0].reason = "meaning: cosine 0.512".into();
         let mut t = Text::plain(Some(200));

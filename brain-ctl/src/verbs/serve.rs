@@ -76,7 +76,8 @@ impl Verb for Config {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         if self.file.is_some() && self.action != Action::Check {
-            return Err(fail::usage("only `brain config check` takes a file").hint("brain config check FILE"));
+            return Err(fail::usage("only `brain config check` takes a file")
+                .hint("brain config check FILE"));
         }
         become_daemon(|command| {
             command.arg("config").arg(match self.action {

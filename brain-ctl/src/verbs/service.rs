@@ -99,7 +99,8 @@ impl Files {
 
     /// The links that `systemctl enable` makes, by the units' `WantedBy=`.
     fn links(&self) -> Vec<PathBuf> {
-        let link = |path: &Path, target: &str| Some(path.parent()?.join(target).join(path.file_name()?));
+        let link =
+            |path: &Path, target: &str| Some(path.parent()?.join(target).join(path.file_name()?));
         let socket = link(&self.socket, "sockets.target.wants");
         socket.into_iter().chain(link(&self.service, "default.target.wants")).collect()
     }
@@ -199,16 +200,23 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     }
     changed.pid = manager::state(service_unit)?.pid;
     if manager::lingers() == Some(false) {
-        changed.notes.push("it ends when you log out; to keep it running: loginctl enable-linger".to_owned());
+        changed.notes.push(
+            "it ends when you log out; to keep it running: loginctl enable-linger".to_owned(),
+        );
     }
     context.show(&changed)
 }
 
 fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let ours =
-        files.ours(false, "if it is to go, remove it yourself, then: systemctl --user daemon-reload")?;
-    let mut changed =
-        Changed { status: "not_installed", files: Vec::new(), pid: None, stopped: None, notes: Vec::new() };
+    let ours = files
+        .ours(false, "if it is to go, remove it yourself, then: systemctl --user daemon-reload")?;
+    let mut changed = Changed {
+        status: "not_installed",
+        files: Vec::new(),
+        pid: None,
+        stopped: None,
+        notes: Vec::new(),
+    };
     if !ours {
         return context.show(&changed);
     }
@@ -238,9 +246,9 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
                 fs::remove_file(&link).map_err(|e| fail::file("remove", &link, &e))?;
             }
         }
-        changed
-            .notes
-            .push("the manager was not told; tell it with: systemctl --user daemon-reload".to_owned());
+        changed.notes.push(
+            "the manager was not told; tell it with: systemctl --user daemon-reload".to_owned(),
+        );
     } else {
         manager::order(&["daemon-reload"])?;
     }
@@ -268,7 +276,8 @@ fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
         return Ok(socket.to_owned());
     }
     let keys = told["keys"].as_array().into_iter().flatten();
-    let value = keys.filter(|key| key["key"] == "daemon.socket").find_map(|key| key["value"].as_str());
+    let value =
+        keys.filter(|key| key["key"] == "daemon.socket").find_map(|key| key["value"].as_str());
     Ok(match value {
         None | Some("") => home.run_dir().join("brain.sock"),
         Some(path) => home.dir().join(path),

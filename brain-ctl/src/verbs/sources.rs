@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use brain_protocol::{
-    Fault, FaultCode, Reply, Request, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply,
-    SourceRow, SourcesReply,
+    Fault, FaultCode, Reply, Request, SourceAdd, SourceDefault, SourceId, SourceRemove,
+    SourceReply, SourceRow, SourcesReply,
 };
 use clap::{Args, ValueEnum};
 
@@ -169,7 +169,9 @@ impl Show for SourceReply {
 
     fn notes(&self) -> Vec<String> {
         match self.status.as_str() {
-            "added" => vec![format!("take its files in: brain sync --source {}", self.source.source_id)],
+            "added" => {
+                vec![format!("take its files in: brain sync --source {}", self.source.source_id)]
+            }
             "removed" => vec![back(&self.source.source_id, &self.source.path)],
             _ => Vec::new(),
         }
@@ -205,7 +207,11 @@ mod tests {
             let mut t = Text::plain(Some(60));
             reply.text(&mut t);
             assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
-            assert!(t.as_str().contains("work *") && t.as_str().contains("12345"), "{}", t.as_str());
+            assert!(
+                t.as_str().contains("work *") && t.as_str().contains("12345"),
+                "{}",
+                t.as_str()
+            );
             let mut wide = Text::plain(None);
             reply.text(&mut wide);
             assert!(wide.as_str().contains("directory/work"), "{}", wide.as_str());

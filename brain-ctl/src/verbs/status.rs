@@ -53,7 +53,8 @@ impl Show for StatusReply {
         t.line(&format!("brain-daemon {} is running (pid {}, up {up})", self.version, self.pid));
         t.field("home", &self.home);
         t.field("socket", &self.socket);
-        let deleted = if self.deleted > 0 { format!(", {} deleted", self.deleted) } else { String::new() };
+        let deleted =
+            if self.deleted > 0 { format!(", {} deleted", self.deleted) } else { String::new() };
         t.field("pages", &format!("{}{deleted}, in {}", self.pages, count(self.sources, "source")));
         t.field("store", &format!("{}, schema {}", bytes(self.store_bytes), self.schema));
         t.field(
@@ -177,15 +178,18 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
 }
 
 fn ask_to_stop(socket: &Path) -> Result<Hello, Missed> {
-    let question = encode(&Request::Stop)
-        .map_err(|e| Missed::Fault(Fault::new(FaultCode::Internal, format!("cannot ask to stop: {e}"))))?;
+    let question = encode(&Request::Stop).map_err(|e| {
+        Missed::Fault(Fault::new(FaultCode::Internal, format!("cannot ask to stop: {e}")))
+    })?;
     let mut session = Session::begin(connect::open(socket)?, &question)?;
     let hello = session.hello;
     match session.answer(DRAIN, |_| {}) {
         Ok(Reply::Stopping) => Ok(hello),
         Ok(_) => Err(Missed::Fault(fail::unexpected(Stop::NAME))),
         // Somebody else asked first; or it was quicker than its answer.
-        Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => Ok(hello),
+        Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => {
+            Ok(hello)
+        }
         Err(fault) => Err(Missed::Fault(fault)),
     }
 }
@@ -195,11 +199,14 @@ fn terminate(pid: u32) -> Result<(), Fault> {
     let sent = target.map(|target| kill_process(target, Signal::TERM));
     match sent {
         Some(Ok(())) => Ok(()),
-        Some(Err(e)) => {
-            Err(Fault::new(FaultCode::Forbidden, format!("cannot signal the daemon (pid {pid}): {e}"))
-                .hint(format!("end it yourself: kill {pid}")))
+        Some(Err(e)) => Err(Fault::new(
+            FaultCode::Forbidden,
+            format!("cannot signal the daemon (pid {pid}): {e}"),
+        )
+        .hint(format!("end it yourself: kill {pid}"))),
+        None => {
+            Err(Fault::new(FaultCode::BadFrame, format!("the daemon's process id {pid} is none")))
         }
-        None => Err(Fault::new(FaultCode::BadFrame, format!("the daemon's process id {pid} is none"))),
     }
 }
 
@@ -243,7 +250,10 @@ mod tests {
     #[test]
     fn the_listeners_and_the_queue_read_well() {
         assert_eq!(http(None, None), "off");
-        assert_eq!(http(Some("127.0.0.1:1"), Some("127.0.0.1:2")), "127.0.0.1:1; public 127.0.0.1:2");
+        assert_eq!(
+            http(Some("127.0.0.1:1"), Some("127.0.0.1:2")),
+            "127.0.0.1:1; public 127.0.0.1:2"
+        );
         assert_eq!(http(Some("127.0.0.1:1"), None), "127.0.0.1:1; no public listener");
         assert_eq!(queue(&JobCounts::default()), "nothing waits, 0 stored within a day");
         let some = JobCounts { waiting: 2, failed: 1, stored: 5 };

@@ -95,12 +95,16 @@ impl Show for SyncReply {
         for source in &self.sources {
             let name = &source.source_id;
             if source.status == "failed" {
-                lines.extend(source.problem.iter().map(|problem| format!("{name}: {}", clean(problem))));
+                lines.extend(
+                    source.problem.iter().map(|problem| format!("{name}: {}", clean(problem))),
+                );
             }
             if source.pull.status == "failed" {
                 let why = source.pull.message.as_deref().unwrap_or_default();
-                lines
-                    .push(format!("{name}: git pull: {}; the files that are here were taken in", clean(why)));
+                lines.push(format!(
+                    "{name}: git pull: {}; the files that are here were taken in",
+                    clean(why)
+                ));
             }
             lines.extend(
                 failure_lines(&source.failed, source.failed_total)

@@ -86,7 +86,8 @@ impl Show for TimelineReply {
         if self.entries.is_empty() {
             return vec!["no dated lines".into()];
         }
-        let more = self.truncated.then(|| "there are more; --limit or --until shows them".to_owned());
+        let more =
+            self.truncated.then(|| "there are more; --limit or --until shows them".to_owned());
         more.into_iter().collect()
     }
 }

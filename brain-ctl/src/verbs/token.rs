@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use brain_protocol::{
-    AdminToken, AdminTokenReply, Fault, FaultCode, Reply, Request, TokenCreate, TokenInfo, TokenList,
-    TokenMade, TokenRevoke, TokenRevoked, Tokens,
+    AdminToken, AdminTokenReply, Fault, FaultCode, Reply, Request, TokenCreate, TokenInfo,
+    TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
 };
 use clap::{Args, ValueEnum};
 
@@ -86,7 +86,9 @@ impl Verb for Token {
                 sources: sources(&self.sources)?,
                 expires_in: match self.days {
                     Some(0) => {
-                        return Err(fail::usage("a token of 0 days is none; --expires never has no end"));
+                        return Err(fail::usage(
+                            "a token of 0 days is none; --expires never has no end",
+                        ));
                     }
                     Some(days) => Some(u64::from(days) * 86_400),
                     None => self.expires,
@@ -171,7 +173,8 @@ const ALL: &[Column] = &[
 impl Show for Tokens {
     fn text(&self, t: &mut Text) {
         // Without --all there are personal ones only, and none of them is revoked.
-        let all = self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
+        let all =
+            self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
         let mut table = Table::new(if all { ALL } else { COLUMNS });
         for token in &self.tokens {
             let expires = token.expires_at.as_deref().map_or("never", day);
@@ -283,14 +286,18 @@ mod tests {
 
     #[test]
     fn the_list_fits_60_columns() {
-        for tokens in [vec![info("personal", false)], vec![info("access", false), info("personal", true)]] {
+        for tokens in
+            [vec![info("personal", false)], vec![info("access", false), info("personal", true)]]
+        {
             let reply = Tokens { tokens };
             let mut t = Text::plain(Some(60));
             reply.text(&mut t);
             assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
             let mut wide = Text::plain(None);
             reply.text(&mut wide);
-            assert!(wide.as_str().contains("2027-02-19") && wide.as_str().contains("0123456789abcdef"));
+            assert!(
+                wide.as_str().contains("2027-02-19") && wide.as_str().contains("0123456789abcdef")
+            );
         }
     }
 

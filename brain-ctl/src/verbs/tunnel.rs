@@ -93,7 +93,9 @@ impl Verb for Tunnel {
         };
         match context.call(&request)? {
             Reply::TunnelStatus(status) if self.action == Url => context.show(&address(status)?),
-            Reply::TunnelStatus(status) => context.show(&Shown { wanted: self.action == Start, status }),
+            Reply::TunnelStatus(status) => {
+                context.show(&Shown { wanted: self.action == Start, status })
+            }
             Reply::TunnelSetup(setup) => context.show(&setup),
             Reply::TunnelRequests(requests) => context.show(&requests),
             Reply::TunnelReplayed(replayed) => context.show(&replayed),
@@ -158,15 +160,22 @@ impl Show for Shown {
             field(t, "address", url);
         }
         if status.provider != "none" {
-            let whose = if status.adopted { "; somebody else started it, and it is left alone" } else { "" };
+            let whose = if status.adopted {
+                "; somebody else started it, and it is left alone"
+            } else {
+                ""
+            };
             field(t, "agent", &format!("{}, to port {}{whose}", status.provider, status.forward));
         }
         if let Some(since) = &status.up_since {
             field(t, "up since", &minute(since));
         }
         if let Some(checked) = &status.checked_at {
-            let next =
-                status.next_at.as_ref().map(|next| format!("; next at {}", clock(next))).unwrap_or_default();
+            let next = status
+                .next_at
+                .as_ref()
+                .map(|next| format!("; next at {}", clock(next)))
+                .unwrap_or_default();
             field(t, "looked", &format!("{}{next}", minute(checked)));
         }
         if status.starts > 0 {
@@ -197,7 +206,10 @@ impl Show for TunnelSetupReply {
         super::steps::write(t, &self.steps);
         match self.steps.last().filter(|_| self.exit() == Exit::Failed) {
             Some(step) => {
-                t.line(&format!("{} at {}; once that is mended, run it again", self.status, step.name));
+                t.line(&format!(
+                    "{} at {}; once that is mended, run it again",
+                    self.status, step.name
+                ));
             }
             None => t.line("passed: the tunnel is set up, and kept up from now on"),
         }
@@ -261,7 +273,11 @@ impl Show for TunnelRequestsReply {
         if self.requests.is_empty() {
             return vec!["nothing has come through the tunnel since the daemon started".into()];
         }
-        if self.truncated { vec!["there are more: --limit takes up to 1000".into()] } else { Vec::new() }
+        if self.truncated {
+            vec!["there are more: --limit takes up to 1000".into()]
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -352,8 +368,10 @@ mod tests {
             bytes: 70_000,
             job_id: job,
         };
-        let reply =
-            TunnelRequestsReply { requests: vec![request(Some(JobId(17))), request(None)], truncated: true };
+        let reply = TunnelRequestsReply {
+            requests: vec![request(Some(JobId(17))), request(None)],
+            truncated: true,
+        };
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());

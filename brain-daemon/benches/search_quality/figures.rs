@@ -36,11 +36,13 @@ pub(crate) fn ask(set: &Set, house: &House, open: &Open, misses: bool) -> Figure
         times.push(begin.elapsed().as_micros());
         assert_eq!(found.degraded, None, "nothing is missing");
         let ids: Vec<&str> = found.hits.iter().take(10).map(|hit| house.id(hit)).collect();
-        let grades: Vec<f64> = ids.iter().map(|id| answers.get(*id).copied().unwrap_or(0.0)).collect();
+        let grades: Vec<f64> =
+            ids.iter().map(|id| answers.get(*id).copied().unwrap_or(0.0)).collect();
         let mut ideal: Vec<f64> = answers.values().copied().collect();
         ideal.sort_by(|a, b| b.total_cmp(a));
-        let among =
-            |n: usize| grades.iter().take(n).filter(|g| **g > 0.0).count() as f64 / answers.len() as f64;
+        let among = |n: usize| {
+            grades.iter().take(n).filter(|g| **g > 0.0).count() as f64 / answers.len() as f64
+        };
         sum.ndcg10 += gain(&grades) / gain(&ideal);
         sum.recall5 += among(5);
         sum.recall10 += among(10);
@@ -48,7 +50,11 @@ pub(crate) fn ask(set: &Set, house: &House, open: &Open, misses: bool) -> Figure
         sum.questions += 1;
         if misses && among(5) < 1.0 {
             let wanted: Vec<&String> = answers.keys().collect();
-            eprintln!("  {} | wanted {wanted:?} | found {:?}", query.text, &ids[..ids.len().min(5)]);
+            eprintln!(
+                "  {} | wanted {wanted:?} | found {:?}",
+                query.text,
+                &ids[..ids.len().min(5)]
+            );
         }
     }
     times.sort_unstable();

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 use crate::set::{Doc, Query, Set};
 
 const FIRST: [&str; 20] = [
-    "Orla", "Tamsin", "Bastian", "Ingrid", "Cosmo", "Yara", "Dag", "Mirela", "Anselm", "Petra", "Quill",
-    "Rosalind", "Stellan", "Uma", "Viggo", "Wanda", "Xenia", "Zoran", "Levi", "Hester",
+    "Orla", "Tamsin", "Bastian", "Ingrid", "Cosmo", "Yara", "Dag", "Mirela", "Anselm", "Petra",
+    "Quill", "Rosalind", "Stellan", "Uma", "Viggo", "Wanda", "Xenia", "Zoran", "Levi", "Hester",
 ];
 const LAST: [&str; 20] = [
     "Falk",
@@ -49,8 +49,10 @@ const OF: [&str; 16] = [
     "Ember",
     "Canal",
 ];
-const HOW: [&str; 10] =
-    ["Silent", "Crooked", "Northern", "Borrowed", "Last", "Paper", "Hollow", "Golden", "Distant", "Second"];
+const HOW: [&str; 10] = [
+    "Silent", "Crooked", "Northern", "Borrowed", "Last", "Paper", "Hollow", "Golden", "Distant",
+    "Second",
+];
 const PLOTS: [&str; 12] = [
     "a lighthouse keeper who hides a deserter through a winter of storms",
     "two sisters who inherit a bankrupt circus and a very old elephant",
@@ -85,7 +87,8 @@ struct Dice(u64);
 
 impl Dice {
     fn up_to(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
     }
 
@@ -164,15 +167,17 @@ fn corpus() -> Corpus {
     let bands: Vec<Page> = (0..24)
         .map(|n| Page::new("sound", &format!("{} & the {}s", LAST[n % 20], OF[(n * 5 + 1) % 16])))
         .collect();
-    let festivals: Vec<Page> =
-        (0..14).map(|n| Page::new("places", &format!("{} Film Days 20{:02}", LAST[n + 3], 10 + n))).collect();
+    let festivals: Vec<Page> = (0..14)
+        .map(|n| Page::new("places", &format!("{} Film Days 20{:02}", LAST[n + 3], 10 + n)))
+        .collect();
     let mut lives: Vec<Vec<String>> = vec![Vec::new(); people.len()];
     let mut direct: HashMap<usize, Vec<String>> = HashMap::new();
     let mut shown: Vec<Vec<usize>> = vec![Vec::new(); films.len()];
     for (number, festival) in festivals.iter().enumerate() {
         let films_there = dice.some(9, films.len());
         let jury = dice.some(3, people.len());
-        let mut text = format!("{} ran for four days under a leaking roof.\n\n## Programme\n\n", festival.1);
+        let mut text =
+            format!("{} ran for four days under a leaking roof.\n\n## Programme\n\n", festival.1);
         for &film in &films_there {
             shown[film].push(number);
             text.push_str(&format!("- {} on the big screen\n", films[film].wiki()));
@@ -198,7 +203,10 @@ fn corpus() -> Corpus {
         let mut text = format!("The story of {plot}. ");
         let way = number % 3;
         if way == 0 {
-            text.push_str(&format!("It was directed by {} in eleven weeks. ", people[director].wiki()));
+            text.push_str(&format!(
+                "It was directed by {} in eleven weeks. ",
+                people[director].wiki()
+            ));
         }
         text.push_str(&format!(
             "The score was composed by {} for strings alone.\n\n## Cast\n\n",
@@ -222,28 +230,36 @@ fn corpus() -> Corpus {
                 film.markdown()
             ));
         }
-        let frontmatter =
-            if way == 2 { format!("director: \"[[{}]]\"\n", people[director].0) } else { String::new() };
+        let frontmatter = if way == 2 {
+            format!("director: \"[[{}]]\"\n", people[director].0)
+        } else {
+            String::new()
+        };
         direct.entry(director).or_default().push(film.0.clone());
         all.page(film, "film", &frontmatter, text);
         let cast: Vec<String> = cast.iter().map(|&p| people[p].0.clone()).collect();
         match number % 4 {
-            0 => all
-                .related
-                .push((format!("Who composed the score of {}?", film.1), vec![people[composer].0.clone()])),
+            0 => all.related.push((
+                format!("Who composed the score of {}?", film.1),
+                vec![people[composer].0.clone()],
+            )),
             1 => all.related.push((format!("cast of {}", film.1), cast)),
-            2 => all
-                .related
-                .push((format!("who was the director of {}", film.1), vec![people[director].0.clone()])),
+            2 => all.related.push((
+                format!("who was the director of {}", film.1),
+                vec![people[director].0.clone()],
+            )),
             _ => {
-                let festivals: Vec<String> = shown[number].iter().map(|&f| festivals[f].0.clone()).collect();
+                let festivals: Vec<String> =
+                    shown[number].iter().map(|&f| festivals[f].0.clone()).collect();
                 if !festivals.is_empty() && festivals.len() <= 5 {
-                    all.related.push((format!("at which festivals was {} shown", film.1), festivals));
+                    all.related
+                        .push((format!("at which festivals was {} shown", film.1), festivals));
                 }
             }
         }
         if number < 12 {
-            let same: Vec<String> = (number..films.len()).step_by(12).map(|n| films[n].0.clone()).collect();
+            let same: Vec<String> =
+                (number..films.len()).step_by(12).map(|n| films[n].0.clone()).collect();
             all.plain.push((format!("film about {plot}"), same));
         }
         all.plain.push((format!("what is {} about?", film.1), vec![film.0.clone()]));
@@ -280,8 +296,11 @@ fn corpus() -> Corpus {
     }
     for (number, person) in people.iter().enumerate() {
         let friend = &people[(number + 17) % people.len()];
-        let mut text =
-            format!("{} grew up above a bakery and shared a flat with {}. ", person.1, friend.wiki());
+        let mut text = format!(
+            "{} grew up above a bakery and shared a flat with {}. ",
+            person.1,
+            friend.wiki()
+        );
         text.push_str(&lives[number].join(" "));
         text.push_str(" Later years were spent teaching.");
         all.page(person, "artist", "", text);

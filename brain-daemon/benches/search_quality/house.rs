@@ -11,7 +11,9 @@ use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_core::config::Config;
 use brain_core::{Brain, Progress, Silent};
-use brain_protocol::{Embed, Hit, Import, PageRef, Reply, Request, Slug, SourceAdd, SourceId, Sync};
+use brain_protocol::{
+    Embed, Hit, Import, PageRef, Reply, Request, Slug, SourceAdd, SourceId, Sync,
+};
 use tempfile::TempDir;
 
 use crate::set::{Set, source};
@@ -51,8 +53,11 @@ impl House {
             let file = house.files(scope).join(format!("{path}.md"));
             fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
             let title = serde_json::to_string(&doc.title).expect("a string");
-            fs::write(file, format!("---\ntitle: {title}\n{}---\n\n{}\n", doc.frontmatter, doc.text))
-                .expect("a file");
+            fs::write(
+                file,
+                format!("---\ntitle: {title}\n{}---\n\n{}\n", doc.frontmatter, doc.text),
+            )
+            .expect("a file");
             if !sources.contains(&scope) {
                 sources.push(scope);
             }
@@ -87,7 +92,9 @@ impl House {
         let links = |(source, slug): &(SourceId, Slug)| {
             let page = PageRef { source: Some(source.clone()), slug: slug.clone() };
             match open.ask(Request::Links(page)) {
-                Reply::Links(links) => links.links.iter().filter(|link| link.status == "live").count() as u64,
+                Reply::Links(links) => {
+                    links.links.iter().filter(|link| link.status == "live").count() as u64
+                }
                 _ => 0,
             }
         };

@@ -8,7 +8,13 @@
 //! | `BRAIN_TEST_MODEL` | the directory of a local embedding model; without it the columns with vectors stay empty |
 //! | `BRAIN_QUALITY_CACHE` | a directory where vectors are kept for the next run; they are used for the very same text and model only |
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 mod figures;
 mod films;

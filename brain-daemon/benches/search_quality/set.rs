@@ -53,7 +53,8 @@ pub(crate) fn read(dir: &Path) -> Set {
     let mut wanted: HashMap<String, HashMap<String, f64>> = HashMap::new();
     for line in fs::read_to_string(dir.join("qrels.tsv")).expect("read the answers").lines() {
         let mut fields = line.split('\t');
-        if let (Some(query), Some(doc), Some(grade)) = (fields.next(), fields.next(), fields.next()) {
+        if let (Some(query), Some(doc), Some(grade)) = (fields.next(), fields.next(), fields.next())
+        {
             let grade: f64 = grade.trim().parse().unwrap_or(0.0);
             if grade > 0.0 {
                 wanted.entry(query.to_owned()).or_default().insert(doc.to_owned(), grade);

@@ -94,7 +94,10 @@ impl Group {
             ));
         }
         if meta.mode() & 0o002 != 0 {
-            return Err(format!("{place} has mode {:04o}: everybody can open it", meta.mode() & 0o777));
+            return Err(format!(
+                "{place} has mode {:04o}: everybody can open it",
+                meta.mode() & 0o777
+            ));
         }
         Ok(())
     }
@@ -111,7 +114,9 @@ fn group_id(name: &str) -> Result<u32, Fault> {
             FaultCode::InvalidConfig,
             format!("daemon.allow_group: there is no group \"{name}\" in {GROUPS}"),
         )
-        .hint(format!("create it: groupadd --system {name}; or give the number of a group from elsewhere"))
+        .hint(format!(
+            "create it: groupadd --system {name}; or give the number of a group from elsewhere"
+        ))
     })
 }
 

@@ -73,7 +73,8 @@ impl Listener {
                 std::fs::remove_file(path).map_err(|e| fail(&e))?;
             }
             Ok(_) => {
-                let message = format!("{} is there and is not a socket; it was left alone", path.display());
+                let message =
+                    format!("{} is there and is not a socket; it was left alone", path.display());
                 return Err(Fault::new(FaultCode::Conflict, message)
                     .hint("move it away, or set BRAIN_SOCKET to another path"));
             }
@@ -99,8 +100,11 @@ impl Listener {
         let admission = Admission::passed(passed.path(), config)?;
         let place = passed.path().display().to_string();
         let socket = UnixSocket::try_from(OwnedFd::from(passed.into_listener())).map_err(|e| {
-            Fault::new(FaultCode::Io, format!("cannot listen on {place}, which systemd passed in: {e}"))
-                .hint("systemctl restart brain-daemon.socket")
+            Fault::new(
+                FaultCode::Io,
+                format!("cannot listen on {place}, which systemd passed in: {e}"),
+            )
+            .hint("systemctl restart brain-daemon.socket")
         })?;
         Ok(Self { socket: socket.into(), admission, file: None })
     }
@@ -142,7 +146,9 @@ fn taken(path: &Path) -> Fault {
 impl Drop for Listener {
     fn drop(&mut self) {
         let Some(file) = &self.file else { return };
-        if std::fs::symlink_metadata(&file.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == file.id) {
+        if std::fs::symlink_metadata(&file.path)
+            .is_ok_and(|meta| (meta.dev(), meta.ino()) == file.id)
+        {
             let _ = std::fs::remove_file(&file.path);
         }
     }
@@ -152,7 +158,12 @@ impl Drop for Listener {
 ///
 /// When every place is taken, sessions that have nothing to say give theirs up after a second. When another socket lies
 /// where ours was, it cancels `stop`: systemd has begun to listen there, and waits for the store that we hold.
-pub async fn serve(listener: Listener, brain: Arc<Brain>, tracker: TaskTracker, stop: CancellationToken) {
+pub async fn serve(
+    listener: Listener,
+    brain: Arc<Brain>,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+) {
     let places = Arc::new(Semaphore::new(brain.config().connections()));
     let refusals = Arc::new(Semaphore::new(REFUSALS));
     let (crowd, crowded) = watch::channel(false);
@@ -211,5 +222,7 @@ fn identify(stream: &Stream, admission: &Admission) -> Result<Caller, Fault> {
         tracing::warn!(?uid, "a client without credentials was refused");
         return Err(Fault::new(FaultCode::Forbidden, "the daemon cannot tell who is asking"));
     };
-    admission.caller(uid).inspect_err(|_| tracing::warn!(uid, "a client of another user was refused"))
+    admission
+        .caller(uid)
+        .inspect_err(|_| tracing::warn!(uid, "a client of another user was refused"))
 }

@@ -98,8 +98,11 @@ async fn talk(
         let request: Request = match decode(&payload) {
             Ok(request) => request,
             Err(error) => {
-                let fault = Fault::new(FaultCode::BadFrame, format!("this is not a request: {error}"))
-                    .hint("client and daemon must be of one build: `brain stop`, then try again");
+                let fault =
+                    Fault::new(FaultCode::BadFrame, format!("this is not a request: {error}"))
+                        .hint(
+                            "client and daemon must be of one build: `brain stop`, then try again",
+                        );
                 answer(stream, &Answer::Fault(fault)).await?;
                 return Err("not a request");
             }
@@ -143,7 +146,9 @@ async fn next_frame(
         let length = u32::from_be_bytes(head) as usize;
         if length > MAX_FRAME {
             let message = format!("a request of {length} bytes is over the limit of {MAX_FRAME}");
-            return Ok(Some(Err(Fault::new(FaultCode::TooLarge, message).hint("send less at once"))));
+            return Ok(Some(Err(
+                Fault::new(FaultCode::TooLarge, message).hint("send less at once")
+            )));
         }
         // The length is a claim until the bytes are here: memory grows with what arrives.
         let mut payload = Vec::with_capacity(length.min(64 * 1024));
@@ -248,9 +253,11 @@ async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), Broken> {
     let bytes = match encode(answer) {
         Ok(bytes) => bytes,
         Err(_) => {
-            let fault =
-                Fault::new(FaultCode::TooLarge, format!("the answer is over the limit of {MAX_FRAME} bytes"))
-                    .hint("ask for less: `--limit`");
+            let fault = Fault::new(
+                FaultCode::TooLarge,
+                format!("the answer is over the limit of {MAX_FRAME} bytes"),
+            )
+            .hint("ask for less: `--limit`");
             encode(&Answer::Fault(fault)).map_err(|_| "an answer that cannot be written")?
         }
     };
@@ -260,7 +267,10 @@ async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), Broken> {
     within(ANSWER, stream.write_all(&frame)).await
 }
 
-async fn within<T>(limit: Duration, work: impl Future<Output = std::io::Result<T>>) -> Result<T, Broken> {
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = std::io::Result<T>>,
+) -> Result<T, Broken> {
     match timeout(limit, work).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(_)) => Err("the connection failed"),

@@ -71,8 +71,10 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn bells_are_hung_up_and_taken_down() {
-        let jobs = [0, 15].map(|first| (Job::new("job", 1800, first).unwrap(), Arc::new(Notify::new())));
-        let hanging = tokio::time::timeout(std::time::Duration::from_secs(30), Bells::hang(&jobs)).await;
+        let jobs =
+            [0, 15].map(|first| (Job::new("job", 1800, first).unwrap(), Arc::new(Notify::new())));
+        let hanging =
+            tokio::time::timeout(std::time::Duration::from_secs(30), Bells::hang(&jobs)).await;
         let bells = hanging.unwrap().unwrap();
         let mut scheduler = bells.0.clone();
         let next = scheduler.time_till_next_job().await.unwrap().unwrap();

@@ -27,7 +27,8 @@ const LOOK_AT_RATINGS: Duration = Duration::from_secs(30 * 60);
 /// Runs until `stop` is cancelled; ends at once when nothing of it is switched on.
 pub async fn collector(brain: Arc<Brain>, minutes: Arc<Minutes>, stop: CancellationToken) {
     let (config, on) = (brain.config(), brain.config().collector_switches());
-    let (runs, patterns) = (config.collector_enabled(), on.ratings || on.images || on.articles || on.videos);
+    let (runs, patterns) =
+        (config.collector_enabled(), on.ratings || on.images || on.articles || on.videos);
     if !runs && !patterns {
         return;
     }
@@ -57,7 +58,10 @@ pub async fn collector(brain: Arc<Brain>, minutes: Arc<Minutes>, stop: Cancellat
     let rating = async {
         if patterns {
             let posts = work(RATINGS, LOOK_AT_RATINGS, Brain::collector_patterns);
-            tokio::join!(ring_in_turn(&posts, &rate, brain.collected()), posts.while_more(brain.collected()));
+            tokio::join!(
+                ring_in_turn(&posts, &rate, brain.collected()),
+                posts.while_more(brain.collected())
+            );
         }
     };
     tokio::join!(running, rating, ring(&brain, &jobs, &stop));
@@ -76,7 +80,9 @@ async fn ring(brain: &Arc<Brain>, jobs: &[(Job, Arc<Notify>)], stop: &Cancellati
             stop.cancelled().await;
             bells.take_down().await;
         }
-        Err(error) => tracing::error!(%error, "no bell rings; what is due is looked at every half minute"),
+        Err(error) => {
+            tracing::error!(%error, "no bell rings; what is due is looked at every half minute")
+        }
     }
 }
 
@@ -196,8 +202,10 @@ mod tests {
 
     /// The clock begins at `time` and goes on as ours does.
     fn lab(time: &str, turns: Vec<Result<bool, FaultCode>>) -> Lab {
-        let config = Config::load(std::path::Path::new("/nonexistent/config.toml"), |_| None).unwrap();
-        let (start, begin) = (parse_instant(&format!("2026-11-21T{time}Z"), false).unwrap(), Instant::now());
+        let config =
+            Config::load(std::path::Path::new("/nonexistent/config.toml"), |_| None).unwrap();
+        let (start, begin) =
+            (parse_instant(&format!("2026-11-21T{time}Z"), false).unwrap(), Instant::now());
         let now = Arc::new(move || start + i64::try_from(begin.elapsed().as_millis()).unwrap());
         let begun: Arc<Mutex<Vec<i64>>> = Arc::default();
         let (noted, clock) = (Arc::clone(&begun), Arc::clone(&now));
@@ -236,7 +244,8 @@ mod tests {
         let mut lab = lab("10:07:00", vec![]);
         let bell = Arc::new(Notify::new());
         bell.notify_one();
-        let (what, begun, rung) = (Arc::clone(&lab.work.what), Arc::clone(&lab.begun), Arc::clone(&bell));
+        let (what, begun, rung) =
+            (Arc::clone(&lab.work.what), Arc::clone(&lab.begun), Arc::clone(&bell));
         lab.work.what = Arc::new(move || {
             let result = what();
             if begun.lock().unwrap().len() == 1 {

@@ -51,7 +51,9 @@ pub async fn intake(brain: Arc<Brain>, stop: CancellationToken) {
         }
         let (time, arrival) = match rest {
             Rest::For(time) => (time, false),
-            Rest::Until(time) => (time.min(forget_at.saturating_duration_since(Instant::now())), true),
+            Rest::Until(time) => {
+                (time.min(forget_at.saturating_duration_since(Instant::now())), true)
+            }
         };
         if time.is_zero() {
             continue;
@@ -79,7 +81,8 @@ fn turn(brain: &Brain, share: Share, forget: bool) -> (Rest, bool) {
         tracing::warn!(%fault, "old items are not forgotten");
         0
     });
-    let until_due = |due: Option<u64>| Rest::Until(due.map_or(REST, Duration::from_millis).min(REST));
+    let until_due =
+        |due: Option<u64>| Rest::Until(due.map_or(REST, Duration::from_millis).min(REST));
     let rest = match brain.work_off(share.most) {
         Ok(0) => match brain.until_due() {
             Ok(due) => until_due(due),

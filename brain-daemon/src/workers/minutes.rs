@@ -108,7 +108,10 @@ mod tests {
         let minutes = ledger();
         assert_eq!(minutes.take("backup", at("10:07:00")), Ok(()));
         minutes.give_back("collector");
-        assert!(minutes.take("collector", at("10:07:01")).is_err(), "only who has it gives it back");
+        assert!(
+            minutes.take("collector", at("10:07:01")).is_err(),
+            "only who has it gives it back"
+        );
         minutes.give_back("backup");
         assert_eq!(minutes.take("collector", at("10:07:01")), Ok(()));
     }

@@ -25,7 +25,9 @@ pub async fn tunnel(brain: Arc<Brain>, stop: CancellationToken) {
             Ok(None) => return,
             Ok(Some(ms)) => Duration::from_millis(ms),
             Err(_) => {
-                tracing::error!("[watchdog] a look ended in a defect; the next one is in two minutes");
+                tracing::error!(
+                    "[watchdog] a look ended in a defect; the next one is in two minutes"
+                );
                 AFTER_DEFECT
             }
         };

@@ -104,8 +104,11 @@ async fn rounds(brain: Arc<Brain>, stop: CancellationToken) {
                 tracing::warn!(%fault, "when clients came last");
             }
             if count.is_multiple_of(PURGE_EVERY) {
-                let purged =
-                    [brain.purge_due().map(drop), brain.purge_grants().map(drop), brain.purge_calls()];
+                let purged = [
+                    brain.purge_due().map(drop),
+                    brain.purge_grants().map(drop),
+                    brain.purge_calls(),
+                ];
                 for fault in purged.into_iter().filter_map(Result::err) {
                     tracing::warn!(%fault, "purge");
                 }

@@ -80,8 +80,11 @@ fn sync(brain: &Brain, work: Vec<(SourceId, Vec<PathBuf>)>) -> bool {
     for (source, paths) in work {
         match brain.sync_paths(&source, &paths) {
             Ok(report) if report.status == "done" => {
-                let changes =
-                    report.added + report.updated + report.restored + report.renamed + report.removed;
+                let changes = report.added
+                    + report.updated
+                    + report.restored
+                    + report.renamed
+                    + report.removed;
                 tracing::debug!(%source, places = paths.len(), changes, "watched changes taken in");
             }
             Ok(report) => {
@@ -154,8 +157,9 @@ impl Watch {
 
     /// Watches a directory and those below it, but for hidden ones.
     fn add(&mut self, number: usize, dir: &Path) {
-        let hidden =
-            |e: &walkdir::DirEntry| e.depth() > 0 && e.file_name().as_encoded_bytes().starts_with(b".");
+        let hidden = |e: &walkdir::DirEntry| {
+            e.depth() > 0 && e.file_name().as_encoded_bytes().starts_with(b".")
+        };
         // Only the source's own directory may be reached by a link, as for a sync.
         let root = |e: &walkdir::DirEntry| e.depth() == 0 && e.path().is_dir();
         let is_dir = |e: &walkdir::DirEntry| e.file_type().is_dir() || root(e);
@@ -178,7 +182,10 @@ impl Watch {
     }
 
     fn fail(&mut self, problem: &str) {
-        tracing::warn!(problem, "not everything can be watched; looking through the sources every minute");
+        tracing::warn!(
+            problem,
+            "not everything can be watched; looking through the sources every minute"
+        );
         self.problem.get_or_insert_with(|| problem.to_owned());
         self.rescan_at = Some(Instant::now() + RESCAN);
     }
@@ -265,7 +272,9 @@ impl Watch {
         self.first = None;
         let touched = self.places.iter_mut().filter(|place| !place.touched.is_empty());
         touched
-            .map(|place| (place.source.clone(), std::mem::take(&mut place.touched).into_iter().collect()))
+            .map(|place| {
+                (place.source.clone(), std::mem::take(&mut place.touched).into_iter().collect())
+            })
             .collect()
     }
 }

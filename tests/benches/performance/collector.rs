@@ -66,7 +66,8 @@ impl Bench {
         collect(&mut client, KNOWN);
 
         let data = home.path().join("collector/data");
-        let (mut few, mut many, mut floor) = (Samples::default(), Samples::default(), Samples::default());
+        let (mut few, mut many, mut floor) =
+            (Samples::default(), Samples::default(), Samples::default());
         for _ in 0..3 {
             few.push(cost(pid, &mut client));
             floor.push(rewriting(&data, self.dir.path()));
@@ -103,7 +104,9 @@ impl Bench {
         });
         self.table.add(Row {
             place: 122,
-            what: "growth of the daemon's memory by all of these runs, without files that are mapped".into(),
+            what:
+                "growth of the daemon's memory by all of these runs, without files that are mapped"
+                    .into(),
             goal: Goal::Below(20.0, "MB"),
             value: after - before,
             measured: format!("{} MB ({} MB at the end)", short(after - before), short(after)),
@@ -116,8 +119,10 @@ impl Bench {
         let stored = if self.scale.few < 1000 { 1000 } else { STORED };
         let dir = data.join("tweets/searches");
         let model = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
-        let (id, model) =
-            (model.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&model).unwrap());
+        let (id, model) = (
+            model.file_stem().unwrap().to_str().unwrap().to_owned(),
+            fs::read_to_string(&model).unwrap(),
+        );
         for n in 0..stored {
             let old = format!("{}", 1_000_000 + n);
             fs::write(dir.join(format!("{old}.json")), model.replace(&id, &old)).unwrap();
@@ -139,7 +144,9 @@ fn text(n: usize, about: &str) -> String {
 
 /// A run that finds `known` posts.
 fn collect(client: &mut Client, known: usize) {
-    let Ok(Reply::CollectorRun(run)) = client.ask(&Request::CollectorCollect) else { panic!("no run") };
+    let Ok(Reply::CollectorRun(run)) = client.ask(&Request::CollectorCollect) else {
+        panic!("no run")
+    };
     assert_eq!((run.status.as_str(), run.tweets_stored), ("complete", known as u64), "{run:?}");
 }
 

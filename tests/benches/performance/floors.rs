@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use redb::{Database, TableDefinition};
 use tantivy::collector::TopDocs;
 use tantivy::query::QueryParser;
-use tantivy::schema::{Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::schema::{
+    Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, Term, doc};
 
 use super::notes::{Note, Notes};
@@ -91,7 +93,8 @@ impl Redb {
         let mut txn = self.0.begin_write().unwrap();
         txn.set_quick_repair(true);
         {
-            let (mut items, mut due) = (txn.open_table(TABLE).unwrap(), txn.open_table(DUE).unwrap());
+            let (mut items, mut due) =
+                (txn.open_table(TABLE).unwrap(), txn.open_table(DUE).unwrap());
             for id in from..from + count {
                 items.insert(id, text).unwrap();
                 due.insert((id, id), ()).unwrap();
@@ -104,7 +107,8 @@ impl Redb {
 
     /// Stores these notes, 500 a commit.
     pub(crate) fn fill(&self, notes: &Notes, count: usize) -> Duration {
-        let texts: Vec<Vec<u8>> = (0..count).map(|n| notes.note(n).content().into_bytes()).collect();
+        let texts: Vec<Vec<u8>> =
+            (0..count).map(|n| notes.note(n).content().into_bytes()).collect();
         let rows: Vec<(u64, &[u8])> = (0_u64..).zip(texts.iter().map(Vec::as_slice)).collect();
         rows.chunks(500).map(|rows| self.commit(rows)).sum()
     }

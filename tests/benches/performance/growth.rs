@@ -65,7 +65,12 @@ impl Bench {
             self.add_grown(place, what, shown, goal, &samples);
         }
         for (place, what, question, goal) in [
-            (115, "a search for a phrase of common words", phrase.as_str(), Goal::Below(phrases, "ms")),
+            (
+                115,
+                "a search for a phrase of common words",
+                phrase.as_str(),
+                Goal::Below(phrases, "ms"),
+            ),
             (116, "a search for a prefix of one letter", "s*", Goal::None),
         ] {
             let mut samples = Samples::default();
@@ -89,11 +94,16 @@ impl Bench {
         let (peak, ratio) = (memory(daemon.pid(), "VmHWM"), again.median() / walk.median());
         self.table.add(Row {
             place: 117,
-            what: format!("a sync of {shown} files, nothing changed, as a multiple of looking at each file"),
+            what: format!(
+                "a sync of {shown} files, nothing changed, as a multiple of looking at each file"
+            ),
             goal: Goal::Below(1.5, "times"),
             value: ratio,
             measured: format!("{} times ({})", short(ratio), again.text("ms")),
-            floor: Some((None, format!("{} ms: walking the directory and looking", short(walk.median())))),
+            floor: Some((
+                None,
+                format!("{} ms: walking the directory and looking", short(walk.median())),
+            )),
         });
         self.table.add(Row {
             place: 118,
@@ -120,7 +130,11 @@ impl Bench {
 fn synced(client: &mut Client, sync: &Request, count: usize) {
     match client.ask(sync) {
         Ok(Reply::Sync(reply)) => {
-            assert_eq!((reply.status.as_str(), reply.sources[0].files), ("done", count as u64), "{reply:?}");
+            assert_eq!(
+                (reply.status.as_str(), reply.sources[0].files),
+                ("done", count as u64),
+                "{reply:?}"
+            );
         }
         other => panic!("no sync: {other:?}"),
     }

@@ -117,7 +117,10 @@ pub(crate) struct Load {
 fn script(dir: &Path, token: &str, bytes: usize, run: usize) -> PathBuf {
     let mut filler = String::new();
     for n in 0.. {
-        let _ = write!(filler, "A sentence with the number {n} in it, so that there is something to index. ");
+        let _ = write!(
+            filler,
+            "A sentence with the number {n} in it, so that there is something to index. "
+        );
         if filler.len() > bytes {
             break;
         }
@@ -142,14 +145,22 @@ end
 pub(crate) fn wrk(url: &str, connections: usize, time: Duration, script: Option<&Path>) -> Load {
     let mut command = Command::new("wrk");
     command.args(["--latency", "--timeout", "30s", "-c", &connections.to_string()]);
-    command.args(["-t", &connections.min(2).to_string(), "-d", &format!("{}s", time.as_secs().max(1))]);
+    command.args([
+        "-t",
+        &connections.min(2).to_string(),
+        "-d",
+        &format!("{}s", time.as_secs().max(1)),
+    ]);
     if let Some(script) = script {
         command.arg("-s").arg(script);
     }
     let out = command.arg(url).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
-    assert!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "some calls failed: {text}");
+    assert!(
+        !text.contains("Non-2xx") && !text.contains("Socket errors"),
+        "some calls failed: {text}"
+    );
     let after = |label: &str| {
         let line = text.lines().map(str::trim_start).find(|line| line.starts_with(label));
         line.and_then(|line| line[label.len()..].split_whitespace().next())
@@ -181,7 +192,8 @@ impl Bench {
         }
         let (posted, bare) = (Posted::new(), Bare::new());
         let redb = Redb::new(self.dir.path(), "queue-commits.redb");
-        let (ours, theirs) = (format!("http://{}", posted.address), format!("http://{}", bare.address));
+        let (ours, theirs) =
+            (format!("http://{}", posted.address), format!("http://{}", bare.address));
         let [mut one, mut sixteen, mut many, mut bare_many, mut health, mut bare_health] =
             std::array::from_fn(|_| Samples::default());
         let [mut alone, mut shared, mut catching_up] = std::array::from_fn(|_| Samples::default());
@@ -235,7 +247,10 @@ impl Bench {
             ),
             floor: Some((
                 None,
-                format!("{:.0} answers/s: reading the body and answering, the same load", bare_many.median()),
+                format!(
+                    "{:.0} answers/s: reading the body and answering, the same load",
+                    bare_many.median()
+                ),
             )),
         });
         let least = alone.median();
@@ -245,7 +260,10 @@ impl Bench {
             goal: Goal::Below(((least + 0.5) * 100.0).round() / 100.0, "ms"),
             value: one.median(),
             measured: one.text("ms"),
-            floor: Some((Some(least), format!("{} ms: a commit of redb alone with one item", short(least)))),
+            floor: Some((
+                Some(least),
+                format!("{} ms: a commit of redb alone with one item", short(least)),
+            )),
         });
         self.table.add(Row {
             place: 103,

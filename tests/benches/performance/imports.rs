@@ -76,7 +76,8 @@ impl Bench {
         self.report_import(&runs, alone);
         self.table.add(Row {
             place: 63,
-            what: "what that leaves for a quiet moment, 100,000 notes: the daemon's processor time".into(),
+            what: "what that leaves for a quiet moment, 100,000 notes: the daemon's processor time"
+                .into(),
             goal: Goal::None,
             value: large.left,
             measured: format!("{} s", short(large.left)),
@@ -92,8 +93,11 @@ impl Bench {
         let daemon = home.daemon();
         let mut client = home.connect().unwrap();
         client.stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();
-        let request =
-            Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
+        let request = Request::Import(Import {
+            path: dir.display().to_string(),
+            source: None,
+            dry_run: false,
+        });
         let last = self.notes.note(count - 1);
         // What was written before is not to be written back meanwhile.
         rustix::fs::sync();
@@ -102,11 +106,17 @@ impl Bench {
         let hits = search(&mut client, &last.name);
         let took = began.elapsed();
         assert_eq!((reply.created, reply.failed_total), (count as u64, 0), "{:?}", reply.failed);
-        assert!(hits.iter().any(|hit| hit.slug.as_str() == last.slug()), "{} is not found", last.slug());
+        assert!(
+            hits.iter().any(|hit| hit.slug.as_str() == last.slug()),
+            "{} is not found",
+            last.slug()
+        );
         let peak_mb = memory(daemon.pid(), "VmHWM");
         // What is left for a quiet moment is not to disturb what comes next.
         let left = rest(&daemon, &home);
-        eprintln!("  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {left:.1} s of processor time later");
+        eprintln!(
+            "  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {left:.1} s of processor time later"
+        );
         Filled { daemon, home, reply, took, peak_mb, left }
     }
 
@@ -134,7 +144,8 @@ impl Bench {
             goal: Goal::Below(3.0, "s"),
             value: seconds.median(),
             measured: seconds.text("s"),
-            floor: alone.map(|alone| (Some(alone), format!("{} s: tantivy and redb alone", short(alone)))),
+            floor: alone
+                .map(|alone| (Some(alone), format!("{} s: tantivy and redb alone", short(alone)))),
         });
         self.table.add(Row {
             place: 61,

@@ -132,11 +132,13 @@ fn main() {
         return Bench::new(FULL).soak();
     }
     if let Some(at) = args.iter().position(|arg| arg == "--notes") {
-        let dir = Notes::new().write(Path::new(&args[at + 1]), 0..args[at + 2].parse().unwrap()).unwrap();
+        let dir =
+            Notes::new().write(Path::new(&args[at + 1]), 0..args[at + 2].parse().unwrap()).unwrap();
         return println!("{}", dir.display());
     }
     let quick = args.iter().any(|arg| arg == "--quick");
-    let target = args.iter().position(|arg| arg == "--write").map(|at| PathBuf::from(&args[at + 1]));
+    let target =
+        args.iter().position(|arg| arg == "--write").map(|at| PathBuf::from(&args[at + 1]));
     let began = Instant::now();
     let mut bench = Bench::new(if quick { QUICK } else { FULL });
     bench.run();
@@ -228,7 +230,8 @@ impl Bench {
 
     /// Writes `count` notes and measures what grows with them.
     fn grow(&mut self, count: usize, shown: &str, phrases: f64) {
-        let dir = self.notes.write(&self.dir.path().join(format!("grown-{count}")), 0..count).unwrap();
+        let dir =
+            self.notes.write(&self.dir.path().join(format!("grown-{count}")), 0..count).unwrap();
         self.growth(&dir, count, shown, phrases);
     }
 
@@ -265,7 +268,11 @@ impl Bench {
                                 let mut count = 0;
                                 while Instant::now() < until {
                                     let slug = format!("writers/{serial}-{writer}-{count}");
-                                    write(&mut client, &slug, &texts[(count * 64 + writer) % texts.len()]);
+                                    write(
+                                        &mut client,
+                                        &slug,
+                                        &texts[(count * 64 + writer) % texts.len()],
+                                    );
                                     count += 1;
                                 }
                                 count
@@ -330,7 +337,10 @@ impl Bench {
         ] {
             let measured = format!("{} MB", short(value));
             let measured = if value == after_searches {
-                format!("{measured} ({} MB without files that are mapped)", short(own_after_searches))
+                format!(
+                    "{measured} ({} MB without files that are mapped)",
+                    short(own_after_searches)
+                )
             } else {
                 measured
             };
@@ -349,8 +359,10 @@ impl Bench {
     fn report_sizes(&mut self, home: &TestHome, count: usize, shown: &str) {
         let kb = |bytes: u64| bytes as f64 / 1000.0 / count as f64;
         let store = kb(std::fs::metadata(home.path().join("brain.redb")).unwrap().len());
-        let (index, pages) =
-            (kb(size_of_dir(&home.path().join("index"))), kb(size_of_dir(&home.path().join("pages"))));
+        let (index, pages) = (
+            kb(size_of_dir(&home.path().join("index"))),
+            kb(size_of_dir(&home.path().join("pages"))),
+        );
         self.table.add(Row {
             place: 91,
             what: format!("on disk, one of {shown} pages"),
@@ -377,7 +389,8 @@ impl Bench {
         let mut dice = Dice(1);
         for n in 0..self.scale.processes {
             let note = self.notes.note(dice.below(self.scale.few));
-            let thought = format!("A thought of today, number {n}: {} {}", self.notes.question(n), note.name);
+            let thought =
+                format!("A thought of today, number {n}: {} {}", self.notes.question(n), note.name);
             let question = self.notes.question(dice.below(1000));
             // Each is first, and last, as often as the others.
             for turn in 0..11 {
@@ -468,7 +481,8 @@ impl Bench {
     /// A search, a write, the same search again.
     fn first_after_write(&mut self, filled: &Filled, count: usize, shown: &str, tantivy: &Tantivy) {
         let mut client = filled.client();
-        let [mut warm, mut first, mut more, mut commits] = std::array::from_fn(|_| Samples::default());
+        let [mut warm, mut first, mut more, mut commits] =
+            std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.pairs {
             let question = self.notes.question(n + 900);
             let mut timed = || {
@@ -503,7 +517,10 @@ impl Bench {
             ),
             floor: Some((
                 None,
-                format!("{} ms: a commit of tantivy, which nobody waits for", short(commits.median())),
+                format!(
+                    "{} ms: a commit of tantivy, which nobody waits for",
+                    short(commits.median())
+                ),
             )),
         });
     }
@@ -546,7 +563,8 @@ impl Bench {
             short(self.nothing.median()),
             short(alone.median())
         );
-        for (what, samples) in [("a clean end", clean), ("SIGKILL in the middle of writes", killed)] {
+        for (what, samples) in [("a clean end", clean), ("SIGKILL in the middle of writes", killed)]
+        {
             self.table.add(Row {
                 place: 80,
                 what: format!("start with 100,000 pages until it answers, after {what}"),
@@ -559,7 +577,11 @@ impl Bench {
     }
 
     fn document(&self, took: Duration, quick: bool) -> String {
-        let kind = if quick { "\n**A smoke run with few notes: the figures mean nothing.**\n" } else { "" };
+        let kind = if quick {
+            "\n**A smoke run with few notes: the figures mean nothing.**\n"
+        } else {
+            ""
+        };
         let dice: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
         format!(
             "# Speed and memory\n{kind}\n\
@@ -631,7 +653,8 @@ fn brain<S: AsRef<OsStr>>(home: &TestHome, args: impl IntoIterator<Item = S>) ->
 }
 
 fn search(client: &mut Client, question: &str) -> Vec<Hit> {
-    let request = Request::Search(Search { query: question.into(), limit: 20, ..Search::default() });
+    let request =
+        Request::Search(Search { query: question.into(), limit: 20, ..Search::default() });
     match client.ask(&request) {
         Ok(Reply::Hits(hits)) => hits.hits,
         other => panic!("{question}: {other:?}"),
@@ -640,8 +663,13 @@ fn search(client: &mut Client, question: &str) -> Vec<Hit> {
 
 fn write(client: &mut Client, slug: &str, content: &str) {
     let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
-    let request =
-        Put { page, content: content.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
+    let request = Put {
+        page,
+        content: content.into(),
+        origin: Origin::Stdin,
+        allow_empty: false,
+        expect: None,
+    };
     match client.ask(&Request::Put(request)) {
         Ok(Reply::Written(reply)) => assert!(reply.written, "{reply:?}"),
         other => panic!("{slug}: {other:?}"),
@@ -651,7 +679,11 @@ fn write(client: &mut Client, slug: &str, content: &str) {
 fn size_of_dir(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
     entries
-        .map(|e| if e.path().is_dir() { size_of_dir(&e.path()) } else { e.metadata().unwrap().len() })
+        .map(
+            |e| {
+                if e.path().is_dir() { size_of_dir(&e.path()) } else { e.metadata().unwrap().len() }
+            },
+        )
         .sum()
 }
 
@@ -659,13 +691,17 @@ fn size_of_dir(dir: &Path) -> u64 {
 fn machine() -> String {
     let find = |file: &str, key: &str| {
         let text = std::fs::read_to_string(file).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with(key)).map(str::to_owned).unwrap_or_default();
+        let line =
+            text.lines().find(|line| line.starts_with(key)).map(str::to_owned).unwrap_or_default();
         line.split_once(':').map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
     };
-    let memory = find("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0);
+    let memory =
+        find("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0);
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let system = rustix::system::uname();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis()
+            as i64;
     let place = std::env::temp_dir();
     // Linux's number of tmpfs.
     let kind = if rustix::fs::statfs(&place).is_ok_and(|s| s.f_type == 0x0102_1994) {

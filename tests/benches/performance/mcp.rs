@@ -36,7 +36,8 @@ impl Bench {
             ("Content-Type", "application/json".to_owned()),
             ("Accept", "application/json, text/event-stream".to_owned()),
         ];
-        let fields: Vec<(&str, &str)> = head.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let fields: Vec<(&str, &str)> =
+            head.iter().map(|(name, value)| (*name, value.as_str())).collect();
 
         let mut wire = Wire::open(address);
         let [mut over_http, mut over_socket] = std::array::from_fn(|_| Samples::default());
@@ -123,8 +124,9 @@ impl Bench {
 
     /// What `wrk` is to send: searches, one question after the other.
     fn script(&self, token: &str) -> PathBuf {
-        let bodies: String =
-            (0..QUESTIONS).map(|n| format!("  [==[{}]==],\n", call(&self.notes.question(n)))).collect();
+        let bodies: String = (0..QUESTIONS)
+            .map(|n| format!("  [==[{}]==],\n", call(&self.notes.question(n))))
+            .collect();
         let text = format!(
             r#"local bodies = {{
 {bodies}}}

@@ -12,7 +12,8 @@ use crate::report::{Goal, Row, Samples, short};
 impl Bench {
     /// Hybrid searches over the socket, each with a question that was not asked before, and the memory that the model takes.
     pub(crate) fn meaning(&mut self) {
-        let Some(model) = std::env::var("BRAIN_TEST_MODEL").ok().filter(|model| !model.is_empty()) else {
+        let Some(model) = std::env::var("BRAIN_TEST_MODEL").ok().filter(|model| !model.is_empty())
+        else {
             eprintln!("SKIPPED: search by meaning, because BRAIN_TEST_MODEL names no model");
             return;
         };
@@ -31,7 +32,9 @@ impl Bench {
             let question = self.notes.question(n + 20_000);
             let began = Instant::now();
             let search = Search { query: question.clone(), limit: 20, ..Search::default() };
-            let Ok(Reply::Hits(found)) = client.ask(&Request::Search(search)) else { panic!("no hits") };
+            let Ok(Reply::Hits(found)) = client.ask(&Request::Search(search)) else {
+                panic!("no hits")
+            };
             took.time(began.elapsed());
             // What the words mean may be nothing, as they are made up; but the vectors were asked.
             assert_eq!(found.degraded, None, "{question}");
@@ -39,7 +42,8 @@ impl Bench {
         }
         self.table.add(Row {
             place: 93,
-            what: "a search by words and meaning over the socket, 10,000 pages, model loaded".into(),
+            what: "a search by words and meaning over the socket, 10,000 pages, model loaded"
+                .into(),
             goal: Goal::Below(40.0, "ms"),
             value: took.median(),
             measured: format!(

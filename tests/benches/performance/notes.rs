@@ -108,18 +108,24 @@ impl Notes {
         let mut title = self.topic(&mut dice).to_owned();
         capitalise(&mut title);
         let _ = write!(title, " {} {}", self.topic(&mut dice), self.topic(&mut dice));
-        let path = format!("area-{:02}/{}-{n:06}.md", n % 97, title.to_lowercase().replace(' ', "-"));
+        let path =
+            format!("area-{:02}/{}-{n:06}.md", n % 97, title.to_lowercase().replace(' ', "-"));
         let _ = write!(title, " with {name}");
         let mut tags: Vec<&str> =
             (0..1 + dice.below(3)).map(|_| self.tags[dice.zipf(self.tags.len())]).collect();
         tags.sort_unstable();
         tags.dedup();
         let mut frontmatter = format!("title: {title}\ntags: [{}]\n", tags.join(", "));
-        let date =
-            format!("20{:02}-{:02}-{:02}", 15 + dice.below(11), 1 + dice.below(12), 1 + dice.below(28));
+        let date = format!(
+            "20{:02}-{:02}-{:02}",
+            15 + dice.below(11),
+            1 + dice.below(12),
+            1 + dice.below(28)
+        );
         let _ = writeln!(frontmatter, "created: {date}");
         if dice.below(3) == 0 {
-            let _ = writeln!(frontmatter, "source: https://example.org/{}/{n}", self.topic(&mut dice));
+            let _ =
+                writeln!(frontmatter, "source: https://example.org/{}/{n}", self.topic(&mut dice));
         }
         let mut body = String::with_capacity(1300);
         let _ = writeln!(body, "# {title}\n");
@@ -128,8 +134,11 @@ impl Notes {
             self.paragraph(&mut body, &mut dice, n);
         }
         if dice.below(8) == 0 {
-            let _ =
-                writeln!(body, "## Timeline\n\n- {date} | {} [Source: {name}]", self.words[self.common + 3]);
+            let _ = writeln!(
+                body,
+                "## Timeline\n\n- {date} | {} [Source: {name}]",
+                self.words[self.common + 3]
+            );
         }
         Note { path, title, frontmatter, body, name }
     }
@@ -186,7 +195,11 @@ impl Notes {
     }
 
     /// Writes the notes `range` below `dir`.
-    pub(crate) fn write(&self, dir: &Path, range: std::ops::Range<usize>) -> std::io::Result<PathBuf> {
+    pub(crate) fn write(
+        &self,
+        dir: &Path,
+        range: std::ops::Range<usize>,
+    ) -> std::io::Result<PathBuf> {
         for area in 0..97 {
             std::fs::create_dir_all(dir.join(format!("area-{area:02}")))?;
         }
@@ -200,7 +213,8 @@ impl Notes {
 /// A name that no other number has, and that is no word.
 fn name(mut n: usize) -> String {
     const PARTS: &[&str] = &[
-        "ka", "lo", "mi", "ne", "ru", "sa", "te", "vo", "zu", "bri", "dra", "fel", "gon", "hul", "jam", "qua",
+        "ka", "lo", "mi", "ne", "ru", "sa", "te", "vo", "zu", "bri", "dra", "fel", "gon", "hul",
+        "jam", "qua",
     ];
     let mut out = String::from("Zy");
     for _ in 0..5 {

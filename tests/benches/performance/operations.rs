@@ -102,7 +102,8 @@ fn save_and_find(home: &TestHome, dir: &Path, n: usize) -> Duration {
     let word = format!("zqsaved{n}zq");
     let mut client = home.connect().unwrap();
     let began = Instant::now();
-    std::fs::write(dir.join(format!("saved-{}.md", n % 3)), format!("# Saved\n\n{word}\n")).unwrap();
+    std::fs::write(dir.join(format!("saved-{}.md", n % 3)), format!("# Saved\n\n{word}\n"))
+        .unwrap();
     while search(&mut client, &word).is_empty() {
         assert!(began.elapsed() < PATIENCE, "{word} is not found");
         std::thread::sleep(Duration::from_millis(2));

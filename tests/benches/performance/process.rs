@@ -23,7 +23,12 @@ pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
         if since.elapsed() >= QUIET {
             return (now - first) / TICKS;
         }
-        assert!(Instant::now() < patience, "still {} behind, {:?}", status.index_behind, status.degraded);
+        assert!(
+            Instant::now() < patience,
+            "still {} behind, {:?}",
+            status.index_behind,
+            status.degraded
+        );
     }
 }
 

@@ -124,7 +124,11 @@ impl Table {
                 None => ("", String::new()),
             };
             let (goal, met) = (row.goal.text(), row.goal.met(row.value));
-            let _ = writeln!(out, "| {} | {goal} | {} | {met} | {floor} | {ratio} |", row.what, row.measured);
+            let _ = writeln!(
+                out,
+                "| {} | {goal} | {} | {met} | {floor} | {ratio} |",
+                row.what, row.measured
+            );
         }
         out
     }

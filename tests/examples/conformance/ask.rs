@@ -2,8 +2,9 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams, ElicitationSchema,
-    InputRequest, InputRequests, InputRequiredResult, InputResponses, ListRootsRequest, SamplingMessage,
+    CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
+    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+    ListRootsRequest, SamplingMessage,
 };
 use serde_json::{Map, Value, json};
 
@@ -24,8 +25,8 @@ pub(crate) fn field(name: &str, kind: &str) -> Value {
 /// # Errors
 /// When `schema` is none that MCP lets a form have.
 pub(crate) fn fill_in(message: &str, schema: Value) -> Result<ElicitRequestParams, ErrorData> {
-    let requested_schema: ElicitationSchema =
-        serde_json::from_value(schema).map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
+    let requested_schema: ElicitationSchema = serde_json::from_value(schema)
+        .map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
     Ok(ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: message.to_owned(),
@@ -74,11 +75,18 @@ fn requests<const N: usize>(asked: [(&str, InputRequest); N]) -> InputRequests {
 }
 
 /// What the client answered to `key`. Every answer is an object; what is none counts as missing, so it is asked for again.
-pub(crate) fn answer<'a>(responses: Option<&'a InputResponses>, key: &str) -> Option<&'a Map<String, Value>> {
+pub(crate) fn answer<'a>(
+    responses: Option<&'a InputResponses>,
+    key: &str,
+) -> Option<&'a Map<String, Value>> {
     responses?.get(key)?.as_object()
 }
 
 /// A field of a form that was filled in.
 pub(crate) fn filled<'a>(answer: &'a Map<String, Value>, name: &str) -> &'a str {
-    answer.get("content").and_then(|content| content.get(name)).and_then(Value::as_str).unwrap_or("nobody")
+    answer
+        .get("content")
+        .and_then(|content| content.get(name))
+        .and_then(Value::as_str)
+        .unwrap_or("nobody")
 }

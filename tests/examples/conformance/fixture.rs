@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestStateCodec,
-    ServerCapabilities, ServerInfo, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+    GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, RequestStateCodec, ServerCapabilities, ServerInfo, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::task_manager::TaskManager;
@@ -124,7 +124,8 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let templates = resources::templates();
-        let listed = ListResourceTemplatesResult { resource_templates: templates, ..Default::default() };
+        let listed =
+            ListResourceTemplatesResult { resource_templates: templates, ..Default::default() };
         Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
     }
 
@@ -160,7 +161,8 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let values = vec!["paris".to_owned(), "park".to_owned(), "party".to_owned()];
-        let completion = CompletionInfo::new(values).map_err(|e| ErrorData::internal_error(e, None))?;
+        let completion =
+            CompletionInfo::new(values).map_err(|e| ErrorData::internal_error(e, None))?;
         Ok(CompleteResult::new(completion))
     }
 
@@ -189,7 +191,10 @@ impl ServerHandler for Fixture {
         Ok(())
     }
 
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
         Some(requested.supported_by(&self.get_info().capabilities))
     }
 

@@ -21,13 +21,23 @@ const LOGGER: &str = "fixture";
 /// The tools of this file that the plain list does not have.
 pub(crate) fn tools() -> Vec<Tool> {
     let takes = |name: &str| {
-        schema(json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] }))
+        schema(
+            json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] }),
+        )
     };
     vec![
         Tool::new("test_tool_with_logging", "Logs three lines", nothing()),
         Tool::new("test_sampling", "Asks the client's model", takes("prompt")),
-        Tool::new("test_elicitation", "Asks the person for a name and an address", takes("message")),
-        Tool::new("test_elicitation_sep1034_defaults", "Asks with values that are there already", nothing()),
+        Tool::new(
+            "test_elicitation",
+            "Asks the person for a name and an address",
+            takes("message"),
+        ),
+        Tool::new(
+            "test_elicitation_sep1034_defaults",
+            "Asks with values that are there already",
+            nothing(),
+        ),
         Tool::new("test_elicitation_sep1330_enums", "Asks for choices of five kinds", nothing()),
     ]
 }
@@ -44,7 +54,9 @@ pub(crate) async fn call(
     let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("?");
     match name {
         "test_tool_with_logging" => {
-            for line in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+            for line in
+                ["Tool execution started", "Tool processing data", "Tool execution completed"]
+            {
                 log(context, LoggingLevel::Info, line).await;
                 tokio::time::sleep(PAUSE).await;
             }
@@ -74,7 +86,9 @@ pub(crate) async fn call(
             }));
             elicit(context, argument("message"), schema).await
         }
-        "test_elicitation_sep1034_defaults" => elicit(context, "Change what is wrong", with_defaults()).await,
+        "test_elicitation_sep1034_defaults" => {
+            elicit(context, "Change what is wrong", with_defaults()).await
+        }
         "test_elicitation_sep1330_enums" => elicit(context, "Choose", with_choices()).await,
         _ => Err(ErrorData::invalid_params(format!("there is no tool {name}"), None)),
     }
@@ -92,7 +106,9 @@ async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolR
             let said = sampled.message.content.first().and_then(|content| content.as_text());
             text(format!("LLM response: {}", said.map_or("nothing", |said| &said.text)))
         }
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("no sample: {error}"))]),
+        Err(error) => {
+            CallToolResult::error(vec![ContentBlock::text(format!("no sample: {error}"))])
+        }
     }
 }
 
@@ -132,10 +148,13 @@ fn with_defaults() -> Value {
 
 /// A form with choices in each shape that a schema has for them (SEP-1330).
 fn with_choices() -> Value {
-    let titled = |what: &str| {
-        let choices = [("value1", "First"), ("value2", "Second"), ("value3", "Third")];
-        json!(choices.map(|(value, title)| json!({ "const": value, "title": format!("{title} {what}") })))
-    };
+    let titled =
+        |what: &str| {
+            let choices = [("value1", "First"), ("value2", "Second"), ("value3", "Third")];
+            json!(choices.map(
+                |(value, title)| json!({ "const": value, "title": format!("{title} {what}") })
+            ))
+        };
     let plain = json!(["option1", "option2", "option3"]);
     json!({
         "type": "object",

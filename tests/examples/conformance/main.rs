@@ -38,7 +38,8 @@ async fn main() {
         expires_in: None,
     };
     let owner = Caller::local(rustix::process::getuid().as_raw());
-    let Ok(Reply::TokenMade(made)) = brain.answer(&owner, Request::TokenCreate(token), &Silent) else {
+    let Ok(Reply::TokenMade(made)) = brain.answer(&owner, Request::TokenCreate(token), &Silent)
+    else {
         panic!("no token");
     };
     let listeners = Listeners::open(brain.config(), None, None).unwrap();

@@ -12,7 +12,8 @@ use crate::tools::PNG;
 
 /// What is listed.
 pub(crate) fn all() -> Vec<Prompt> {
-    let argument = |name: &str| PromptArgument::new(name).with_description("A word").with_required(true);
+    let argument =
+        |name: &str| PromptArgument::new(name).with_description("A word").with_required(true);
     vec![
         Prompt::new("test_simple_prompt", Some("A text"), None),
         Prompt::new(
@@ -38,7 +39,11 @@ pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse,
     let says = |text: String| PromptMessage::new_text(Role::User, text);
     let arguments = request.arguments.as_ref();
     let argument = |name: &str| {
-        arguments.and_then(|all| all.get(name)).and_then(Value::as_str).unwrap_or_default().to_owned()
+        arguments
+            .and_then(|all| all.get(name))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
     };
     let messages = match request.name.as_str() {
         "test_simple_prompt" => vec![says("This is a simple prompt for testing.".to_owned())],
@@ -62,15 +67,18 @@ pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse,
             let image = ContentBlock::Image(ImageContent::new(PNG, "image/png"));
             vec![PromptMessage::new(Role::User, image), says("What is it?".to_owned())]
         }
-        "test_input_required_result_prompt" => match answer(request.input_responses.as_ref(), "user_context")
-        {
-            Some(given) => vec![says(format!("In this context: {}", filled(given, "context")))],
-            None => {
-                let form =
-                    ask::elicitation("What context should the prompt use?", ask::field("context", "string"))?;
-                return Ok(ask::missing([("user_context", form)]).into());
+        "test_input_required_result_prompt" => {
+            match answer(request.input_responses.as_ref(), "user_context") {
+                Some(given) => vec![says(format!("In this context: {}", filled(given, "context")))],
+                None => {
+                    let form = ask::elicitation(
+                        "What context should the prompt use?",
+                        ask::field("context", "string"),
+                    )?;
+                    return Ok(ask::missing([("user_context", form)]).into());
+                }
             }
-        },
+        }
         name => return Err(ErrorData::invalid_params(format!("there is no prompt {name}"), None)),
     };
     Ok(GetPromptResult::new(messages).into())

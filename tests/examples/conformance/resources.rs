@@ -9,8 +9,12 @@ use crate::tools::PNG;
 /// What is listed.
 pub(crate) fn all() -> Vec<Resource> {
     vec![
-        Resource::new("test://static-text", "text").with_description("A text").with_mime_type("text/plain"),
-        Resource::new("test://static-binary", "binary").with_description("A dot").with_mime_type("image/png"),
+        Resource::new("test://static-text", "text")
+            .with_description("A text")
+            .with_mime_type("text/plain"),
+        Resource::new("test://static-binary", "binary")
+            .with_description("A dot")
+            .with_mime_type("image/png"),
         Resource::new("test://watched-resource", "watched")
             .with_description("A text to be told about")
             .with_mime_type("text/plain"),
@@ -50,7 +54,8 @@ pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
             meta: None,
         },
         (_, Some(id)) => {
-            let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
+            let data =
+                json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
             text("application/json", data.to_string())
         }
         _ => {

@@ -32,7 +32,8 @@ pub(crate) fn call(
     let responses = request.input_responses.as_ref();
     let name = || ask::elicitation("What is your name?", ask::field("name", "string"));
     // What came back was in a stranger's hands.
-    let state = request.request_state.as_deref().map(|sealed| fixture.unseal(sealed)).transpose()?;
+    let state =
+        request.request_state.as_deref().map(|sealed| fixture.unseal(sealed)).transpose()?;
     let short = request.name.trim_start_matches("test_input_required_result_");
     Ok(match short {
         "elicitation" => match answer(responses, "user_name") {
@@ -41,16 +42,22 @@ pub(crate) fn call(
         },
         "sampling" => match answer(responses, "capital_question") {
             Some(given) => {
-                let said =
-                    given.get("content").and_then(|content| content.get("text")).and_then(Value::as_str);
+                let said = given
+                    .get("content")
+                    .and_then(|content| content.get("text"))
+                    .and_then(Value::as_str);
                 text(format!("the model said: {}", said.unwrap_or("nothing"))).into()
             }
-            None => {
-                ask::missing([("capital_question", ask::sampling("What is the capital of France?"))]).into()
-            }
+            None => ask::missing([(
+                "capital_question",
+                ask::sampling("What is the capital of France?"),
+            )])
+            .into(),
         },
         "list_roots" => match answer(responses, "client_roots") {
-            Some(given) => text(format!("roots: {}", given.get("roots").unwrap_or(&Value::Null))).into(),
+            Some(given) => {
+                text(format!("roots: {}", given.get("roots").unwrap_or(&Value::Null))).into()
+            }
             None => ask::missing([("client_roots", ask::roots())]).into(),
         },
         "request_state" | "tampered_state" if state.is_some() => text("state-ok").into(),
@@ -70,18 +77,27 @@ pub(crate) fn call(
             ];
             ask::missing_with(asked, fixture.seal(&json!({}))?).into()
         }
-        "multi_round" => match state.map_or(0, |state| state["done"].as_u64().unwrap_or_default()) {
-            0 => {
-                let first = ask::elicitation("Step 1: What is your name?", ask::field("name", "string"))?;
-                ask::missing_with([("step1", first)], fixture.seal(&json!({ "done": 1 }))?).into()
+        "multi_round" => {
+            match state.map_or(0, |state| state["done"].as_u64().unwrap_or_default()) {
+                0 => {
+                    let first = ask::elicitation(
+                        "Step 1: What is your name?",
+                        ask::field("name", "string"),
+                    )?;
+                    ask::missing_with([("step1", first)], fixture.seal(&json!({ "done": 1 }))?)
+                        .into()
+                }
+                1 => {
+                    let second = ask::elicitation(
+                        "Step 2: What is your favorite color?",
+                        ask::field("color", "string"),
+                    )?;
+                    ask::missing_with([("step2", second)], fixture.seal(&json!({ "done": 2 }))?)
+                        .into()
+                }
+                _ => text("both steps are done").into(),
             }
-            1 => {
-                let second =
-                    ask::elicitation("Step 2: What is your favorite color?", ask::field("color", "string"))?;
-                ask::missing_with([("step2", second)], fixture.seal(&json!({ "done": 2 }))?).into()
-            }
-            _ => text("both steps are done").into(),
-        },
+        }
         "capabilities" if responses.is_some() => text("answered").into(),
         "capabilities" => {
             let able = meta.client_capabilities().unwrap_or_default();
@@ -96,6 +112,11 @@ pub(crate) fn call(
                 text("there is nothing that the client could be asked for").into()
             }
         }
-        _ => return Err(ErrorData::invalid_params(format!("there is no tool {}", request.name), None)),
+        _ => {
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool {}", request.name),
+                None,
+            ));
+        }
     })
 }

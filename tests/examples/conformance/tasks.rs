@@ -32,7 +32,12 @@ type Arguments = &'static [(&'static str, &'static str)];
 /// Name, what it does, its arguments, how it runs.
 const TOOLS: [(&str, &str, Arguments, Runs); 7] = [
     ("greet", "Greets", &[("name", "string")], Runs::AtOnce),
-    ("slow_compute", "Takes so many seconds", &[("seconds", "number"), ("label", "string")], Runs::Either),
+    (
+        "slow_compute",
+        "Takes so many seconds",
+        &[("seconds", "number"), ("label", "string")],
+        Runs::Either,
+    ),
     ("failing_job", "Fails as a tool", &[], Runs::AsTask),
     ("protocol_error_job", "Fails as a request", &[], Runs::Either),
     ("confirm_delete", "Asks before it goes on", &[("filename", "string")], Runs::AsTask),
@@ -48,8 +53,10 @@ pub(crate) fn is_one(name: &str) -> bool {
 /// The tools of this file.
 pub(crate) fn tools() -> impl Iterator<Item = Tool> {
     TOOLS.iter().map(|(name, what, arguments, _)| {
-        let properties: Map<String, Value> =
-            arguments.iter().map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind }))).collect();
+        let properties: Map<String, Value> = arguments
+            .iter()
+            .map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })))
+            .collect();
         Tool::new(*name, *what, schema(json!({ "type": "object", "properties": properties })))
     })
 }
@@ -64,14 +71,16 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let name = request.name.as_ref();
-    let runs = TOOLS.iter().find(|(known, ..)| *known == name).map_or(Runs::AtOnce, |(.., runs)| *runs);
+    let runs =
+        TOOLS.iter().find(|(known, ..)| *known == name).map_or(Runs::AtOnce, |(.., runs)| *runs);
     let able = context.client_capabilities().is_some_and(|able| able.supports_tasks());
     if runs == Runs::AsTask && !able {
         let needed = ClientCapabilities::builder().enable_tasks().build();
         return Err(ErrorData::missing_required_client_capability(needed));
     }
     let arguments = request.arguments.clone().unwrap_or_default();
-    let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("it").to_owned();
+    let argument =
+        |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("it").to_owned();
     let job = match name {
         "greet" => return Ok(text(format!("Hello, {}!", argument("name"))).into()),
         "slow_compute" => {
@@ -134,7 +143,8 @@ impl Job {
     async fn run(self, task: TaskContext) -> Result<CallToolResult, TaskExit> {
         match self {
             Self::Confirms(file) => {
-                let form = ask::elicitation(&format!("Delete {file}?"), ask::field("confirm", "boolean"))?;
+                let form =
+                    ask::elicitation(&format!("Delete {file}?"), ask::field("confirm", "boolean"))?;
                 let given = task.request_input("confirm", form).await?;
                 let agreed = given["content"]["confirm"].as_bool().unwrap_or_default();
                 Ok(text(format!("{file}: confirmed = {agreed}")))

@@ -1,8 +1,8 @@
 //! The tools that only answer, and the list of all of them.
 
 use rmcp::model::{
-    AudioContent, CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock,
-    JsonObject, ResourceContents, Tool,
+    AudioContent, CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities,
+    ContentBlock, JsonObject, ResourceContents, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -12,8 +12,7 @@ use crate::fixture::Fixture;
 use crate::{ask, legacy, rounds, tasks};
 
 /// A red dot.
-pub(crate) const PNG: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==";
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==";
 /// Silence.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 /// The tool with an argument that is sent as a header too (SEP-2243).
@@ -51,7 +50,8 @@ pub(crate) fn nothing() -> JsonObject {
 
 /// All tools, in one order.
 pub(crate) fn all() -> Vec<Tool> {
-    let plain = PLAIN.iter().chain(&rounds::TOOLS).map(|(name, what)| Tool::new(*name, *what, nothing()));
+    let plain =
+        PLAIN.iter().chain(&rounds::TOOLS).map(|(name, what)| Tool::new(*name, *what, nothing()));
     let mut tools: Vec<Tool> = plain.collect();
     tools.extend(legacy::tools());
     tools.extend(tasks::tools());
@@ -62,7 +62,8 @@ pub(crate) fn all() -> Vec<Tool> {
 /// The tool whose argument goes into a header. The transport compares the two.
 pub(crate) fn with_header() -> Tool {
     let value = json!({ "type": "string", "x-mcp-header": "Value" });
-    let takes = json!({ "type": "object", "properties": { "value": value }, "required": ["value"] });
+    let takes =
+        json!({ "type": "object", "properties": { "value": value }, "required": ["value"] });
     Tool::new(WITH_HEADER, "Repeats its argument, which a header has too", schema(takes))
 }
 
@@ -124,7 +125,9 @@ pub(crate) async fn call(
     let argument = |name: &str| arguments.get(name).and_then(Value::as_str);
     let answer = match name {
         "test_simple_text" => text("This is a simple text response for testing."),
-        "test_image_content" => CallToolResult::success(vec![ContentBlock::image(PNG, "image/png")]),
+        "test_image_content" => {
+            CallToolResult::success(vec![ContentBlock::image(PNG, "image/png")])
+        }
         "test_audio_content" => {
             CallToolResult::success(vec![ContentBlock::Audio(AudioContent::new(WAV, "audio/wav"))])
         }
@@ -136,7 +139,11 @@ pub(crate) async fn call(
         "test_multiple_content_types" => CallToolResult::success(vec![
             ContentBlock::text("Multiple content types test:"),
             ContentBlock::image(PNG, "image/png"),
-            document("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
+            document(
+                "test://mixed-content-resource",
+                "application/json",
+                r#"{"test":"data","value":123}"#,
+            ),
         ]),
         "test_error_handling" => CallToolResult::error(vec![ContentBlock::text(
             "This tool intentionally returns an error for testing",
@@ -169,10 +176,12 @@ pub(crate) async fn call(
             let value = ask::elicitation("A value, please", ask::field("value", "string"))?;
             return Ok(ask::missing([("streaming_elicitation", value)]).into());
         }
-        WITH_HEADER => {
-            text(argument("value").ok_or_else(|| ErrorData::invalid_params("value is a text", None))?)
+        WITH_HEADER => text(
+            argument("value").ok_or_else(|| ErrorData::invalid_params("value is a text", None))?,
+        ),
+        "json_schema_2020_12_tool" => {
+            text(format!("Hello, {}!", argument("name").unwrap_or("world")))
         }
-        "json_schema_2020_12_tool" => text(format!("Hello, {}!", argument("name").unwrap_or("world"))),
         _ => return legacy::call(name, &arguments, context).await.map(Into::into),
     };
     Ok(answer.into())

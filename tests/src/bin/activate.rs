@@ -11,7 +11,9 @@ const FIRST: i32 = 3;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    let (Some(names), Some(program)) = (arguments.next(), arguments.next()) else { return ExitCode::from(2) };
+    let (Some(names), Some(program)) = (arguments.next(), arguments.next()) else {
+        return ExitCode::from(2);
+    };
     let count = names.to_string_lossy().split(':').count();
     let mut sockets = Vec::new();
     for at in 0..count {

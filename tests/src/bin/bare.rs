@@ -9,7 +9,10 @@ use axum::routing::{get, post};
 #[tokio::main(worker_threads = 2)]
 async fn main() {
     let app = axum::Router::new()
-        .route("/ingest", post(|body: Bytes| async move { (StatusCode::ACCEPTED, body.len().to_string()) }))
+        .route(
+            "/ingest",
+            post(|body: Bytes| async move { (StatusCode::ACCEPTED, body.len().to_string()) }),
+        )
         .route("/health", get(|| async { r#"{"status":"ok"}"# }));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("{}", listener.local_addr().unwrap());

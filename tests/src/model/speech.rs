@@ -32,7 +32,8 @@ pub(super) fn answer(stream: &TcpStream, openai: bool, asked: &Asked, said: Said
         Said::Stalls(_) => wait_for_the_end(stream),
         Said::Breaks(text) | Said::GivesUp(text) => {
             let mut stream = stream;
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n";
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n";
             let _ = stream.write_all(format!("{head}{{\"{text}").as_bytes());
         }
         Said::Text(text) => {
@@ -41,7 +42,9 @@ pub(super) fn answer(stream: &TcpStream, openai: bool, asked: &Asked, said: Said
         Said::Cut(text) => {
             write(stream, 200, &whole(openai, asked, Some(&text), ["length", "max_tokens"]), None);
         }
-        Said::Refused => write(stream, 200, &whole(openai, asked, None, ["content_filter", "refusal"]), None),
+        Said::Refused => {
+            write(stream, 200, &whole(openai, asked, None, ["content_filter", "refusal"]), None)
+        }
     }
 }
 
@@ -57,7 +60,8 @@ fn whole(openai: bool, asked: &Asked, text: Option<&str>, finish: [&str; 2]) -> 
             "choices": [{ "index": 0, "finish_reason": finish[0], "message": { "role": "assistant", "content": text } }],
             "usage": { "prompt_tokens": words_in, "completion_tokens": words_out, "total_tokens": words_in + words_out } })
     } else {
-        let blocks: Vec<Value> = text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
+        let blocks: Vec<Value> =
+            text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
         json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": asked.model, "content": blocks,
             "stop_reason": finish[1], "usage": { "input_tokens": words_in, "output_tokens": words_out } })
     };
@@ -83,7 +87,9 @@ fn piecemeal(mut stream: &TcpStream, openai: bool, asked: &Asked, said: &Said) {
     };
     let (words_in, words_out) = counted(asked, text);
     if openai {
-        send(&json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] }));
+        send(
+            &json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] }),
+        );
     } else {
         send(
             &json!({ "type": "message_start", "message": { "usage": { "input_tokens": words_in, "output_tokens": 1 } } }),
@@ -109,7 +115,9 @@ fn piecemeal(mut stream: &TcpStream, openai: bool, asked: &Asked, said: &Said) {
         Said::Stalls(_) => return wait_for_the_end(stream),
         Said::Breaks(_) => return,
         Said::GivesUp(_) if openai => {
-            send(&json!({ "error": { "message": "The server had an error", "type": "server_error" } }));
+            send(
+                &json!({ "error": { "message": "The server had an error", "type": "server_error" } }),
+            );
             return;
         }
         Said::GivesUp(_) => {

@@ -60,7 +60,9 @@ impl Platform {
             return problems::unauthorized();
         }
         let allowance = state.windows.take(endpoint, app, now);
-        if let Some(answer) = fault.as_ref().and_then(|fault| fault.instead(endpoint, part, allowance, now)) {
+        if let Some(answer) =
+            fault.as_ref().and_then(|fault| fault.instead(endpoint, part, allowance, now))
+        {
             return answer;
         }
         let mut answer = if allowance.granted {
@@ -80,8 +82,9 @@ impl Platform {
         }
         if state.renamed {
             let body = String::from_utf8_lossy(&answer.body);
-            answer.body =
-                body.replace("://api.twitter.com/2/problems/", "://api.x.com/2/problems/").into_bytes();
+            answer.body = body
+                .replace("://api.twitter.com/2/problems/", "://api.x.com/2/problems/")
+                .into_bytes();
         }
         match fault {
             Some(fault) => fault.alter(answer),
@@ -107,7 +110,13 @@ fn only_errors(errors: &[Value]) -> Response {
 }
 
 impl State {
-    fn granted(&mut self, endpoint: &str, part: &str, request: &Request<'_>, asker: &Asker) -> Response {
+    fn granted(
+        &mut self,
+        endpoint: &str,
+        part: &str,
+        request: &Request<'_>,
+        asker: &Asker,
+    ) -> Response {
         let streaming = [at::RULES, at::CHANGE_RULES, at::STREAM].contains(&endpoint);
         if endpoint == at::ME && asker.app {
             return problems::app_only();
@@ -115,17 +124,22 @@ impl State {
         if streaming && !asker.app {
             return problems::user_context();
         }
-        let checked = params::read(request.query)
-            .and_then(|params| params::check(endpoint, &params, &self.world, asker.now).map(|()| params));
+        let checked = params::read(request.query).and_then(|params| {
+            params::check(endpoint, &params, &self.world, asker.now).map(|()| params)
+        });
         let params = match checked {
             Ok(params) => params,
             Err(refused) => return problems::invalid(&refused),
         };
         let needs_id = [at::TIMELINE, at::MENTIONS, at::LOOKUP].contains(&endpoint);
         if (needs_id && !is_id(part)) || (endpoint == at::BY_USERNAME && !is_handle(part)) {
-            let (name, pattern) =
-                if needs_id { ("id", "^[0-9]{1,19}$") } else { ("username", "^[A-Za-z0-9_]{1,15}$") };
-            let why = format!("The `{name}` query parameter value [{part}] does not match {pattern}");
+            let (name, pattern) = if needs_id {
+                ("id", "^[0-9]{1,19}$")
+            } else {
+                ("username", "^[A-Za-z0-9_]{1,15}$")
+            };
+            let why =
+                format!("The `{name}` query parameter value [{part}] does not match {pattern}");
             return problems::invalid(&(name.into(), part.into(), why));
         }
         match endpoint {
@@ -147,7 +161,9 @@ impl State {
 
 fn by_username(world: &World, name: &str, params: &Params) -> Response {
     match world.by_name(name).filter(|account| !account.gone) {
-        None => only_errors(&[problems::missing(&Missing::NotFound, "user", "username", name, name)]),
+        None => {
+            only_errors(&[problems::missing(&Missing::NotFound, "user", "username", name, name)])
+        }
         Some(account) if account.suspended => {
             only_errors(&[problems::missing(&Missing::Suspended, "user", "username", name, name)])
         }
@@ -231,9 +247,11 @@ fn page(
     asker: &Asker,
 ) -> Response {
     let id = |name: &str| params.get(name).and_then(|id| id.parse::<u64>().ok());
-    let time = |name: &str| params.get(name).and_then(|at| brain_base::clock::parse_instant(at, false));
-    let asked =
-        ["pagination_token", "next_token"].into_iter().find_map(|name| Some((name, params.get(name)?)));
+    let time =
+        |name: &str| params.get(name).and_then(|at| brain_base::clock::parse_instant(at, false));
+    let asked = ["pagination_token", "next_token"]
+        .into_iter()
+        .find_map(|name| Some((name, params.get(name)?)));
     let mut before = id("until_id").unwrap_or(u64::MAX);
     if let Some((name, token)) = asked {
         let Some(last) = last_of(token, endpoint, of) else {
@@ -302,7 +320,8 @@ fn last_of(token: &str, endpoint: &str, of: &str) -> Option<u64> {
 /// Why a post cannot be seen.
 fn hidden(world: &World, id: &str, asker: &Asker) -> Result<u64, Missing> {
     let known = id.parse().ok().and_then(|number: u64| world.posts.get(&number));
-    let Some(post) = known.filter(|post| !post.deleted && !world.accounts[&post.author].gone) else {
+    let Some(post) = known.filter(|post| !post.deleted && !world.accounts[&post.author].gone)
+    else {
         return Err(Missing::NotFound);
     };
     if world.sees(asker.app, post) { Ok(post.id) } else { Err(Missing::NotAuthorized) }

@@ -156,7 +156,8 @@ impl Fault {
         let mut seen = allowance;
         let mut answer = match self {
             Self::BadRequest => {
-                let why = "'since_id' must be a tweet id created after the start of the last seven days";
+                let why =
+                    "'since_id' must be a tweet id created after the start of the last seven days";
                 problems::invalid(&("since_id".into(), "1".into(), why.into()))
             }
             Self::Unauthorized => return Some(problems::unauthorized()),
@@ -244,7 +245,8 @@ impl Fault {
             Self::Silence => in_manner(Manner::Silence),
             Self::Close => in_manner(Manner::Close),
             Self::EmptyPage => fine(
-                json!({"meta": {"result_count": 0, "next_token": format!("empty{part}{now}")}}).to_string(),
+                json!({"meta": {"result_count": 0, "next_token": format!("empty{part}{now}")}})
+                    .to_string(),
             ),
             _ => return None,
         };
@@ -259,7 +261,9 @@ impl Fault {
             Self::Cut => answer.manner = Manner::Cut(answer.body.len() / 2),
             Self::Slow(ms) => answer.manner = Manner::Slow(Duration::from_millis(*ms)),
             Self::WrongKind => answer.headers[0].1 = "text/plain".into(),
-            Self::WithoutFields => answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-")),
+            Self::WithoutFields => {
+                answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-"))
+            }
             Self::Rates(remaining, ahead) => {
                 for (name, value) in &mut answer.headers {
                     match name.as_str() {

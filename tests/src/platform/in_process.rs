@@ -57,7 +57,9 @@ impl Link for InProcess {
                     last = Instant::now();
                     goes_on = part(Part::Bytes(&bytes));
                 }
-                Told::Nothing if last.elapsed() >= silence => return Err(Trouble::Slow(silence.as_secs())),
+                Told::Nothing if last.elapsed() >= silence => {
+                    return Err(Trouble::Slow(silence.as_secs()));
+                }
                 Told::Nothing => goes_on = part(Part::Nothing),
                 Told::End => break,
                 Told::Cut => return Err(Trouble::Broken("unexpected end of file".into())),

@@ -60,7 +60,8 @@ impl Windows {
     /// Takes one request of an endpoint's window.
     pub(super) fn take(&mut self, endpoint: &str, app: bool, now: i64) -> Allowance {
         let limit = self.limit(endpoint, app);
-        let window = self.running.entry((endpoint.into(), app)).or_insert(Window { began: now, used: 0 });
+        let window =
+            self.running.entry((endpoint.into(), app)).or_insert(Window { began: now, used: 0 });
         if now - window.began >= WINDOW {
             *window = Window { began: now, used: 0 };
         }

@@ -91,9 +91,9 @@ impl Time {
     #[must_use]
     pub fn now(&self) -> i64 {
         match self {
-            Self::System => {
-                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
-            }
+            Self::System => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_millis() as i64),
             Self::Virtual(at) => at.load(Ordering::SeqCst),
         }
     }

@@ -24,17 +24,27 @@ impl Wanted {
     /// What `params` ask for. Names that nobody knows are dropped, as the platform does.
     pub(super) fn of(params: &Params) -> Self {
         let list = |name: &str| -> BTreeSet<String> {
-            params.get(name).map(|value| value.split(',').map(str::to_owned).collect()).unwrap_or_default()
+            params
+                .get(name)
+                .map(|value| value.split(',').map(str::to_owned).collect())
+                .unwrap_or_default()
         };
         let older = |name: String| match name.as_str() {
             "referenced_posts" => "referenced_tweets".into(),
             "note_post" => "note_tweet".into(),
             _ => name,
         };
-        let post = list("tweet.fields").into_iter().chain(list(NEWER).into_iter().map(older)).collect();
-        let expand =
-            list("expansions").into_iter().map(|name| name.replace("referenced_posts", "referenced_tweets"));
-        Self { post, user: list("user.fields"), media: list("media.fields"), expand: expand.collect() }
+        let post =
+            list("tweet.fields").into_iter().chain(list(NEWER).into_iter().map(older)).collect();
+        let expand = list("expansions")
+            .into_iter()
+            .map(|name| name.replace("referenced_posts", "referenced_tweets"));
+        Self {
+            post,
+            user: list("user.fields"),
+            media: list("media.fields"),
+            expand: expand.collect(),
+        }
     }
 
     fn post(&self, name: &str) -> bool {
@@ -45,8 +55,11 @@ impl Wanted {
     pub(super) fn tweet(&self, world: &World, post: &Post) -> Value {
         let mut object = Map::new();
         let long = post.text.chars().count() > SHORT;
-        let text =
-            if long { post.text.chars().take(SHORT - 1).chain(['…']).collect() } else { post.text.clone() };
+        let text = if long {
+            post.text.chars().take(SHORT - 1).chain(['…']).collect()
+        } else {
+            post.text.clone()
+        };
         object.insert("id".into(), json!(post.id.to_string()));
         object.insert("text".into(), json!(text));
         let versions: Vec<String> = post.versions.iter().map(u64::to_string).collect();
@@ -73,14 +86,21 @@ impl Wanted {
                 .into_iter()
                 .filter_map(|(kind, id)| Some(json!({"type": kind, "id": id?.to_string()})))
                 .collect();
-        put("referenced_tweets", if referenced.is_empty() { Value::Null } else { Value::Array(referenced) });
+        put(
+            "referenced_tweets",
+            if referenced.is_empty() { Value::Null } else { Value::Array(referenced) },
+        );
         put("note_tweet", if long { json!({"text": post.text}) } else { Value::Null });
         put("entities", entities(world, &text));
         let keys: Vec<&str> = post.media.iter().map(|media| media.key.as_str()).collect();
         put("attachments", if keys.is_empty() { Value::Null } else { json!({"media_keys": keys}) });
         put(
             "withheld",
-            if post.withheld { json!({"copyright": false, "country_codes": ["DE"]}) } else { Value::Null },
+            if post.withheld {
+                json!({"copyright": false, "country_codes": ["DE"]})
+            } else {
+                Value::Null
+            },
         );
         let until = rfc3339(post.created_at + 3_600_000);
         let left = 5_usize.saturating_sub(post.versions.len() - 1);
@@ -130,7 +150,12 @@ impl Wanted {
     }
 
     /// What comes with these posts, and what should have and is hidden.
-    pub(super) fn includes(&self, world: &World, app: bool, posts: &[&Post]) -> (Option<Value>, Vec<Value>) {
+    pub(super) fn includes(
+        &self,
+        world: &World,
+        app: bool,
+        posts: &[&Post],
+    ) -> (Option<Value>, Vec<Value>) {
         let (mut users, mut tweets, mut media, mut errors) =
             (BTreeSet::new(), BTreeSet::new(), Vec::new(), Vec::new());
         for post in posts {
@@ -195,7 +220,10 @@ fn entities(world: &World, text: &str) -> Value {
         let found = marked(text, mark);
         put(
             list,
-            found.iter().map(|(at, tag)| json!({"start": at, "end": end(*at, tag), "tag": tag})).collect(),
+            found
+                .iter()
+                .map(|(at, tag)| json!({"start": at, "end": end(*at, tag), "tag": tag}))
+                .collect(),
         );
     }
     let mut urls = Vec::new();

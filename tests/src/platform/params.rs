@@ -22,9 +22,15 @@ pub(super) const NEWER: &str = "post.fields";
 /// The parameters that an endpoint takes besides [`FIELDS`].
 pub(super) fn own(endpoint: &str) -> &'static [&'static str] {
     match endpoint {
-        at::TIMELINE => {
-            &["since_id", "until_id", "max_results", "pagination_token", "exclude", "start_time", "end_time"]
-        }
+        at::TIMELINE => &[
+            "since_id",
+            "until_id",
+            "max_results",
+            "pagination_token",
+            "exclude",
+            "start_time",
+            "end_time",
+        ],
         at::MENTIONS => {
             &["since_id", "until_id", "max_results", "pagination_token", "start_time", "end_time"]
         }
@@ -85,7 +91,12 @@ pub(super) fn is_id(text: &str) -> bool {
 ///
 /// # Errors
 /// The first that the platform would refuse.
-pub(super) fn check(endpoint: &str, params: &Params, world: &World, now: i64) -> Result<(), Refused> {
+pub(super) fn check(
+    endpoint: &str,
+    params: &Params,
+    world: &World,
+    now: i64,
+) -> Result<(), Refused> {
     for (name, value) in params {
         if !takes(endpoint, name) {
             let known: Vec<&str> = own(endpoint).iter().chain(&FIELDS).copied().collect();
@@ -98,7 +109,9 @@ pub(super) fn check(endpoint: &str, params: &Params, world: &World, now: i64) ->
         let why = match name.as_str() {
             "max_results" => bounds(endpoint, value),
             "backfill_minutes" => Some("needs another product".into()),
-            "since_id" | "until_id" => (!is_id(value)).then(|| "does not match ^[0-9]{1,19}$".into()),
+            "since_id" | "until_id" => {
+                (!is_id(value)).then(|| "does not match ^[0-9]{1,19}$".into())
+            }
             "start_time" | "end_time" => {
                 parse_instant(value, false).is_none().then(|| "is not RFC 3339".into())
             }
@@ -115,7 +128,8 @@ pub(super) fn check(endpoint: &str, params: &Params, world: &World, now: i64) ->
             }
             "ids" => {
                 let ids: Vec<&str> = value.split(',').collect();
-                (ids.len() > 100 || !ids.iter().all(|id| is_id(id))).then(|| "is not 1 to 100 ids".into())
+                (ids.len() > 100 || !ids.iter().all(|id| is_id(id)))
+                    .then(|| "is not 1 to 100 ids".into())
             }
             _ => None,
         };
@@ -124,15 +138,21 @@ pub(super) fn check(endpoint: &str, params: &Params, world: &World, now: i64) ->
         }
     }
     for needed in ["query", "ids"] {
-        let must = (endpoint, needed) == (at::SEARCH, "query") || (endpoint, needed) == (at::LOOKUPS, "ids");
+        let must = (endpoint, needed) == (at::SEARCH, "query")
+            || (endpoint, needed) == (at::LOOKUPS, "ids");
         if must && !params.contains_key(needed) {
             return Err(refuse(needed, "", "can not be empty"));
         }
     }
     let by_id = ["since_id", "until_id"].iter().find(|name| params.contains_key(**name));
-    if let (Some(name), true) = (by_id, params.contains_key("start_time") || params.contains_key("end_time"))
+    if let (Some(name), true) =
+        (by_id, params.contains_key("start_time") || params.contains_key("end_time"))
     {
-        return Err(refuse(name, &params[*name], "can not be used together with start_time or end_time"));
+        return Err(refuse(
+            name,
+            &params[*name],
+            "can not be used together with start_time or end_time",
+        ));
     }
     if endpoint == at::SEARCH {
         week(params, world, now)?;
@@ -157,11 +177,16 @@ fn week(params: &Params, world: &World, now: i64) -> Result<(), Refused> {
     if let Some(start) = params.get("start_time")
         && parse_instant(start, false).is_some_and(|at| at < begin)
     {
-        return Err(refuse("start_time", start, "must be on or after the start of the last seven days"));
+        return Err(refuse(
+            "start_time",
+            start,
+            "must be on or after the start of the last seven days",
+        ));
     }
     if let Some(since) = params.get("since_id") {
         let known = since.parse().ok().and_then(|id: u64| world.posts.get(&id));
-        let at = known.map_or_else(|| since.parse().map_or(0, |id: u64| time_of(id)), |post| post.created_at);
+        let at = known
+            .map_or_else(|| since.parse().map_or(0, |id: u64| time_of(id)), |post| post.created_at);
         if at < begin {
             let why = "must be a tweet id created after the start of the last seven days";
             return Err((

@@ -20,7 +20,10 @@ pub(super) fn kind(name: &str) -> String {
 
 /// A problem of no kind of its own.
 pub(super) fn blank(status: u16, title: &str) -> Response {
-    problem(status, &json!({"title": title, "detail": title, "type": "about:blank", "status": status}))
+    problem(
+        status,
+        &json!({"title": title, "detail": title, "type": "about:blank", "status": status}),
+    )
 }
 
 pub(super) fn unauthorized() -> Response {
@@ -95,7 +98,13 @@ pub(super) enum Missing {
 }
 
 /// An entry of `errors`.
-pub(super) fn missing(why: &Missing, resource: &str, parameter: &str, value: &str, id: &str) -> Value {
+pub(super) fn missing(
+    why: &Missing,
+    resource: &str,
+    parameter: &str,
+    value: &str,
+    id: &str,
+) -> Value {
     let (title, detail, of) = match why {
         Missing::NotFound => (
             "Not Found Error",

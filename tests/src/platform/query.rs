@@ -29,9 +29,11 @@ pub(super) fn parse(text: &str) -> Result<Query, String> {
         return Err("There were errors processing your request: extraneous input ')'".into());
     }
     if stands_on_negation(&query) {
-        return Err("There were errors processing your request: Rules must contain at least one positive, \
+        return Err(
+            "There were errors processing your request: Rules must contain at least one positive, \
                     non-stopword clause"
-            .into());
+                .into(),
+        );
     }
     Ok(query)
 }
@@ -97,7 +99,10 @@ fn one(rest: &mut Vec<String>) -> Result<Query, String> {
     let token = rest.pop().unwrap_or_default();
     if token == "-" {
         if rest.last().is_some_and(|next| next == "(") {
-            return Err("There were errors processing your request: negated groups are not supported".into());
+            return Err(
+                "There were errors processing your request: negated groups are not supported"
+                    .into(),
+            );
         }
         return Ok(Query::Not(Box::new(one(rest)?)));
     }
@@ -115,7 +120,9 @@ fn one(rest: &mut Vec<String>) -> Result<Query, String> {
         let known = match name {
             "from" | "to" => is_handle(value.trim_start_matches('@')),
             "is" => ["retweet", "reply", "quote", "verified"].contains(&value),
-            "has" => ["images", "media", "links", "mentions", "hashtags", "videos"].contains(&value),
+            "has" => {
+                ["images", "media", "links", "mentions", "hashtags", "videos"].contains(&value)
+            }
             "lang" => value.len() == 2,
             _ => false,
         };
@@ -151,7 +158,11 @@ pub(super) fn marked(text: &str, mark: char) -> Vec<(usize, String)> {
     let part = |c: &char| c.is_alphanumeric() || *c == '_';
     let begins = |at: &usize| chars[*at] == mark && (*at == 0 || !part(&chars[at - 1]));
     let name = |at: usize| chars[at + 1..].iter().take_while(|c| part(c)).collect::<String>();
-    (0..chars.len()).filter(begins).map(|at| (at, name(at))).filter(|(_, name)| !name.is_empty()).collect()
+    (0..chars.len())
+        .filter(begins)
+        .map(|at| (at, name(at)))
+        .filter(|(_, name)| !name.is_empty())
+        .collect()
 }
 
 /// Whether a text mentions a handle.
@@ -172,10 +183,14 @@ impl Query {
                 words(text).windows(wanted.len()).any(|window| window == wanted)
             }
             Self::Operator(name, value) => match (name.as_str(), value.as_str()) {
-                ("from", handle) => world.accounts[&post.author].username.eq_ignore_ascii_case(handle),
+                ("from", handle) => {
+                    world.accounts[&post.author].username.eq_ignore_ascii_case(handle)
+                }
                 ("to", handle) => {
                     let replied = post.reply_to.and_then(|id| world.posts.get(&id));
-                    replied.is_some_and(|to| world.accounts[&to.author].username.eq_ignore_ascii_case(handle))
+                    replied.is_some_and(|to| {
+                        world.accounts[&to.author].username.eq_ignore_ascii_case(handle)
+                    })
                 }
                 ("is", "reply") => post.reply_to.is_some(),
                 ("is", "quote") => post.quotes.is_some(),

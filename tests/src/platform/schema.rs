@@ -27,7 +27,8 @@ impl Schema {
         static SHARED: OnceLock<Option<Schema>> = OnceLock::new();
         SHARED
             .get_or_init(|| {
-                let text = std::fs::read(shared_data("x-openapi.json")?).expect("the document can be read");
+                let text = std::fs::read(shared_data("x-openapi.json")?)
+                    .expect("the document can be read");
                 Some(Self::new(serde_json::from_slice(&text).expect("the document is JSON")))
             })
             .as_ref()
@@ -73,8 +74,10 @@ impl Schema {
     /// What is wrong with it.
     pub fn line_fits(&self, line: &Value) -> Result<(), String> {
         let (method, path) = ("get", at::STREAM);
-        let schema = &self.paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"];
-        let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS)).unwrap_or_default();
+        let schema =
+            &self.paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"];
+        let name =
+            schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS)).unwrap_or_default();
         self.is(name, line)
     }
 
@@ -101,24 +104,30 @@ impl Schema {
     fn fits_schema(&self, name: &str, value: &Value) -> Result<(), String> {
         let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
         // A few of them, for the life of a test's process.
-        let validator: &'static Validator =
-            validators.entry(name.into()).or_insert_with(|| Box::leak(Box::new(self.validator(name))));
+        let validator: &'static Validator = validators
+            .entry(name.into())
+            .or_insert_with(|| Box::leak(Box::new(self.validator(name))));
         drop(validators);
         let first = validator.iter_errors(value).next();
-        first.map_or(Ok(()), |error| Err(format!("no {name}: {error} at {}", error.instance_path())))
+        first
+            .map_or(Ok(()), |error| Err(format!("no {name}: {error} at {}", error.instance_path())))
     }
 
     fn validator(&self, name: &str) -> Validator {
         let (mut needed, mut next) = (Map::new(), vec![name.to_owned()]);
         while let Some(name) = next.pop() {
             if !needed.contains_key(&name) {
-                let schema = self.schemas.get(&name).unwrap_or_else(|| panic!("the document has no {name}"));
+                let schema =
+                    self.schemas.get(&name).unwrap_or_else(|| panic!("the document has no {name}"));
                 references(schema, &mut next);
                 needed.insert(name, schema.clone());
             }
         }
         let whole = json!({"$ref": format!("{SCHEMAS}{name}"), "components": {"schemas": needed}});
-        jsonschema::draft202012::options().should_validate_formats(true).build(&whole).expect("a schema")
+        jsonschema::draft202012::options()
+            .should_validate_formats(true)
+            .build(&whole)
+            .expect("a schema")
     }
 }
 
@@ -126,7 +135,10 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Array(list) => list.iter().for_each(|part| references(part, found)),
         Value::Object(object) => {
-            let name = object.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(SCHEMAS));
+            let name = object
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|name| name.strip_prefix(SCHEMAS));
             found.extend(name.map(str::to_owned));
             object.values().for_each(|part| references(part, found));
         }
@@ -139,10 +151,14 @@ fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<Strin
     match schema {
         Value::Array(list) => list.iter().for_each(|inner| parts_of_others(inner, part, found)),
         Value::Object(object) => {
-            let name = object.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(SCHEMAS));
+            let name = object
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|name| name.strip_prefix(SCHEMAS));
             found.extend(name.filter(|_| part).map(str::to_owned));
-            let inside =
-                |(key, inner): (&'a String, &'a Value)| parts_of_others(inner, key == "allOf", found);
+            let inside = |(key, inner): (&'a String, &'a Value)| {
+                parts_of_others(inner, key == "allOf", found)
+            };
             object.iter().for_each(inside);
         }
         _ => {}
@@ -159,8 +175,9 @@ fn seal(schema: &mut Value) {
             {
                 object.entry("additionalProperties").or_insert(Value::Bool(false));
             }
-            let whole =
-                |(key, _): &(&String, &mut Value)| key.as_str() != "allOf" && key.as_str() != "example";
+            let whole = |(key, _): &(&String, &mut Value)| {
+                key.as_str() != "allOf" && key.as_str() != "example"
+            };
             object.iter_mut().filter(whole).for_each(|(_, inner)| seal(inner));
         }
         _ => {}

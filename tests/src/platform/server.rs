@@ -61,7 +61,12 @@ impl Drop for Served {
     }
 }
 
-fn serve(stream: &TcpStream, platform: &Platform, control: bool, stop: &AtomicBool) -> std::io::Result<()> {
+fn serve(
+    stream: &TcpStream,
+    platform: &Platform,
+    control: bool,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
     loop {
@@ -70,8 +75,10 @@ fn serve(stream: &TcpStream, platform: &Platform, control: bool, stop: &AtomicBo
             return Ok(());
         }
         let mut words = line.split_whitespace();
-        let (method, target) =
-            (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default().to_owned());
+        let (method, target) = (
+            words.next().unwrap_or_default().to_owned(),
+            words.next().unwrap_or_default().to_owned(),
+        );
         let (mut authorization, mut length, mut close) = (None, 0, false);
         loop {
             let mut field = String::new();
@@ -89,8 +96,13 @@ fn serve(stream: &TcpStream, platform: &Platform, control: bool, stop: &AtomicBo
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        let request =
-            Request { method: &method, path, query, authorization: authorization.as_deref(), body: &body };
+        let request = Request {
+            method: &method,
+            path,
+            query,
+            authorization: authorization.as_deref(),
+            body: &body,
+        };
         let answer = match path.strip_prefix("/_control/") {
             Some(what) if control => control::change(platform, what, &body),
             _ => platform.answer(&request),
@@ -137,12 +149,18 @@ fn bring(mut stream: &TcpStream, answer: &Response, stop: &AtomicBool) -> std::i
 }
 
 /// A persistent connection, until either end has enough.
-fn follow(mut stream: &TcpStream, subscription: &Subscription, stop: &AtomicBool) -> std::io::Result<()> {
+fn follow(
+    mut stream: &TcpStream,
+    subscription: &Subscription,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_millis(1)))?;
     while !stop.load(Ordering::SeqCst) {
         match subscription.next(Duration::from_millis(50)) {
             Told::Bytes(bytes) => {
-                stream.write_all(&[format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat())?;
+                stream.write_all(
+                    &[format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat(),
+                )?;
             }
             Told::End => return stream.write_all(b"0\r\n\r\n"),
             Told::Cut => return stream.shutdown(Shutdown::Both),

@@ -106,8 +106,12 @@ impl Subscription {
                 return Told::Nothing;
             }
             let next = alive.map_or(until, |at| at.min(until));
-            queue =
-                self.channel.bell.wait_timeout(queue, next - now).unwrap_or_else(PoisonError::into_inner).0;
+            queue = self
+                .channel
+                .bell
+                .wait_timeout(queue, next - now)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 }
@@ -179,7 +183,11 @@ impl Streaming {
         } else if body["delete"].is_object() {
             self.delete(&body["delete"], now)
         } else {
-            problems::invalid(&("add".into(), String::new(), "'add' or 'delete' must be there".into()))
+            problems::invalid(&(
+                "add".into(),
+                String::new(),
+                "'add' or 'delete' must be there".into(),
+            ))
         };
         if let Some(before) = before {
             self.rules = before;
@@ -192,8 +200,10 @@ impl Streaming {
         for each in add {
             let value = each["value"].as_str().unwrap_or_default();
             if let Some(known) = self.rules.iter().find(|rule| rule.value == value) {
-                errors.push(json!({"value": value, "id": known.id.to_string(), "title": "DuplicateRule",
-                    "type": kind("duplicate-rules")}));
+                errors.push(
+                    json!({"value": value, "id": known.id.to_string(), "title": "DuplicateRule",
+                    "type": kind("duplicate-rules")}),
+                );
                 continue;
             }
             let parsed = if value.is_empty() || value.chars().count() > LONGEST {
@@ -239,7 +249,8 @@ impl Streaming {
         };
         let (ids, values) = (listed("ids"), listed("values"));
         let before = self.rules.len();
-        self.rules.retain(|rule| !ids.contains(&rule.id.to_string()) && !values.contains(&rule.value));
+        self.rules
+            .retain(|rule| !ids.contains(&rule.id.to_string()) && !values.contains(&rule.value));
         let deleted = before - self.rules.len();
         let missed = ids.len() + values.len() - deleted;
         answer(
@@ -292,7 +303,8 @@ impl Streaming {
         }
         self.listeners.retain(|listener| !listener.channel.queue().closed);
         for listener in &self.listeners {
-            let mut line = json!({"data": listener.wanted.tweet(world, post), "matching_rules": matching});
+            let mut line =
+                json!({"data": listener.wanted.tweet(world, post), "matching_rules": matching});
             if let Some(includes) = listener.wanted.includes(world, true, &[post]).0 {
                 line["includes"] = includes;
             }

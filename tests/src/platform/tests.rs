@@ -8,7 +8,13 @@ const NOW: i64 = 1_795_258_845_123;
 
 fn get(platform: &Platform, path: &str, query: &str) -> Response {
     let bearer = format!("Bearer {APP_TOKEN}");
-    platform.answer(&Request { method: "GET", path, query, authorization: Some(&bearer), body: b"" })
+    platform.answer(&Request {
+        method: "GET",
+        path,
+        query,
+        authorization: Some(&bearer),
+        body: b"",
+    })
 }
 
 fn ids(answer: &Response) -> Vec<String> {
@@ -26,8 +32,12 @@ fn platform() -> (Platform, String, String) {
 fn who_may_ask_and_what() {
     let (platform, me, _) = platform();
     let ask = |token: Option<&str>, path: &str| {
-        let answer =
-            platform.answer(&Request { method: "GET", path, authorization: token, ..Request::default() });
+        let answer = platform.answer(&Request {
+            method: "GET",
+            path,
+            authorization: token,
+            ..Request::default()
+        });
         (answer.status, answer.header("x-rate-limit-remaining").map(str::to_owned))
     };
     let (app, user) = (format!("Bearer {APP_TOKEN}"), format!("Bearer {USER_TOKEN}"));
@@ -85,7 +95,8 @@ fn what_the_parameters_are_is_in_the_document() {
     ] {
         let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
         let path = path.replace(":id", "{id}").replace(":username", "{username}");
-        let listed = document["paths"][path][method.to_lowercase()]["parameters"].as_array().unwrap();
+        let listed =
+            document["paths"][path][method.to_lowercase()]["parameters"].as_array().unwrap();
         let resolved = |each: &Value| match each["$ref"].as_str() {
             Some(name) => document.pointer(name.trim_start_matches('#')).unwrap().clone(),
             None => each.clone(),
@@ -97,9 +108,14 @@ fn what_the_parameters_are_is_in_the_document() {
             .map(|each| each["name"].as_str().unwrap().to_owned())
             .collect();
         assert!(names.iter().all(|name| params::takes(endpoint, name)), "{endpoint}: {names:?}");
-        let ours =
-            params::own(endpoint).iter().chain(&params::FIELDS).filter(|name| params::takes(endpoint, name));
-        assert!(ours.clone().all(|name| names.iter().any(|known| known == name)), "{endpoint}: {names:?}");
+        let ours = params::own(endpoint)
+            .iter()
+            .chain(&params::FIELDS)
+            .filter(|name| params::takes(endpoint, name));
+        assert!(
+            ours.clone().all(|name| names.iter().any(|known| known == name)),
+            "{endpoint}: {names:?}"
+        );
     }
 }
 
@@ -120,7 +136,8 @@ fn timelines_mentions_and_searches() {
     let second = get(&platform, &timeline, &format!("max_results=10&pagination_token={token}"));
     assert_eq!(ids(&second), newest[5..]);
     assert_eq!(second.json()["meta"].get("next_token"), None);
-    let other_list = get(&platform, &format!("/2/users/{me}/mentions"), &format!("pagination_token={token}"));
+    let other_list =
+        get(&platform, &format!("/2/users/{me}/mentions"), &format!("pagination_token={token}"));
     assert_eq!(other_list.status, 400, "a token is for one list");
 
     assert_eq!(ids(&get(&platform, &format!("/2/users/{me}/mentions"), "")), [hello.as_str()]);
@@ -165,17 +182,22 @@ fn fields_are_what_was_asked_for_in_either_vocabulary() {
                   withheld,edit_controls,made_up";
     let rest = "expansions=author_id,referenced_tweets.id,attachments.media_keys&user.fields=public_metrics,description\
                 &media.fields=url,alt_text";
-    let full = get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
+    let full =
+        get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
     assert_eq!(full["data"]["public_metrics"]["retweet_count"], 0);
     assert!(full["data"]["note_tweet"]["text"].as_str().unwrap().len() > 400);
     assert_eq!(full["includes"]["tweets"][0]["id"], json!(quoted));
     assert_eq!(full["includes"]["users"][0]["public_metrics"]["followers_count"], 100);
     assert_eq!(full["data"]["entities"]["mentions"][0]["username"], "other");
-    let newer = get(&platform, &format!("/2/tweets/{id}"), &format!("post.fields={fields}&{rest}")).json();
+    let newer =
+        get(&platform, &format!("/2/tweets/{id}"), &format!("post.fields={fields}&{rest}")).json();
     assert_eq!(newer["data"]["public_metrics"]["repost_count"], 0);
-    assert!(newer["data"]["edit_history_post_ids"].is_array() && newer["includes"]["posts"].is_array());
+    assert!(
+        newer["data"]["edit_history_post_ids"].is_array() && newer["includes"]["posts"].is_array()
+    );
     platform.delete(&quoted);
-    let partial = get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
+    let partial =
+        get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
     assert_eq!(partial["errors"][0]["title"], "Not Found Error");
     assert_eq!(partial["data"]["id"], json!(id), "errors beside data are no failure");
 }
@@ -195,13 +217,17 @@ fn what_is_missing_says_why() {
     assert_eq!((look(&first).as_str(), look(&second).as_str()), ("first", "second"));
     assert_eq!(ids(&get(&platform, &format!("/2/users/{me}/tweets"), "")), [second.as_str()]);
     platform.delete(&second);
-    assert_eq!((look(&first).as_str(), look("17").as_str()), ("Not Found Error", "Not Found Error"));
+    assert_eq!(
+        (look(&first).as_str(), look("17").as_str()),
+        ("Not Found Error", "Not Found Error")
+    );
     platform.change_account(&other, |account| account.protected = true);
     assert_eq!(look(&theirs), "Authorization Error");
     let both = get(&platform, "/2/tweets", &format!("ids={theirs},17")).json();
     assert_eq!(both["errors"].as_array().map(Vec::len), Some(2));
-    let of =
-        |id: &str| get(&platform, &format!("/2/users/{id}/tweets"), "").json()["errors"][0]["title"].clone();
+    let of = |id: &str| {
+        get(&platform, &format!("/2/users/{id}/tweets"), "").json()["errors"][0]["title"].clone()
+    };
     assert_eq!((of(&other), of("17")), (json!("Authorization Error"), json!("Not Found Error")));
     platform.change_account(&other, |account| account.suspended = true);
     assert_eq!(of(&other), "Forbidden");
@@ -214,7 +240,11 @@ fn windows_are_fixed() {
     platform.limit(endpoint::MENTIONS, 2);
     let statuses: Vec<u16> = (0..3).map(|_| get(&platform, &path, "").status).collect();
     assert_eq!(statuses, [200, 200, 429]);
-    assert_eq!(get(&platform, &format!("/2/users/{me}/tweets"), "").status, 200, "each endpoint has its own");
+    assert_eq!(
+        get(&platform, &format!("/2/users/{me}/tweets"), "").status,
+        200,
+        "each endpoint has its own"
+    );
     let refused = get(&platform, &path, "");
     let reset: i64 = refused.header("x-rate-limit-reset").unwrap().parse().unwrap();
     assert_eq!((refused.header("x-rate-limit-remaining"), reset), (Some("0"), NOW / 1000 + 900));
@@ -311,8 +341,9 @@ fn rules_and_the_connection() {
     };
     let connect = || get(&platform, "/2/tweets/search/stream", "tweet.fields=author_id");
     assert_eq!(connect().status, 409, "there are no rules");
-    let made =
-        change(json!({"add": [{"value": "cat", "tag": "cats"}, {"value": "cat"}, {"value": "has:images"}]}));
+    let made = change(
+        json!({"add": [{"value": "cat", "tag": "cats"}, {"value": "cat"}, {"value": "has:images"}]}),
+    );
     assert_eq!((made.status, made.json()["meta"]["summary"]["created"].as_u64()), (201, Some(1)));
     assert_eq!(made.json()["errors"][0]["title"], "DuplicateRule");
     assert_eq!(platform.rules(), ["cat"]);
@@ -324,7 +355,10 @@ fn rules_and_the_connection() {
     let Told::Bytes(line) = subscription.next(Duration::ZERO) else { panic!("nothing came") };
     assert!(line.ends_with(b"\r\n"));
     let line: Value = serde_json::from_slice(&line).unwrap();
-    assert_eq!((&line["data"]["id"], &line["matching_rules"][0]["tag"]), (&json!(id), &json!("cats")));
+    assert_eq!(
+        (&line["data"]["id"], &line["matching_rules"][0]["tag"]),
+        (&json!(id), &json!("cats"))
+    );
     assert_eq!(platform.sent().unwrap().len(), 1);
     assert_eq!(subscription.next(Duration::ZERO), Told::Nothing);
     platform.keep_alive(Some(Duration::from_millis(1)));

@@ -136,7 +136,8 @@ impl World {
 
     /// Whether the token of an app (or of the first account) sees a post.
     pub(super) fn sees(&self, app: bool, post: &Post) -> bool {
-        let own = !app && self.own().is_some_and(|own| own.id == post.author && !own.suspended && !own.gone);
+        let own = !app
+            && self.own().is_some_and(|own| own.id == post.author && !own.suspended && !own.gone);
         self.public(post) || (own && !post.deleted)
     }
 

@@ -8,7 +8,18 @@ use crate::http::Answer;
 const VERBS: [(&str, &[&str]); 5] = [
     ("Say", &["language", "voice"]),
     ("Gather", &["input", "action", "method", "language", "timeout", "speechTimeout", "numDigits"]),
-    ("Record", &["action", "method", "maxLength", "timeout", "playBeep", "transcribe", "transcribeCallback"]),
+    (
+        "Record",
+        &[
+            "action",
+            "method",
+            "maxLength",
+            "timeout",
+            "playBeep",
+            "transcribe",
+            "transcribeCallback",
+        ],
+    ),
     ("Redirect", &["method"]),
     ("Hangup", &[]),
 ];
@@ -40,7 +51,8 @@ impl Heard {
         let document = Document::parse(text).unwrap_or_else(|e| panic!("no XML ({e}): {text}"));
         assert_eq!(document.root_element().tag_name().name(), "Response");
         let mut heard = Self::default();
-        let verbs: Vec<Node<'_, '_>> = document.root_element().children().filter(Node::is_element).collect();
+        let verbs: Vec<Node<'_, '_>> =
+            document.root_element().children().filter(Node::is_element).collect();
         for (at, verb) in verbs.iter().enumerate() {
             check(*verb);
             let attribute = |name: &str| {
@@ -59,7 +71,9 @@ impl Heard {
                     }
                     assert!(at + 1 < verbs.len(), "nothing behind a Gather ends the call: {text}");
                 }
-                "Record" => heard.records = Some((attribute("action"), attribute("transcribeCallback"))),
+                "Record" => {
+                    heard.records = Some((attribute("action"), attribute("transcribeCallback")))
+                }
                 "Redirect" => heard.redirect = Some(verb.text().unwrap_or_default().to_owned()),
                 _ => heard.ends = true,
             }

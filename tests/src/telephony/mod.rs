@@ -96,27 +96,41 @@ impl Call {
 
     /// The caller says this.
     pub fn says(&mut self, text: &str) -> &Heard {
-        let action = self.heard.listens.clone().unwrap_or_else(|| panic!("nobody listens: {:?}", self.heard));
+        let action = self
+            .heard
+            .listens
+            .clone()
+            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.heard));
         self.goes_on(&action, &[("SpeechResult", text), ("Confidence", "0.91")])
     }
 
     /// The caller presses a key.
     pub fn presses(&mut self, key: &str) -> &Heard {
-        let action = self.heard.listens.clone().unwrap_or_else(|| panic!("nobody listens: {:?}", self.heard));
+        let action = self
+            .heard
+            .listens
+            .clone()
+            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.heard));
         self.goes_on(&action, &[("Digits", key)])
     }
 
     /// The caller says nothing: the provider goes on behind what it listened with.
     pub fn is_silent(&mut self) -> &Heard {
-        let next =
-            self.heard.redirect.clone().unwrap_or_else(|| panic!("the call just ends: {:?}", self.heard));
+        let next = self
+            .heard
+            .redirect
+            .clone()
+            .unwrap_or_else(|| panic!("the call just ends: {:?}", self.heard));
         self.goes_on(&next, &[])
     }
 
     /// The caller leaves a recording.
     pub fn records(&mut self, id: &str, seconds: &str) -> &Heard {
-        let (action, _) =
-            self.heard.records.clone().unwrap_or_else(|| panic!("nothing is recorded: {:?}", self.heard));
+        let (action, _) = self
+            .heard
+            .records
+            .clone()
+            .unwrap_or_else(|| panic!("nothing is recorded: {:?}", self.heard));
         let url = format!("https://api.twilio.com/2010-04-01/Recordings/{id}");
         self.goes_on(
             &action,

@@ -107,8 +107,10 @@ impl Number {
         if let Some(form) = form {
             let query = format!("http://x/?{}", String::from_utf8_lossy(form));
             let fields = Url::parse(&query).unwrap();
-            let url =
-                fields.query_pairs().find(|(name, _)| name == "VoiceUrl").map(|(_, url)| url.into_owned());
+            let url = fields
+                .query_pairs()
+                .find(|(name, _)| name == "VoiceUrl")
+                .map(|(_, url)| url.into_owned());
             line.voice_url = url.unwrap_or_default();
             line.changes += 1;
         }
@@ -143,7 +145,8 @@ impl Net {
 
     /// The answer of the public listener, when the address has an answer at all and leads there.
     fn arrived(&self, call: &Call<'_>, body: &str) -> Option<String> {
-        let question = call.headers.iter().find(|(name, _)| *name == PROBE.0).map(|(_, text)| *text)?;
+        let question =
+            call.headers.iter().find(|(name, _)| *name == PROBE.0).map(|(_, text)| *text)?;
         let listener = self.listener.lock().unwrap().clone()?;
         let is_healthy = serde_json::from_str::<Value>(body).is_ok_and(|told| told == healthy());
         let leads_here = call.url.scheme() == "https" && is_healthy;
@@ -222,7 +225,8 @@ fn serve(mut stream: &TcpStream, answers: &Answers) -> std::io::Result<()> {
         line.clear();
     }
     let path = first.split(' ').nth(1).unwrap_or_default();
-    let (status, body) = answers.at(path).unwrap_or((404, r#"{"error_code":100,"status_code":404}"#.into()));
+    let (status, body) =
+        answers.at(path).unwrap_or((404, r#"{"error_code":100,"status_code":404}"#.into()));
     write!(
         stream,
         "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",

@@ -33,7 +33,8 @@ impl Programs {
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         let noted = self.0.lock().unwrap();
-        let variables = noted.started.last().map(|launch| launch.variables.clone()).unwrap_or_default();
+        let variables =
+            noted.started.last().map(|launch| launch.variables.clone()).unwrap_or_default();
         variables.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect()
     }
 
@@ -50,8 +51,9 @@ impl Programs {
 
     /// Those that are started from now on say this, and end; with `None` they run.
     pub fn fate(&self, fate: Option<(&str, &[&str])>) {
-        let fate =
-            fate.map(|(how, lines)| (how.to_owned(), lines.iter().map(|line| (*line).to_owned()).collect()));
+        let fate = fate.map(|(how, lines)| {
+            (how.to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())
+        });
         self.0.lock().unwrap().fate = fate;
     }
 }
@@ -67,7 +69,8 @@ impl Starter for Programs {
             return Err(Error::new(ErrorKind::NotFound, "there is none"));
         }
         noted.started.push(launch.clone());
-        let (ended, lines) = noted.fate.clone().map_or((None, Vec::new()), |(how, lines)| (Some(how), lines));
+        let (ended, lines) =
+            noted.fate.clone().map_or((None, Vec::new()), |(how, lines)| (Some(how), lines));
         (noted.ended, noted.lines) = (ended, lines);
         drop(noted);
         Ok(Box::new(self.clone()))

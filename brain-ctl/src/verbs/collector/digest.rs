@@ -31,8 +31,10 @@ fn short(at: &str) -> String {
 
 fn post(t: &mut Text, post: &DigestPost) {
     let at = short(post.created_at.as_deref().unwrap_or(&post.collected_at));
-    let likes =
-        post.metrics.map(|metrics| format!("{} ", count(metrics.like_count, "like"))).unwrap_or_default();
+    let likes = post
+        .metrics
+        .map(|metrics| format!("{} ", count(metrics.like_count, "like")))
+        .unwrap_or_default();
     let gone = if post.deleted.is_some() { "deleted " } else { "" };
     let lead = format!("  {} {}{}", t.paint.dim(&at), t.paint.red(gone), t.paint.yellow(&likes));
     let text = t.rest(&post.text, 2 + width(&at) + 1 + width(gone) + width(&likes));
@@ -127,8 +129,7 @@ mod tests {
     use super::*;
     use brain_protocol::{Alert, Deletion, DigestTopic, Metrics, Slug, SourceId};
 
-    const HOSTILE: &str =
-        "\u{1b}]0;owned\u{7}\u{202e}first\nsecond line of a text that has no end as far as one can see";
+    const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{202e}first\nsecond line of a text that has no end as far as one can see";
 
     fn page(relation: &str) -> NamedPage {
         NamedPage {

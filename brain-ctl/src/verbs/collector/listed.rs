@@ -158,7 +158,8 @@ mod tests {
     use crate::output::width;
     use brain_protocol::{Alert, Deletion, EnrichedPage, Slug, SourceId};
 
-    const HOSTILE: &str = "\u{1b}[31mred\u{202e} and\nthe next line, which goes on and on and on and on";
+    const HOSTILE: &str =
+        "\u{1b}[31mred\u{202e} and\nthe next line, which goes on and on and on and on";
 
     fn fits(text: &str) {
         for line in text.lines() {
@@ -251,7 +252,11 @@ mod tests {
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
         fits(t.as_str());
-        assert!(t.as_str().starts_with("people/ada-lovelace (new)\n  - 2026-11-21 |"), "{}", t.as_str());
+        assert!(
+            t.as_str().starts_with("people/ada-lovelace (new)\n  - 2026-11-21 |"),
+            "{}",
+            t.as_str()
+        );
         assert!(t.as_str().ends_with("1 line would be written into 1 page\n"), "{}", t.as_str());
         assert!(reply.notes()[0].starts_with("2 people"));
         assert_eq!(reply.exit(), Exit::Done);

@@ -10,7 +10,8 @@ mod when;
 use std::path::PathBuf;
 
 use brain_protocol::{
-    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, Fault, Reply, Request,
+    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, Fault, Reply,
+    Request,
 };
 use clap::{Args, ValueEnum};
 
@@ -23,8 +24,7 @@ use crate::{
 };
 
 /// What to do about a token file without a token.
-const NO_TOKEN: &str =
-    "put the platform's bearer token alone into it (the app's bearer token, not its API key or secret)";
+const NO_TOKEN: &str = "put the platform's bearer token alone into it (the app's bearer token, not its API key or secret)";
 
 /// Arguments of `collector`.
 #[derive(Debug, Args)]
@@ -110,8 +110,11 @@ impl Verb for Collector {
         let request = match self.action {
             Collect => return run::collect(context),
             Setup => {
-                let token =
-                    self.token_file.as_deref().map(|path| input::secret(path, NO_TOKEN)).transpose()?;
+                let token = self
+                    .token_file
+                    .as_deref()
+                    .map(|path| input::secret(path, NO_TOKEN))
+                    .transpose()?;
                 Request::CollectorSetup(CollectorSetup { handle: self.handle, token })
             }
             Status => Request::CollectorStatus,
@@ -122,7 +125,10 @@ impl Verb for Collector {
                 limit: self.limit.unwrap_or(200),
                 after: self.after,
             }),
-            Enrich => Request::CollectorEnrich(CollectorEnrich { since: self.since, dry_run: self.dry_run }),
+            Enrich => Request::CollectorEnrich(CollectorEnrich {
+                since: self.since,
+                dry_run: self.dry_run,
+            }),
             Plot => Request::CollectorCurve(CollectorCurve { id: self.post.unwrap_or_default() }),
         };
         match context.call(&request)? {

@@ -26,7 +26,9 @@ const PANELS: [Panel; 3] = [
 
 /// `values` in at most `columns` characters: each stands for as many values, and shows the last of them.
 pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
-    let (Some(low), Some(high)) = (values.iter().min(), values.iter().max()) else { return String::new() };
+    let (Some(low), Some(high)) = (values.iter().min(), values.iter().max()) else {
+        return String::new();
+    };
     let shown = values.len().min(columns);
     let pick = |n: usize| values[(n + 1) * values.len() / shown - 1];
     let steps = BARS.len() as u64 - 1;
@@ -93,7 +95,8 @@ fn place(value: i128, low: i128, high: i128, most: usize) -> usize {
 
 /// When each snapshot was taken, in milliseconds; by its number where an instant cannot be read.
 fn times(snapshots: &[Snapshot]) -> Vec<i64> {
-    let read: Option<Vec<i64>> = snapshots.iter().map(|snapshot| when::millis(&snapshot.timestamp)).collect();
+    let read: Option<Vec<i64>> =
+        snapshots.iter().map(|snapshot| when::millis(&snapshot.timestamp)).collect();
     read.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
 }
 
@@ -109,11 +112,13 @@ fn panel(
 ) {
     let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
     t.raw(&format!("{} {first} -> {last}", t.paint.bold(name)));
-    let (low, high) = (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
+    let (low, high) =
+        (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
     // What never changed needs a line, and no more room.
     let lines = if low == high { 1 } else { lines };
     let mut area = Area::new(columns, lines);
-    let (from, to) = (times.iter().min().copied().unwrap_or(0), times.iter().max().copied().unwrap_or(0));
+    let (from, to) =
+        (times.iter().min().copied().unwrap_or(0), times.iter().max().copied().unwrap_or(0));
     let dots: Vec<(usize, usize)> = values
         .iter()
         .zip(times)
@@ -132,7 +137,12 @@ fn panel(
             _ => String::new(),
         };
         let label = format!("{label:>labels$}");
-        t.raw(&format!("{} {}{}", t.paint.dim(&label), t.paint.dim("┤"), t.paint.cyan(&area.row(line))));
+        t.raw(&format!(
+            "{} {}{}",
+            t.paint.dim(&label),
+            t.paint.dim("┤"),
+            t.paint.cyan(&area.row(line))
+        ));
     }
 }
 
@@ -149,14 +159,23 @@ impl Show for Curve {
             [] => return t.line("no numbers have been seen of it yet"),
             [one] => {
                 let Metrics { like_count, retweet_count, reply_count, .. } = one.metrics;
-                let replies =
-                    if reply_count == 1 { "1 reply".into() } else { format!("{reply_count} replies") };
-                let seen =
-                    format!("{}, {}, {replies}", count(like_count, "like"), count(retweet_count, "repost"));
+                let replies = if reply_count == 1 {
+                    "1 reply".into()
+                } else {
+                    format!("{reply_count} replies")
+                };
+                let seen = format!(
+                    "{}, {}, {replies}",
+                    count(like_count, "like"),
+                    count(retweet_count, "repost")
+                );
                 return t.prose(
                     "",
                     0,
-                    &format!("{}: {seen}; a curve begins with a second snapshot", minute(&one.timestamp)),
+                    &format!(
+                        "{}: {seen}; a curve begins with a second snapshot",
+                        minute(&one.timestamp)
+                    ),
                 );
             }
             [first, .., last] => (first, last),
@@ -166,12 +185,19 @@ impl Show for Curve {
         });
         let largest = numbers.iter().flatten().max().copied().unwrap_or(0);
         let labels = largest.to_string().len();
-        let columns = t.width.unwrap_or(USUAL).min(WIDEST).saturating_sub(labels + 2).max(NARROWEST);
+        let columns =
+            t.width.unwrap_or(USUAL).min(WIDEST).saturating_sub(labels + 2).max(NARROWEST);
         let times = times(&self.snapshots);
         for ((name, lines, _), values) in PANELS.iter().zip(&numbers) {
             panel(t, name, *lines, values, &times, labels, columns);
         }
-        axis(t, labels, columns, &clean(&minute(&first.timestamp)), &clean(&minute(&last.timestamp)));
+        axis(
+            t,
+            labels,
+            columns,
+            &clean(&minute(&first.timestamp)),
+            &clean(&minute(&last.timestamp)),
+        );
     }
 
     /// The likes, a snapshot a line.
@@ -184,7 +210,10 @@ impl Show for Curve {
     fn notes(&self) -> Vec<String> {
         match self.snapshots.len() {
             0 | 1 => Vec::new(),
-            n => vec![format!("{} (at most 100 are kept); times are UTC", count(n as u64, "snapshot"))],
+            n => vec![format!(
+                "{} (at most 100 are kept); times are UTC",
+                count(n as u64, "snapshot")
+            )],
         }
     }
 }
@@ -209,7 +238,12 @@ mod tests {
     fn curve(likes: &[u64]) -> Curve {
         let snapshots = likes.iter().zip(0..).map(|(&like_count, n)| Snapshot {
             timestamp: format!("2026-11-21T{:02}:{:02}:00.000Z", n / 2, n % 2 * 30),
-            metrics: Metrics { like_count, retweet_count: like_count / 10, reply_count: 3, quote_count: 0 },
+            metrics: Metrics {
+                like_count,
+                retweet_count: like_count / 10,
+                reply_count: 3,
+                quote_count: 0,
+            },
         });
         Curve {
             id: "1234567890123456789".into(),
@@ -242,13 +276,19 @@ mod tests {
             "{bottom:?}"
         );
         assert_eq!(lines[11], "reposts 0 -> 10");
-        assert!(text.ends_with("2026-11-21 00:00                        2026-11-21 02:00\n"), "{text}");
+        assert!(
+            text.ends_with("2026-11-21 00:00                        2026-11-21 02:00\n"),
+            "{text}"
+        );
     }
 
     #[test]
     fn what_never_changed_is_one_flat_line() {
         let text = shown(&curve(&[7, 7, 7]), Some(40));
-        assert!(text.contains("likes 7 -> 7\n7 ┤⠤⠤⠤") || text.contains("likes 7 -> 7\n7 ┤⠒⠒⠒"), "{text}");
+        assert!(
+            text.contains("likes 7 -> 7\n7 ┤⠤⠤⠤") || text.contains("likes 7 -> 7\n7 ┤⠒⠒⠒"),
+            "{text}"
+        );
         assert_eq!(text.lines().filter(|line| line.contains('┤')).count(), 3, "{text}");
     }
 
@@ -265,7 +305,10 @@ mod tests {
             snapshots: curve(&[u64::MAX, 0, u64::MAX / 2])
                 .snapshots
                 .into_iter()
-                .map(|snapshot| Snapshot { timestamp: "2026-11-21T00:00:00.000Z".into(), ..snapshot })
+                .map(|snapshot| Snapshot {
+                    timestamp: "2026-11-21T00:00:00.000Z".into(),
+                    ..snapshot
+                })
                 .collect(),
             ..curve(&[])
         };
@@ -297,6 +340,10 @@ mod tests {
         assert_eq!(sparkline(&[0, 1, 2, 3, 4, 5, 6, 7], 8), "▁▂▃▄▅▆▇█");
         assert_eq!(sparkline(&[0, u64::MAX], 8), "▁█");
         assert_eq!(sparkline(&(0..100).collect::<Vec<_>>(), 4).chars().count(), 4);
-        assert_eq!(sparkline(&[0, 0, 0, 9], 2), "▁█", "the last of those that share a column is shown");
+        assert_eq!(
+            sparkline(&[0, 0, 0, 9], 2),
+            "▁█",
+            "the last of those that share a column is shown"
+        );
     }
 }

@@ -35,8 +35,11 @@ pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
     let reply = context.follow(&Request::CollectorCollect, &mut |line| lines.take(line, print))?;
     let Reply::CollectorRun(run) = reply else { return Err(fail::unexpected("collector")) };
     if let Some(error) = lines.broken.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
-        let what =
-            format!("cannot write to standard output: {}; the run is {}", fail::reason(&error), run.status);
+        let what = format!(
+            "cannot write to standard output: {}; the run is {}",
+            fail::reason(&error),
+            run.status
+        );
         return Err(Fault::new(FaultCode::Io, what).hint("see it with: brain collector status"));
     }
     let mut outcome = context.show(&run)?;
@@ -57,15 +60,19 @@ impl Show for CollectorRun {
     }
 
     fn failures(&self) -> Vec<String> {
-        let why = self.message.as_ref().or(self.reason.as_ref()).filter(|_| self.exit() == Exit::Failed);
+        let why =
+            self.message.as_ref().or(self.reason.as_ref()).filter(|_| self.exit() == Exit::Failed);
         why.into_iter().cloned().collect()
     }
 
     fn notes(&self) -> Vec<String> {
-        let skipped =
-            self.streams.iter().filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));
-        let mut notes: Vec<String> =
-            skipped.map(|(stream, skipped)| format!("{stream} was skipped: {}", skipped.message)).collect();
+        let skipped = self
+            .streams
+            .iter()
+            .filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));
+        let mut notes: Vec<String> = skipped
+            .map(|(stream, skipped)| format!("{stream} was skipped: {}", skipped.message))
+            .collect();
         if self.unverified > 0 {
             notes.push(format!(
                 "whether {} deleted is not known yet; the next run asks again",
@@ -89,7 +96,10 @@ impl Show for CollectorSetupReply {
         crate::verbs::steps::write(t, &self.steps);
         match self.steps.last().filter(|_| self.exit() == Exit::Failed) {
             Some(step) => {
-                t.line(&format!("{} at {}; once that is mended, run it again", self.status, step.name));
+                t.line(&format!(
+                    "{} at {}; once that is mended, run it again",
+                    self.status, step.name
+                ));
             }
             None => t.line("passed: the collector is set up"),
         }
@@ -145,7 +155,8 @@ mod tests {
         assert!(run("complete").failures().is_empty());
         let notes = failed.notes();
         assert!(
-            notes[0].starts_with("mentions was skipped: 2 requests") && notes[1].contains("1 post was"),
+            notes[0].starts_with("mentions was skipped: 2 requests")
+                && notes[1].contains("1 post was"),
             "{notes:?}"
         );
         let mut t = Text::plain(Some(60));

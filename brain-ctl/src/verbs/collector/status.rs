@@ -23,8 +23,11 @@ fn went(run: &CollectorRun) -> String {
         Some(skipped) => format!("{} skipped ({})", stream.stream, skipped.reason),
     });
     let streams: Vec<String> = streams.collect();
-    let found =
-        format!("{}, {}", count(run.deletions, "deletion"), count(run.velocity_alerts, "velocity alert"));
+    let found = format!(
+        "{}, {}",
+        count(run.deletions, "deletion"),
+        count(run.velocity_alerts, "velocity alert")
+    );
     let at = minute(&run.finished_at);
     match run.status.as_str() {
         "failed" => {
@@ -47,12 +50,14 @@ fn limit(limit: &RateLimit, now: i64) -> Option<String> {
 
 /// A post that grows: its likes as a sparkline, and what it is.
 fn mover(t: &mut Text, curve: &Curve) {
-    let likes: Vec<u64> = curve.snapshots.iter().map(|snapshot| snapshot.metrics.like_count).collect();
+    let likes: Vec<u64> =
+        curve.snapshots.iter().map(|snapshot| snapshot.metrics.like_count).collect();
     let (first, last) = (likes.first().copied().unwrap_or(0), likes.last().copied().unwrap_or(0));
     let spark = pad(&sparkline(&likes, SPARK), SPARK);
     let numbers = format!("{first} -> {last}");
     let head = format!("  {}  {numbers}  ", t.paint.cyan(&spark));
-    let rest = t.rest(&format!("{} {}", curve.author, curve.preview), 2 + SPARK + 2 + width(&numbers) + 2);
+    let rest =
+        t.rest(&format!("{} {}", curve.author, curve.preview), 2 + SPARK + 2 + width(&numbers) + 2);
     t.raw(format!("{head}{rest}").trim_end());
     t.raw(&format!("  {}", t.paint.dim(&format!("brain collector plot {}", clean(&curve.id)))));
 }
@@ -72,7 +77,8 @@ fn write(t: &mut Text, status: &CollectorStatus, now: i64) {
         (None, None) => field(t, "on", ""),
     }
     let handle = status.handle.as_ref().map(|handle| format!("@{handle}"));
-    let account: Vec<&str> = [&handle, &status.user_id].into_iter().flatten().map(String::as_str).collect();
+    let account: Vec<&str> =
+        [&handle, &status.user_id].into_iter().flatten().map(String::as_str).collect();
     if !account.is_empty() {
         field(t, "account", &account.join(", id "));
     }
@@ -99,7 +105,11 @@ fn write(t: &mut Text, status: &CollectorStatus, now: i64) {
         field(t, if n == 0 { "limits" } else { "" }, &text);
     }
     if let Some(stream) = &status.stream {
-        let posts = format!("{} in {}", count(stream.posts, "post"), count(stream.connections, "connection"));
+        let posts = format!(
+            "{} in {}",
+            count(stream.posts, "post"),
+            count(stream.connections, "connection")
+        );
         field(t, "stream", &format!("{}, {posts}: {}", stream.state, stream.message));
     }
     if !status.movers.is_empty() {
@@ -127,7 +137,9 @@ impl Show for CollectorStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{CollectedStream, CollectorCounts, Metrics, SkippedStream, Snapshot, StreamStatus};
+    use brain_protocol::{
+        CollectedStream, CollectorCounts, Metrics, SkippedStream, Snapshot, StreamStatus,
+    };
 
     fn status() -> CollectorStatus {
         let stream = |name: &str, skipped: Option<&str>| CollectedStream {
@@ -170,7 +182,13 @@ mod tests {
                 requests: 4,
                 warnings: vec!["w".into()],
             }),
-            stored: CollectorCounts { own: 1, mentions: 30, searches: 400, deletions: 2, engagement: 70 },
+            stored: CollectorCounts {
+                own: 1,
+                mentions: 30,
+                searches: 400,
+                deletions: 2,
+                engagement: 70,
+            },
             rate_limits: vec![
                 RateLimit {
                     endpoint: "/2/tweets/search/recent".into(),
@@ -194,7 +212,8 @@ mod tests {
             movers: vec![Curve {
                 id: "17".into(),
                 author: "eve".into(),
-                preview: "a preview \u{202e} that is much longer than what is left of the line".into(),
+                preview: "a preview \u{202e} that is much longer than what is left of the line"
+                    .into(),
                 snapshots: (0..6).map(snapshot).collect(),
             }],
         }
@@ -216,7 +235,10 @@ mod tests {
             assert!(width(line) <= 60, "{line}");
         }
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
-        assert!(text.starts_with("on        the next run is at 2026-11-21 10:30 (in 12 min)\n"), "{text}");
+        assert!(
+            text.starts_with("on        the next run is at 2026-11-21 10:30 (in 12 min)\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -232,13 +254,17 @@ mod tests {
     #[test]
     fn what_is_off_says_why_and_a_failed_run_what_failed() {
         let mut status = status();
-        status.off_because = Some("there is no token; `brain collector setup --token-file FILE`".into());
+        status.off_because =
+            Some("there is no token; `brain collector setup --token-file FILE`".into());
         status.next_run = None;
         let run = status.last_run.as_mut().expect("run");
         (run.status, run.message) = ("failed".into(), Some("the account has no credits".into()));
         let text = shown(&status, 200);
         assert!(text.starts_with("off       there is no token; `brain collector setup"), "{text}");
-        assert!(text.contains("last run  failed 2026-11-21 10:00: the account has no credits\n"), "{text}");
+        assert!(
+            text.contains("last run  failed 2026-11-21 10:00: the account has no credits\n"),
+            "{text}"
+        );
         assert!(!text.contains("next run"), "{text}");
     }
 

@@ -22,8 +22,9 @@ pub(super) fn millis(text: &str) -> Option<i64> {
     let thousandths = if text.get(19..20) == Some(".") { number(20, 23).unwrap_or(0) } else { 0 };
     // Days since 1970 by years that begin in March, so that the leap day is a year's last.
     let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days =
-        years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1 - 719_468;
+    let days = years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day
+        - 1
+        - 719_468;
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + thousandths)
 }
 

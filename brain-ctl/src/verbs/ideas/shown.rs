@@ -1,6 +1,8 @@
 //! How ideas and runs read: as JSON of the promised shape, and for people. What models and pages say is cleaned.
 
-use brain_protocol::{ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRuns, IdeasReply, usd};
+use brain_protocol::{
+    ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRuns, IdeasReply, usd,
+};
 use serde::Serialize;
 
 use crate::{
@@ -139,7 +141,10 @@ impl Show for Answer<'_> {
             Some(slug) => format!("run {}, saved as {slug}", self.run_id),
             None if self.status == "prompts" => format!("run {}", self.run_id),
             None => {
-                format!("run {}, not saved as a page (--resume {} --save does it)", self.run_id, self.run_id)
+                format!(
+                    "run {}, not saved as a page (--resume {} --save does it)",
+                    self.run_id, self.run_id
+                )
             }
         });
         notes
@@ -158,7 +163,10 @@ fn show_idea(idea: &Idea, t: &mut Text) {
         (None, _) => "   -".into(),
     };
     t.prose(&format!("{score}  "), 6, &idea.text);
-    let from = format!("#{} {} × {} ({:.2} apart)", idea.id, idea.close_slug, idea.far_slug, idea.distance);
+    let from = format!(
+        "#{} {} × {} ({:.2} apart)",
+        idea.id, idea.close_slug, idea.far_slug, idea.distance
+    );
     t.prose(&format!("      {} ", t.paint.dim("from")), 11, &from);
     if let Some(judge) = &idea.judge {
         let s = &judge.scores;
@@ -231,7 +239,14 @@ impl Show for Runs {
         for run in &self.runs {
             let crosses = format!("{}/{}", run.crosses_done, run.crosses);
             let cost = format!("${}", usd(run.spent));
-            table.row([&run.run_id, &run.status, &crosses, &cost, &minute(&run.started_at), &run.question]);
+            table.row([
+                &run.run_id,
+                &run.status,
+                &crosses,
+                &cost,
+                &minute(&run.started_at),
+                &run.question,
+            ]);
         }
         table.write(t);
     }
@@ -266,8 +281,13 @@ pub(super) mod tests {
     }
 
     fn idea(id: u32, weighted: f32, passes: bool) -> Idea {
-        let scores =
-            Scores { originality: 4.0, resistance: 3.5, thesis: 4.0, grounding: 2.0, load_bearing: 5.0 };
+        let scores = Scores {
+            originality: 4.0,
+            resistance: 3.5,
+            thesis: 4.0,
+            grounding: 2.0,
+            load_bearing: 5.0,
+        };
         Idea {
             id,
             text: format!(
@@ -276,7 +296,11 @@ pub(super) mod tests {
             close_slug: slug("concepts/a-rather-long-slug-that-hardly-fits"),
             far_slug: slug("people/ada"),
             distance: 0.5,
-            judge: Some(Judged { scores, weighted, note: "Bold, and it follows from both.".into() }),
+            judge: Some(Judged {
+                scores,
+                weighted,
+                note: "Bold, and it follows from both.".into(),
+            }),
             passes,
         }
     }
@@ -376,7 +400,10 @@ pub(super) mod tests {
         let answer = Answer::of(&reply, None);
         assert_eq!(answer.shown().len(), 1);
         let notes = answer.notes();
-        assert!(notes[0].contains("1 more idea did not pass: --resume abcdefgh --limit 2"), "{notes:?}");
+        assert!(
+            notes[0].contains("1 more idea did not pass: --resume abcdefgh --limit 2"),
+            "{notes:?}"
+        );
         assert!(notes[1].contains("saved as ideas/2026-11-21-why-abcdefgh"), "{notes:?}");
         assert_eq!(Answer::of(&reply, Some(2)).shown().len(), 2);
         for idea in &mut reply.ideas {

@@ -60,7 +60,9 @@ fn next_within(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Lin
             continue;
         }
         if let Some(tail) = tail {
-            return Ok(Some(Line::TooLong(id_at_the_front(&line).or_else(|| id_at_the_end(&tail)))));
+            return Ok(Some(Line::TooLong(
+                id_at_the_front(&line).or_else(|| id_at_the_end(&tail)),
+            )));
         }
         while line.last().is_some_and(u8::is_ascii_whitespace) {
             line.pop();
@@ -148,7 +150,10 @@ mod tests {
             [whole("{\"a\":1}"), whole("{\"b\":2}"), whole("last")]
         );
         assert_eq!(all(b"", 100), []);
-        assert_eq!(all(b"12345\n123456\n1\n", 5), [whole("12345"), Line::TooLong(None), whole("1")]);
+        assert_eq!(
+            all(b"12345\n123456\n1\n", 5),
+            [whole("12345"), Line::TooLong(None), whole("1")]
+        );
     }
 
     #[test]
@@ -159,12 +164,19 @@ mod tests {
             Line::Whole(_) => panic!("{text} was taken"),
         };
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(id(format!(r#"{{"jsonrpc":"2.0","id":7,"params":{{"a":"{pad}"}}}}"#)), some("7"));
+        assert_eq!(
+            id(format!(r#"{{"jsonrpc":"2.0","id":7,"params":{{"a":"{pad}"}}}}"#)),
+            some("7")
+        );
         assert_eq!(
             id(format!(r#"{{"params":{{"id":1,"a":"{pad}"}},"jsonrpc":"2.0","id":"x"}} "#)),
             some("\"x\"")
         );
-        assert_eq!(id(format!(r#"{{"params":{{"a":"{pad}","id":7}}}}"#)), None, "the id of something else");
+        assert_eq!(
+            id(format!(r#"{{"params":{{"a":"{pad}","id":7}}}}"#)),
+            None,
+            "the id of something else"
+        );
         assert_eq!(id(format!(r#"{{"params":"{pad}\"id\":7}}"#)), None, "a text");
         assert_eq!(id(format!(r#"{{"params":"{pad}","id":null}}"#)), None);
         assert_eq!(id(pad), None);

@@ -69,7 +69,11 @@ pub(super) fn read(line: &[u8]) -> Result<Kind, Vec<u8>> {
         Ok(raw) => raw,
         Err(e) if !e.is_data() => return Err(error(None, PARSE_ERROR, "this is no JSON")),
         Err(_) if line.trim_ascii_start().first() == Some(&b'[') => {
-            return Err(error(None, INVALID_REQUEST, "batches are not taken: send one message a line"));
+            return Err(error(
+                None,
+                INVALID_REQUEST,
+                "batches are not taken: send one message a line",
+            ));
         }
         Err(_) => return Err(no_message(None)),
     };
@@ -82,7 +86,9 @@ pub(super) fn read(line: &[u8]) -> Result<Kind, Vec<u8>> {
         (Some("notifications/initialized"), None) => Kind::Initialized,
         (Some("notifications/cancelled"), None) => {
             let params = raw.params.and_then(|params| serde_json::from_str(params.get()).ok());
-            params.map_or(Kind::Notification, |params: CancelledParams| Kind::Cancelled(params.request_id))
+            params.map_or(Kind::Notification, |params: CancelledParams| {
+                Kind::Cancelled(params.request_id)
+            })
         }
         (Some(_), None) => Kind::Notification,
         (None, id) if raw.result.is_some() || raw.error.is_some() => {
@@ -108,7 +114,11 @@ pub(super) fn too_long(id: Option<&Value>) -> Vec<u8> {
 
 /// "Another request with this name is not answered yet."
 pub(super) fn taken(id: &Value) -> Vec<u8> {
-    error(Some(id), INVALID_REQUEST, "another request with this id is not answered yet: give each its own")
+    error(
+        Some(id),
+        INVALID_REQUEST,
+        "another request with this id is not answered yet: give each its own",
+    )
 }
 
 /// "The answer was longer than any message may be."
@@ -153,20 +163,34 @@ mod tests {
     fn messages_are_told_apart() {
         let read = |line: &str| read(line.as_bytes()).expect(line);
         let request = |id: Value, initialize| Kind::Request { id, initialize };
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#), request(json!(1), true));
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
+            request(json!(1), true)
+        );
         assert_eq!(
             read(r#"{"method":"tools/call","params":{"id":2},"jsonrpc":"2.0","id":"a"}"#),
             request(json!("a"), false)
         );
-        assert_eq!(read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Kind::Initialized);
         assert_eq!(
-            read(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#),
+            read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            Kind::Initialized
+        );
+        assert_eq!(
+            read(
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#
+            ),
             Kind::Cancelled(json!(5))
         );
-        assert_eq!(read(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#), Kind::Notification);
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#),
+            Kind::Notification
+        );
         let answer = |success| Kind::Answer { id: Some(json!(3)), success };
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), answer(true));
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":""}}"#), answer(false));
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":""}}"#),
+            answer(false)
+        );
     }
 
     #[test]

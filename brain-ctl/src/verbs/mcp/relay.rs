@@ -134,7 +134,9 @@ where
         loop {
             let event = match until {
                 None => self.inbox.recv().ok(),
-                Some(until) => self.inbox.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
+                Some(until) => {
+                    self.inbox.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+                }
             };
             match event {
                 Some(Event::Asked(line)) => {
@@ -168,7 +170,9 @@ where
     /// Tells a client that waits already why nobody answers.
     fn last_words(&mut self, fault: &Fault) -> Result<(), End> {
         let until = Instant::now() + LAST_QUESTION;
-        while let Ok(event) = self.inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        while let Ok(event) =
+            self.inbox.recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
             match event {
                 Event::Asked(Line::Whole(line)) => {
                     if let Ok(Kind::Request { id, .. }) = message::read(&line) {

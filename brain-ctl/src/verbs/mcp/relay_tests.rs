@@ -52,5 +52,8 @@ fn of_two_requests_with_one_id_the_second_is_refused() {
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32600)));
     answer(&daemon, 7);
     assert!(end.join().expect("join"));
-    assert_eq!(heard.iter().collect::<Vec<_>>(), [json!({ "jsonrpc": "2.0", "id": 7, "result": {} })]);
+    assert_eq!(
+        heard.iter().collect::<Vec<_>>(),
+        [json!({ "jsonrpc": "2.0", "id": 7, "result": {} })]
+    );
 }

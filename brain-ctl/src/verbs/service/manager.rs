@@ -43,8 +43,11 @@ pub(super) fn require(without: &str) -> Result<(), Fault> {
     }
     hint.push_str("; or ");
     hint.push_str(without);
-    Err(Fault::new(FaultCode::Unreachable, format!("no systemd manager answers for this user: {said}"))
-        .hint(hint))
+    Err(Fault::new(
+        FaultCode::Unreachable,
+        format!("no systemd manager answers for this user: {said}"),
+    )
+    .hint(hint))
 }
 
 /// Does something, for example `daemon-reload`.
@@ -67,7 +70,8 @@ pub(super) fn order(arguments: &[&str]) -> Result<(), Fault> {
 /// # Errors
 /// When the manager cannot be asked.
 pub(super) fn state(unit: &str) -> Result<State, Fault> {
-    let (_, told, _) = run(&["show", unit, "--property=ActiveState,UnitFileState,MainPID,StatusText"])?;
+    let (_, told, _) =
+        run(&["show", unit, "--property=ActiveState,UnitFileState,MainPID,StatusText"])?;
     let mut state = State::default();
     for line in told.lines() {
         let Some((key, value)) = line.split_once('=') else { continue };
@@ -97,10 +101,11 @@ fn run(arguments: &[&str]) -> Result<(bool, String, String), Fault> {
     let mut command = Command::new("systemctl");
     command.arg("--user").args(arguments).stdin(Stdio::null());
     let output = command.output().map_err(|e| match e.kind() {
-        ErrorKind::NotFound => {
-            Fault::new(FaultCode::Unreachable, "systemctl is not there: systemd does not run this machine")
-                .hint("nothing has to be installed: every command starts the daemon when it is needed")
-        }
+        ErrorKind::NotFound => Fault::new(
+            FaultCode::Unreachable,
+            "systemctl is not there: systemd does not run this machine",
+        )
+        .hint("nothing has to be installed: every command starts the daemon when it is needed"),
         _ => Fault::new(FaultCode::Io, format!("cannot run systemctl: {}", fail::reason(&e))),
     })?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

@@ -7,8 +7,7 @@ use brain_protocol::{Fault, FaultCode};
 /// The first line of what we write, and of nothing else: what does not begin so is not ours.
 pub(super) const MARKER: &str = "# Written by `brain service install`";
 
-const NOTICE: &str =
-    ", which writes it anew. Your own settings belong in a drop-in: `systemctl --user edit brain-daemon`.";
+const NOTICE: &str = ", which writes it anew. Your own settings belong in a drop-in: `systemctl --user edit brain-daemon`.";
 
 const SERVICE: &str = include_str!("../../../../systemd/user/brain-daemon.service");
 const SOCKET: &str = include_str!("../../../../systemd/user/brain-daemon.socket");
@@ -83,8 +82,11 @@ fn writable(path: &Path) -> Result<&str, Fault> {
     path.to_str()
         .filter(|text| !text.chars().any(char::is_control) && !text.ends_with(['\\', ' ']))
         .ok_or_else(|| {
-            Fault::new(FaultCode::Usage, format!("{} cannot be written into a unit", path.display()))
-                .hint("move it to a path of ordinary characters")
+            Fault::new(
+                FaultCode::Usage,
+                format!("{} cannot be written into a unit", path.display()),
+            )
+            .hint("move it to a path of ordinary characters")
         })
 }
 
@@ -98,22 +100,29 @@ mod tests {
 
     #[test]
     fn the_paths_of_the_installation_stand_in_the_units() {
-        let paths = paths("/opt/my \"b\"/100%/brain-daemon", Some("/data/a\\b"), "/data/100%/brain.sock");
+        let paths =
+            paths("/opt/my \"b\"/100%/brain-daemon", Some("/data/a\\b"), "/data/100%/brain.sock");
         let service = service(&paths).expect("service");
         assert!(service.starts_with(MARKER));
-        let exec: Vec<&str> = service.lines().filter(|line| line.starts_with("ExecStart=")).collect();
+        let exec: Vec<&str> =
+            service.lines().filter(|line| line.starts_with("ExecStart=")).collect();
         assert_eq!(exec, [r#"ExecStart="/opt/my \"b\"/100%%/brain-daemon""#]);
         assert!(service.contains("\nEnvironment=\"BRAIN_HOME=/data/a\\\\b\"\n"), "{service}");
-        assert!(service.contains("\nType=notify\n") && service.contains("\n[Install]\n"), "{service}");
+        assert!(
+            service.contains("\nType=notify\n") && service.contains("\n[Install]\n"),
+            "{service}"
+        );
         let socket = socket(&paths).expect("socket");
-        let listen: Vec<&str> = socket.lines().filter(|line| line.starts_with("ListenStream=")).collect();
+        let listen: Vec<&str> =
+            socket.lines().filter(|line| line.starts_with("ListenStream=")).collect();
         assert_eq!(listen, ["ListenStream=/data/100%%/brain.sock"]);
         assert!(socket.contains("\nFileDescriptorName=control\n"), "{socket}");
     }
 
     #[test]
     fn the_usual_home_is_not_mentioned() {
-        let service = service(&paths("/usr/bin/brain-daemon", None, "/h/run/brain.sock")).expect("service");
+        let service =
+            service(&paths("/usr/bin/brain-daemon", None, "/h/run/brain.sock")).expect("service");
         assert!(!service.contains("BRAIN_HOME="), "{service}");
     }
 

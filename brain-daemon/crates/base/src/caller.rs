@@ -81,7 +81,10 @@ impl Caller {
         if self.scopes.most() >= scope {
             return Ok(());
         }
-        Err(Fault::new(FaultCode::Forbidden, format!("{what} needs the scope \"{}\"", scope.as_str()))
-            .hint(format!("ask the owner of this brain for a grant with \"{}\"", scope.as_str())))
+        Err(Fault::new(
+            FaultCode::Forbidden,
+            format!("{what} needs the scope \"{}\"", scope.as_str()),
+        )
+        .hint(format!("ask the owner of this brain for a grant with \"{}\"", scope.as_str())))
     }
 }

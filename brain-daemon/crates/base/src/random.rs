@@ -19,7 +19,8 @@ pub struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault> {
-        getrandom::fill(bytes).map_err(|e| Fault::new(FaultCode::Internal, format!("no randomness: {e}")))
+        getrandom::fill(bytes)
+            .map_err(|e| Fault::new(FaultCode::Internal, format!("no randomness: {e}")))
     }
 }
 
@@ -58,11 +59,16 @@ mod tests {
 
     #[test]
     fn a_secret_is_256_bits_in_letters_that_headers_and_addresses_carry() {
-        let (one, other) =
-            (secret(&SystemRandom, "brain_at_").unwrap(), secret(&SystemRandom, "brain_at_").unwrap());
+        let (one, other) = (
+            secret(&SystemRandom, "brain_at_").unwrap(),
+            secret(&SystemRandom, "brain_at_").unwrap(),
+        );
         let rest = one.expose().strip_prefix("brain_at_").unwrap();
         assert_eq!(URL_SAFE_NO_PAD.decode(rest).unwrap().len(), 32);
-        assert!(rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'), "{rest}");
+        assert!(
+            rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'),
+            "{rest}"
+        );
         assert_ne!(one, other);
         assert_ne!(number(&SystemRandom).unwrap(), number(&SystemRandom).unwrap());
     }

@@ -23,7 +23,11 @@ impl Job {
     /// [`FaultCode::InvalidConfig`] when the times do not come again every day.
     pub fn new(name: &'static str, every_seconds: u64, at: u32) -> Result<Self, Fault> {
         let every = u32::try_from(every_seconds / 60).unwrap_or(u32::MAX);
-        if !every_seconds.is_multiple_of(60) || every == 0 || every > DAY || !DAY.is_multiple_of(every) {
+        if !every_seconds.is_multiple_of(60)
+            || every == 0
+            || every > DAY
+            || !DAY.is_multiple_of(every)
+        {
             return Err(Fault::new(
                 FaultCode::InvalidConfig,
                 format!("{name}.every does not divide a day into whole minutes"),
@@ -59,11 +63,13 @@ impl Job {
     pub fn cron(&self) -> String {
         let (hours, at) = (self.every.div_ceil(60), self.at);
         if self.every <= 60 && 60 % self.every == 0 {
-            let minutes: Vec<String> = (at..60).step_by(self.every as usize).map(|m| m.to_string()).collect();
+            let minutes: Vec<String> =
+                (at..60).step_by(self.every as usize).map(|m| m.to_string()).collect();
             return format!("0 {} * * * *", minutes.join(","));
         }
         if self.every.is_multiple_of(60) {
-            let list: Vec<String> = (at / 60..24).step_by(hours as usize).map(|h| h.to_string()).collect();
+            let list: Vec<String> =
+                (at / 60..24).step_by(hours as usize).map(|h| h.to_string()).collect();
             return format!("0 {} {} * * *", at % 60, list.join(","));
         }
         // Every 45 or 48 minutes: the bell rings each minute, and whoever hears it asks what is due.
@@ -119,8 +125,12 @@ mod tests {
                 "{now}"
             );
         }
-        assert!(job.begins(at("2026-11-21T10:30:00Z")) && job.begins(at("2026-11-21T10:30:59.999Z")));
-        assert!(!job.begins(at("2026-11-21T10:29:59.999Z")) && !job.begins(at("2026-11-21T10:31:00Z")));
+        assert!(
+            job.begins(at("2026-11-21T10:30:00Z")) && job.begins(at("2026-11-21T10:30:59.999Z"))
+        );
+        assert!(
+            !job.begins(at("2026-11-21T10:29:59.999Z")) && !job.begins(at("2026-11-21T10:31:00Z"))
+        );
     }
 
     #[test]
@@ -136,7 +146,9 @@ mod tests {
 
     #[test]
     fn every_day_has_the_same_beginnings() {
-        for (every, first) in [(1, 0), (5, 3), (288, 50), (48, 47), (90, 0), (12 * 60, 59), (24 * 60, 0)] {
+        for (every, first) in
+            [(1, 0), (5, 3), (288, 50), (48, 47), (90, 0), (12 * 60, 59), (24 * 60, 0)]
+        {
             let job = job("job", every, first);
             for day in ["2026-03-29T00:00:00Z", "2026-10-25T00:00:00Z", "2028-02-29T00:00:00Z"] {
                 let (mut now, mut begun) = (at(day) - 1, Vec::new());
@@ -145,18 +157,27 @@ mod tests {
                     begun.push(now);
                 }
                 assert_eq!(begun.len() as u64, 24 * 60 / every, "{every} {day}");
-                assert_eq!(begun[0], at(day) + i64::from(first) * MINUTE_MS % (every as i64 * MINUTE_MS));
-                assert!(begun.iter().all(|&minute| job.begins(minute) && job.last(minute) == minute));
+                assert_eq!(
+                    begun[0],
+                    at(day) + i64::from(first) * MINUTE_MS % (every as i64 * MINUTE_MS)
+                );
+                assert!(
+                    begun.iter().all(|&minute| job.begins(minute) && job.last(minute) == minute)
+                );
             }
         }
     }
 
     #[test]
     fn what_does_not_divide_a_day_is_refused() {
-        for seconds in [0, 59, 61, 90, 7 * 60, 50 * 60, 5 * 3600, 25 * 3600, 7 * 24 * 3600, u64::MAX] {
+        for seconds in
+            [0, 59, 61, 90, 7 * 60, 50 * 60, 5 * 3600, 25 * 3600, 7 * 24 * 3600, u64::MAX]
+        {
             let fault = Job::new("collector", seconds, 0).unwrap_err();
             assert_eq!(fault.code, FaultCode::InvalidConfig, "{seconds}");
-            assert!(fault.message.contains("collector.every") && fault.hint.unwrap().contains("30m"));
+            assert!(
+                fault.message.contains("collector.every") && fault.hint.unwrap().contains("30m")
+            );
         }
     }
 
@@ -166,8 +187,14 @@ mod tests {
         assert_eq!(conflict(&[collector, ratings]), None);
         // The specification's example.
         assert_eq!(conflict(&[collector, job("bundle", 30, 5), job("monitor", 180, 10)]), None);
-        assert_eq!(conflict(&[collector, job("monitor", 180, 30)]), Some(("collector", "monitor", 30)));
-        assert_eq!(conflict(&[job("each", 1, 0), job("late", 1440, 59)]), Some(("each", "late", 59)));
+        assert_eq!(
+            conflict(&[collector, job("monitor", 180, 30)]),
+            Some(("collector", "monitor", 30))
+        );
+        assert_eq!(
+            conflict(&[job("each", 1, 0), job("late", 1440, 59)]),
+            Some(("each", "late", 59))
+        );
         // 45 and 30 minutes meet each 90, unless their first minutes differ by what no step makes up.
         assert_eq!(conflict(&[job("a", 45, 15), job("b", 30, 0)]), Some(("a", "b", 60)));
         assert_eq!(conflict(&[job("a", 45, 1), job("b", 30, 0)]), None);

@@ -140,7 +140,9 @@ fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
     };
     let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(e) => return Err(io(e)),
     };
     // Asked of the open file: nobody can exchange it in between.
@@ -159,9 +161,8 @@ fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
     }
     let mut text = String::new();
     (&mut file).take(MAX + 1).read_to_string(&mut text).map_err(|e| match e.kind() {
-        ErrorKind::InvalidData => {
-            Fault::new(FaultCode::Io, format!("{place} is not text")).hint("a secret is one line of text")
-        }
+        ErrorKind::InvalidData => Fault::new(FaultCode::Io, format!("{place} is not text"))
+            .hint("a secret is one line of text"),
         _ => io(e),
     })?;
     let secret = text.trim();
@@ -180,7 +181,8 @@ mod tests {
     fn with(dir: &Path, variables: &[(&str, &str)]) -> Secrets {
         let variables: Vec<(String, String)> =
             variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let look = move |name: &str| variables.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone());
+        let look =
+            move |name: &str| variables.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone());
         Secrets::new(dir.join("secrets"), Box::new(look))
     }
 
@@ -197,7 +199,10 @@ mod tests {
         let credentials = at("credentials").display().to_string();
         let bare = with(dir.path(), &[]);
         let credential = with(dir.path(), &[("CREDENTIALS_DIRECTORY", &credentials)]);
-        let all = with(dir.path(), &[("CREDENTIALS_DIRECTORY", &credentials), ("BRAIN_SOME_NAME", " v \n")]);
+        let all = with(
+            dir.path(),
+            &[("CREDENTIALS_DIRECTORY", &credentials), ("BRAIN_SOME_NAME", " v \n")],
+        );
         let found = |secrets: &Secrets, file: Option<&Path>| {
             let found = secrets.find("some-name", file).unwrap();
             found.map(|f| (f.secret.expose().to_owned(), f.origin))
@@ -205,14 +210,20 @@ mod tests {
 
         assert_eq!(found(&bare, None), None);
         put(&at("secrets/some-name"), "home\n", 0o600);
-        assert_eq!(found(&credential, None).unwrap(), ("home".into(), Origin::Home(at("secrets/some-name"))));
+        assert_eq!(
+            found(&credential, None).unwrap(),
+            ("home".into(), Origin::Home(at("secrets/some-name")))
+        );
         put(&at("credentials/some-name"), "cred", 0o440);
         assert_eq!(found(&bare, None).unwrap().0, "home");
         let place = Origin::Credential(at("credentials/some-name"));
         assert_eq!(found(&credential, None).unwrap(), ("cred".into(), place));
         put(&at("mine"), "file", 0o400);
         let mine = at("mine");
-        assert_eq!(found(&credential, Some(&mine)).unwrap(), ("file".into(), Origin::Configured(at("mine"))));
+        assert_eq!(
+            found(&credential, Some(&mine)).unwrap(),
+            ("file".into(), Origin::Configured(at("mine")))
+        );
         assert_eq!(
             found(&all, Some(&mine)).unwrap(),
             ("v".into(), Origin::Variable("BRAIN_SOME_NAME".into()))
@@ -234,7 +245,11 @@ mod tests {
         }
         for (text, mode) in [("", 0o600), (" \n", 0o600), ("two\nlines\n", 0o600)] {
             put(&path, text, mode);
-            assert_eq!(secrets.find("some-name", None).unwrap_err().code, FaultCode::Io, "{text:?}");
+            assert_eq!(
+                secrets.find("some-name", None).unwrap_err().code,
+                FaultCode::Io,
+                "{text:?}"
+            );
         }
         put(&path, &"x".repeat(5000), 0o600);
         assert_eq!(secrets.find("some-name", None).unwrap_err().code, FaultCode::Io);
@@ -252,6 +267,10 @@ mod tests {
         assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), "two");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "nothing else is left"
+        );
     }
 }

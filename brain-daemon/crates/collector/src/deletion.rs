@@ -55,7 +55,9 @@ fn of_answer(id: &PostId, body: &Map<String, Value>) -> Verdict {
     match body.get("data") {
         None | Some(Value::Null) => of_errors(id, body),
         Some(Value::Array(posts)) if posts.is_empty() => of_errors(id, body),
-        Some(Value::Array(posts)) if posts.iter().any(|post| is_version(id, post)) => Verdict::Alive,
+        Some(Value::Array(posts)) if posts.iter().any(|post| is_version(id, post)) => {
+            Verdict::Alive
+        }
         Some(post) if is_version(id, post) => Verdict::Alive,
         Some(_) => Verdict::Unknown,
     }
@@ -74,14 +76,19 @@ fn is_version(id: &PostId, post: &Value) -> bool {
 /// them must say so of this post: others are about the platform, about what belongs to a post, or
 /// about something unheard of.
 fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
-    let failed =
-        body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400 && status != 404);
-    let errors: Vec<&Value> = body.get("errors").and_then(Value::as_array).into_iter().flatten().collect();
-    let text = |error: &Value, name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+    let failed = body
+        .get("status")
+        .and_then(Value::as_u64)
+        .is_some_and(|status| status >= 400 && status != 404);
+    let errors: Vec<&Value> =
+        body.get("errors").and_then(Value::as_array).into_iter().flatten().collect();
+    let text =
+        |error: &Value, name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
     let kind = |error: &Value| {
         text(error, "type").map(|kind| problem(&kind).to_owned()).filter(|kind| !kind.is_empty())
     };
-    let troubled = |error: &&Value| kind(error).is_some_and(|kind| PLATFORM_TROUBLE.contains(&kind.as_str()));
+    let troubled =
+        |error: &&Value| kind(error).is_some_and(|kind| PLATFORM_TROUBLE.contains(&kind.as_str()));
     if failed || errors.iter().any(troubled) {
         return Verdict::Unknown;
     }
@@ -91,7 +98,8 @@ fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
     let about = |error: &&&Value| {
         let whom = ["resource_id", "value"].iter().find_map(|name| text(error, name));
         let section = text(error, "section");
-        whom.is_none_or(|whom| whom == id.as_str()) && section.is_none_or(|section| section == "data")
+        whom.is_none_or(|whom| whom == id.as_str())
+            && section.is_none_or(|section| section == "data")
     };
     let proof = |error: &&Value| match (kind(error).as_deref(), text(error, "title").as_deref()) {
         (Some("resource-not-found"), _) | (None, Some("Not Found Error")) => Some("not_found"),
@@ -121,8 +129,10 @@ mod tests {
     const HOUR: i64 = 60 * 60 * 1000;
 
     fn stored(created: i64, seen: i64) -> Record {
-        Record::new(json!({"id": "17", "created_at": rfc3339(created), "last_updated": rfc3339(seen)}))
-            .unwrap()
+        Record::new(
+            json!({"id": "17", "created_at": rfc3339(created), "last_updated": rfc3339(seen)}),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -138,7 +148,11 @@ mod tests {
             (-HOUR, -HOUR, true),
         ] {
             let record = stored(NOW - age, NOW - seen);
-            assert_eq!(worth_asking(Some(&record), false, NOW), asked, "{age} old, seen {seen} ago");
+            assert_eq!(
+                worth_asking(Some(&record), false, NOW),
+                asked,
+                "{age} old, seen {seen} ago"
+            );
             assert!(!worth_asking(Some(&record), true, NOW));
         }
         assert!(!worth_asking(None, false, NOW));
@@ -165,21 +179,36 @@ mod tests {
             (json!({"data": null}), gone("no_data")),
             (json!({"data": []}), gone("no_data")),
             (error("resource-not-found", json!({})), gone("not_found")),
-            (error("not-authorized-for-resource", json!({"section": "data"})), gone("not_authorized")),
-            (error("not-authorized-for-resource", json!({"section": "includes"})), Verdict::Unknown),
+            (
+                error("not-authorized-for-resource", json!({"section": "data"})),
+                gone("not_authorized"),
+            ),
+            (
+                error("not-authorized-for-resource", json!({"section": "includes"})),
+                Verdict::Unknown,
+            ),
             (error("resource-not-found", json!({"resource_id": "18"})), Verdict::Unknown),
             (error("something-new", json!({})), Verdict::Unknown),
             (json!({"errors": []}), gone("no_data")),
             (json!({"errors": [{"title": "Not Found Error"}]}), gone("not_found")),
-            (json!({"errors": [{"title": "Authorization Error", "value": "17"}]}), gone("not_authorized")),
+            (
+                json!({"errors": [{"title": "Authorization Error", "value": "17"}]}),
+                gone("not_authorized"),
+            ),
             (json!({"errors": [{"title": "Forbidden", "value": "17"}]}), Verdict::Unknown),
             (json!({"errors": [{"message": "Over capacity", "code": 130}]}), Verdict::Unknown),
             (json!({"errors": ["no"]}), Verdict::Unknown),
             (error("resource-unavailable", json!({})), Verdict::Unknown),
-            (json!({"title": "Service Unavailable", "status": 503, "type": "about:blank"}), Verdict::Unknown),
+            (
+                json!({"title": "Service Unavailable", "status": 503, "type": "about:blank"}),
+                Verdict::Unknown,
+            ),
             (json!({"data": {"id": "17", "withheld": {"country_codes": ["DE"]}}}), alive),
             (json!({"data": [{"id": "17"}]}), alive),
-            (json!({"data": {"id": "17"}, "errors": [{"resource_id": "5", "section": "includes"}]}), alive),
+            (
+                json!({"data": {"id": "17"}, "errors": [{"resource_id": "5", "section": "includes"}]}),
+                alive,
+            ),
             (json!({"data": {"id": "18", "edit_history_tweet_ids": ["17", "18"]}}), alive),
             (json!({"data": {"id": "18", "edit_history_post_ids": ["17", "18"]}}), alive),
             (json!({"data": {"id": "18"}}), Verdict::Unknown),
@@ -200,7 +229,10 @@ mod tests {
             }
         }
         for garbage in ["", "<html>ok</html>", "{\"data\":{\"id\":\"17", "\u{0}"] {
-            assert_eq!(verdict(&PostId::parse("17").unwrap(), 200, garbage.as_bytes()), Verdict::Unknown);
+            assert_eq!(
+                verdict(&PostId::parse("17").unwrap(), 200, garbage.as_bytes()),
+                Verdict::Unknown
+            );
         }
     }
 

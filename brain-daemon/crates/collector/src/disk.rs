@@ -96,7 +96,11 @@ pub(super) fn replace_all(dir: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<()
     ended
 }
 
-fn write_all(dir: &Path, files: &[(PathBuf, Vec<u8>)], written: &mut Vec<PathBuf>) -> Result<(), DataFault> {
+fn write_all(
+    dir: &Path,
+    files: &[(PathBuf, Vec<u8>)],
+    written: &mut Vec<PathBuf>,
+) -> Result<(), DataFault> {
     for (path, bytes) in files {
         let unfinished = with_ending(path, UNFINISHED);
         let ended = write_new(&unfinished, bytes);
@@ -129,7 +133,8 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
 pub(super) fn append(path: &Path, lines: &str, durable: bool) -> Result<(), DataFault> {
     let _writing = writing();
     let add = || {
-        let mut file = File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
+        let mut file =
+            File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
         let mut last = [b'\n'];
         if file.metadata()?.len() > 0 {
             file.seek(SeekFrom::End(-1))?;
@@ -168,7 +173,8 @@ mod tests {
     fn a_file_is_replaced_whole_and_only_its_owner_reads_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        fs::write(with_ending(&path, UNFINISHED), "a leftover that is longer than what comes").unwrap();
+        fs::write(with_ending(&path, UNFINISHED), "a leftover that is longer than what comes")
+            .unwrap();
         for (text, durable) in [("first", false), ("2", true)] {
             replace(&path, text.as_bytes(), durable).unwrap();
             assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());

@@ -25,7 +25,9 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    pub(super) fn new(answers: impl Fn(&Asked) -> Result<Answer, Trouble> + Send + Sync + 'static) -> Self {
+    pub(super) fn new(
+        answers: impl Fn(&Asked) -> Result<Answer, Trouble> + Send + Sync + 'static,
+    ) -> Self {
         Self { answers: Box::new(answers), asked: Mutex::default() }
     }
 
@@ -59,6 +61,7 @@ impl Link for Fake {
 
 /// An answer with this status, head and body.
 pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Answer {
-    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let headers =
+        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Answer { status, headers, body: body.into(), from: None }
 }

@@ -82,7 +82,8 @@ fn plan(wanted: &[Rule], known: &[Known]) -> Plan {
     };
     // A search may be what another rule is: the platform takes a value once.
     let first = |nth: usize| wanted[..nth].iter().all(|rule| rule.value != wanted[nth].value);
-    let stands = |known: &Known| (0..wanted.len()).any(|nth| first(nth) && same(&wanted[nth], known));
+    let stands =
+        |known: &Known| (0..wanted.len()).any(|nth| first(nth) && same(&wanted[nth], known));
     let stale = |known: &&Known| is_ours(&known.tag) && !stands(known);
     let missing = |rule: &Rule| !known.iter().any(|known| same(rule, known));
     let delete = known.iter().filter(stale).map(|known| known.id.clone()).collect();
@@ -105,7 +106,10 @@ impl Rules {
     ///
     /// # Errors
     /// Why it cannot be done. A rule that the platform does not take is none: it is in `refused`.
-    pub fn keep_in_step(platform: &mut Platform<'_>, wanted: Vec<Rule>) -> Result<Self, PlatformFault> {
+    pub fn keep_in_step(
+        platform: &mut Platform<'_>,
+        wanted: Vec<Rule>,
+    ) -> Result<Self, PlatformFault> {
         let known = known(platform)?;
         let Plan { delete, add } = plan(&wanted, &known);
         if !delete.is_empty() {
@@ -119,7 +123,8 @@ impl Rules {
                 .iter()
                 .map(|&nth| json!({"value": rules.wanted[nth].value, "tag": rules.wanted[nth].tag}))
                 .collect();
-            let body = platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&json!({ "add": new })))?;
+            let body =
+                platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&json!({ "add": new })))?;
             rules.note(&read(body.get("data")));
             let errors = body.get("errors").and_then(Value::as_array);
             rules.refused = errors.into_iter().flatten().map(in_words).collect();
@@ -174,7 +179,8 @@ fn known(platform: &mut Platform<'_>) -> Result<Vec<Known>, PlatformFault> {
             return Err(fault);
         }
         all.extend(read(body.get("data")));
-        let token = body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).map(str::to_owned);
+        let token =
+            body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).map(str::to_owned);
         if token.is_none() || token == next {
             break;
         }
@@ -230,7 +236,8 @@ pub fn message(line: &[u8]) -> Message {
             value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|id| id.to_string()))
         };
         let rules = body.get("matching_rules").and_then(Value::as_array).into_iter().flatten();
-        let rules = rules.filter_map(|rule| Some((text(rule, "id")?, text(rule, "tag").unwrap_or_default())));
+        let rules = rules
+            .filter_map(|rule| Some((text(rule, "id")?, text(rule, "tag").unwrap_or_default())));
         return Message::Post(Box::new(post), rules.collect());
     }
     // What is wrong beside a post was none of its own; without one, it is the connection's.
@@ -302,7 +309,8 @@ impl Backoff {
         if was_good {
             *self = Self::default();
         }
-        let doubled = |wait: Duration, (least, most): (Duration, Duration)| (wait * 2).clamp(least, most);
+        let doubled =
+            |wait: Duration, (least, most): (Duration, Duration)| (wait * 2).clamp(least, most);
         match ended {
             Ended::Network if was_good => Duration::ZERO,
             Ended::Network => {
@@ -319,10 +327,12 @@ impl Backoff {
                 self.limited = doubled(self.limited, Self::LIMITED);
                 self.limited
             }
-            Ended::Refused(Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped) => {
-                Self::HOUR
-            }
-            Ended::Refused(Why::NotFound | Why::InvalidRequest | Why::ServerError | Why::Unreadable) => {
+            Ended::Refused(
+                Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped,
+            ) => Self::HOUR,
+            Ended::Refused(
+                Why::NotFound | Why::InvalidRequest | Why::ServerError | Why::Unreadable,
+            ) => {
                 self.http = doubled(self.http, Self::HTTP);
                 self.http
             }

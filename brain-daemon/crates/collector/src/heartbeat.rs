@@ -28,7 +28,13 @@ impl Heartbeat {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn beat(&self, now: i64, event: &str, status: &str, details: &Value) -> Result<(), DataFault> {
+    pub fn beat(
+        &self,
+        now: i64,
+        event: &str,
+        status: &str,
+        details: &Value,
+    ) -> Result<(), DataFault> {
         if let Some(dir) = self.path.parent() {
             disk::make_dir(dir)?;
         }
@@ -54,12 +60,19 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let heartbeat = Heartbeat::new(home.path(), "collector", COLLECTOR_VERSION);
         heartbeat
-            .beat(1_795_257_045_999, "setup_complete", "ok", &json!({"user_id": "9007199254740993"}))
+            .beat(
+                1_795_257_045_999,
+                "setup_complete",
+                "ok",
+                &json!({"user_id": "9007199254740993"}),
+            )
             .unwrap();
         heartbeat.beat(1_795_257_046_000, "collect", "ok", &json!({"note": "two\nlines"})).unwrap();
         let text =
-            std::fs::read_to_string(home.path().join("integrations/collector/heartbeat.jsonl")).unwrap();
-        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            std::fs::read_to_string(home.path().join("integrations/collector/heartbeat.jsonl"))
+                .unwrap();
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(
             lines[0],
             json!({"ts": "2026-11-21T10:30:45Z", "event": "setup_complete", "source_version": "0.8.1", "status": "ok",

@@ -85,8 +85,10 @@ impl Journal {
             return Ok(());
         }
         let at = rfc3339(at);
-        let lines: String =
-            noted.iter().map(|noted| line(&Entry { at: at.clone(), noted: noted.clone() })).collect();
+        let lines: String = noted
+            .iter()
+            .map(|noted| line(&Entry { at: at.clone(), noted: noted.clone() }))
+            .collect();
         disk::append(&self.path, &lines, true)
     }
 
@@ -116,16 +118,26 @@ impl Journal {
         for stream in Stream::ALL {
             for id in data.ids(&format!("tweets/{}", stream.as_str()))? {
                 let Some(post) = readable(data.post(stream, &id))? else { continue };
-                let at = [COLLECTED_AT, LAST_UPDATED].iter().find_map(|name| post.instant(name)).unwrap_or(0);
+                let at = [COLLECTED_AT, LAST_UPDATED]
+                    .iter()
+                    .find_map(|name| post.instant(name))
+                    .unwrap_or(0);
                 let author_id = post.author_id().map(str::to_owned);
-                let noted = Noted::Post { id: id.to_string(), stream: stream.as_str().to_owned(), author_id };
+                let noted = Noted::Post {
+                    id: id.to_string(),
+                    stream: stream.as_str().to_owned(),
+                    author_id,
+                };
                 entries.push((at, Entry { at: rfc3339(at), noted }));
             }
         }
         for id in data.ids("deletions")? {
             let Some(deletion) = readable(data.deletion(&id))? else { continue };
             let at = parse_instant(&deletion.detected_at, false).unwrap_or(0);
-            entries.push((at, Entry { at: rfc3339(at), noted: Noted::Deletion { id: id.to_string() } }));
+            entries.push((
+                at,
+                Entry { at: rfc3339(at), noted: Noted::Deletion { id: id.to_string() } },
+            ));
         }
         entries.sort_by_key(|(at, _)| *at);
         let lines: String = entries.iter().map(|(_, entry)| line(entry)).collect();
@@ -160,9 +172,11 @@ impl Journal {
                 _ => block.iter().position(|b| *b == b'\n').map_or(block.len(), |at| at + 1),
             };
             let lines = block.get(whole..).unwrap_or_default().split(|b| *b == b'\n').rev();
-            let entries: Vec<Entry> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+            let entries: Vec<Entry> =
+                lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
             let read = entries.len();
-            let young = |entry: &Entry| parse_instant(&entry.at, false).is_some_and(|at| at >= since);
+            let young =
+                |entry: &Entry| parse_instant(&entry.at, false).is_some_and(|at| at >= since);
             let before = found.len();
             found.extend(entries.into_iter().filter(young));
             if read > 0 && found.len() == before {
@@ -279,7 +293,8 @@ mod tests {
         let (data, journal) = (Data::new(dir.path()), Journal::new(dir.path()));
         data.prepare().unwrap();
         let record = |id: &str, at: i64| {
-            Record::new(json!({"id": id, "author_id": "5", "text": "t", COLLECTED_AT: rfc3339(at)})).unwrap()
+            Record::new(json!({"id": id, "author_id": "5", "text": "t", COLLECTED_AT: rfc3339(at)}))
+                .unwrap()
         };
         data.put_post(Stream::Own, &record("2", T0 + 2)).unwrap();
         data.put_post(Stream::Searches, &record("1", T0 + 1)).unwrap();
@@ -288,7 +303,10 @@ mod tests {
         journal.rebuild(&data).unwrap();
         let entries = journal.since(0).unwrap();
         assert_eq!(ids(&entries), ["1", "2", "2"]);
-        assert_eq!(entries[2].noted, Noted::Deletion { id: PostId::parse("2").unwrap().to_string() });
+        assert_eq!(
+            entries[2].noted,
+            Noted::Deletion { id: PostId::parse("2").unwrap().to_string() }
+        );
         assert_eq!(entries[1].at, rfc3339(T0 + 2));
         // One that is there is left alone.
         fs::write(dir.path().join("journal.jsonl"), "").unwrap();

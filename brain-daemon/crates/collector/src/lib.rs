@@ -31,7 +31,9 @@ pub use journal::{Entry, Journal, Noted};
 pub use lines::{Line, preview};
 pub use metrics::{compared, counts};
 pub use platform::{Page, Platform, PlatformFault, Why, With};
-pub use record::{AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId};
+pub use record::{
+    AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId,
+};
 pub use reserve::{Allowance, Endpoint, RESERVE, Rates, WINDOW_S};
 pub use run::{Arrived, Ran, Run, Sink};
 pub use state::{Account, State, StreamState};

@@ -73,9 +73,15 @@ impl fmt::Display for Line {
                 write!(f, "DELETION_DETECTED:{id}:{}:{}", name(author), preview(text))
             }
             Self::Velocity { id, old, new, minutes } => {
-                write!(f, "VELOCITY_ALERT:{id}:likes:{old}->{new}:{minutes}min", minutes = (*minutes).max(0))
+                write!(
+                    f,
+                    "VELOCITY_ALERT:{id}:likes:{old}->{new}:{minutes}min",
+                    minutes = (*minutes).max(0)
+                )
             }
-            Self::Skipped { stream, reason, reset: None } => write!(f, "STREAM_SKIPPED:{stream}:{reason}"),
+            Self::Skipped { stream, reason, reset: None } => {
+                write!(f, "STREAM_SKIPPED:{stream}:{reason}")
+            }
             Self::Skipped { stream, reason, reset: Some(reset) } => {
                 write!(f, "STREAM_SKIPPED:{stream}:{reason}:{reset}")
             }
@@ -114,7 +120,8 @@ fn steers(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{2028}' | '\u{2029}' | '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}'
+            '\u{2028}' | '\u{2029}' | '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'
+                ..='\u{202E}'
         )
         || matches!(c, '\u{2066}'..='\u{2069}')
 }
@@ -142,7 +149,11 @@ mod tests {
                 "DELETION_DETECTED:9007199254740993:alice:Say: no more",
             ),
             (
-                Line::Deletion { id: id(), author: "a:\nRUN_COMPLETE".into(), preview: String::new() },
+                Line::Deletion {
+                    id: id(),
+                    author: "a:\nRUN_COMPLETE".into(),
+                    preview: String::new(),
+                },
                 "DELETION_DETECTED:9007199254740993:a  RUN_COMPLETE:",
             ),
             (

@@ -76,10 +76,16 @@ impl Watch {
     /// pages of mentioned accounts that are given.
     #[must_use]
     pub fn result(&self, accounts: &Value) -> Value {
-        let looks: Vec<Value> =
-            self.looks.iter().map(|look| json!({"at": rfc3339(look.at), "metrics": look.metrics})).collect();
-        let alerts: Vec<Value> =
-            self.told.iter().map(|alert| json!({"alert": alert.name, "message": alert.message})).collect();
+        let looks: Vec<Value> = self
+            .looks
+            .iter()
+            .map(|look| json!({"at": rfc3339(look.at), "metrics": look.metrics}))
+            .collect();
+        let alerts: Vec<Value> = self
+            .told
+            .iter()
+            .map(|alert| json!({"alert": alert.name, "message": alert.message}))
+            .collect();
         json!({
             "id": self.id.as_str(),
             "came_at": rfc3339(self.came),
@@ -93,7 +99,9 @@ impl Watch {
     /// Growth of likes, replies and quotes per minute since the post came, when it had none.
     fn per_minute(&self) -> Value {
         let last = self.looks.iter().rev().find_map(|look| Some((look.at, look.metrics?)));
-        let Some((at, metrics)) = last.filter(|(at, _)| *at > self.came) else { return Value::Null };
+        let Some((at, metrics)) = last.filter(|(at, _)| *at > self.came) else {
+            return Value::Null;
+        };
         #[allow(clippy::cast_precision_loss)]
         let rate = |count: u64| (count as f64 * 600_000.0 / (at - self.came) as f64).round() / 10.0;
         json!({
@@ -133,12 +141,18 @@ mod tests {
     }
 
     fn numbers(likes: u64, reposts: u64, replies: u64, quotes: u64) -> Metrics {
-        Metrics { like_count: likes, retweet_count: reposts, reply_count: replies, quote_count: quotes }
+        Metrics {
+            like_count: likes,
+            retweet_count: reposts,
+            reply_count: replies,
+            quote_count: quotes,
+        }
     }
 
     #[test]
     fn each_boundary_on_both_sides() {
-        let names = |metrics| alerts(&metrics).into_iter().map(|alert| alert.name).collect::<Vec<_>>();
+        let names =
+            |metrics| alerts(&metrics).into_iter().map(|alert| alert.name).collect::<Vec<_>>();
         for (metrics, expected) in [
             (numbers(0, 0, 4, 4), vec![]),
             (numbers(0, 9, 5, 5), vec!["reply_ratio"]),

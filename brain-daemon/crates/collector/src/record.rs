@@ -159,8 +159,9 @@ impl Record {
     /// The whole text: `note_tweet` (or `note_post`) has it where `text` is cut.
     #[must_use]
     pub fn text(&self) -> &str {
-        let long =
-            ["note_tweet", "note_post"].iter().find_map(|name| self.fields.get(*name)?.get("text")?.as_str());
+        let long = ["note_tweet", "note_post"]
+            .iter()
+            .find_map(|name| self.fields.get(*name)?.get("text")?.as_str());
         long.or_else(|| self.str("text")).unwrap_or_default()
     }
 
@@ -205,7 +206,9 @@ mod tests {
             assert!(PostId::parse(bad).is_none(), "{bad:?}");
         }
         assert!(PostId::parse("9").unwrap() < PostId::parse("10").unwrap());
-        assert!(PostId::parse("9007199254740993").unwrap() > PostId::parse("9007199254740992").unwrap());
+        assert!(
+            PostId::parse("9007199254740993").unwrap() > PostId::parse("9007199254740992").unwrap()
+        );
     }
 
     #[test]

@@ -100,8 +100,11 @@ impl Rates {
     /// does not say when that is. Gives that second.
     pub fn exhausted(&mut self, endpoint: Endpoint, now: i64) -> i64 {
         let window = now.saturating_add(WINDOW_S);
-        let known =
-            self.0.get(endpoint.as_str()).map(|allowance| allowance.reset).filter(|reset| *reset > now);
+        let known = self
+            .0
+            .get(endpoint.as_str())
+            .map(|allowance| allowance.reset)
+            .filter(|reset| *reset > now);
         let reset = known.unwrap_or(window).min(window);
         self.0.insert(endpoint.as_str().to_owned(), Allowance { remaining: 0, reset });
         reset
@@ -194,7 +197,10 @@ mod tests {
     fn they_are_kept_under_the_paths_of_the_platform() {
         let rates = noted("2", NOW);
         let json = serde_json::to_value(&rates).unwrap();
-        assert_eq!(json, serde_json::json!({"/2/users/:id/tweets": {"remaining": 2, "reset": NOW}}));
+        assert_eq!(
+            json,
+            serde_json::json!({"/2/users/:id/tweets": {"remaining": 2, "reset": NOW}})
+        );
         assert_eq!(serde_json::from_value::<Rates>(json).unwrap(), rates);
     }
 }

@@ -65,7 +65,9 @@ impl State {
     pub fn load(data: &Data) -> Result<(Self, Option<String>), DataFault> {
         Ok(match Self::read(data)? {
             Ok(state) => (state, None),
-            Err(what) => (Self::default(), Some(disk::move_aside(&data.state_file(), &what).to_string())),
+            Err(what) => {
+                (Self::default(), Some(disk::move_aside(&data.state_file(), &what).to_string()))
+            }
         })
     }
 
@@ -76,9 +78,10 @@ impl State {
     pub fn look(data: &Data) -> Result<(Self, Option<String>), DataFault> {
         Ok(match Self::read(data)? {
             Ok(state) => (state, None),
-            Err(what) => {
-                (Self::default(), Some(format!("{} is damaged ({what})", data.state_file().display())))
-            }
+            Err(what) => (
+                Self::default(),
+                Some(format!("{} is damaged ({what})", data.state_file().display())),
+            ),
         })
     }
 
@@ -95,8 +98,8 @@ impl State {
     /// # Errors
     /// What the disk says.
     pub fn save(&self, data: &Data) -> Result<(), DataFault> {
-        let mut text =
-            serde_json::to_vec_pretty(self).map_err(|error| disk::fault(&data.state_file())(error.into()))?;
+        let mut text = serde_json::to_vec_pretty(self)
+            .map_err(|error| disk::fault(&data.state_file())(error.into()))?;
         text.push(b'\n');
         let _writing = disk::writing();
         disk::replace(&data.state_file(), &text, true)
@@ -135,7 +138,8 @@ mod tests {
         let data = Data::new(dir.path());
         data.prepare().unwrap();
         assert_eq!(State::load(&data).unwrap(), (State::default(), None));
-        let mut state = State { last_run: Some("2026-11-21T10:30:45.123Z".into()), ..State::default() };
+        let mut state =
+            State { last_run: Some("2026-11-21T10:30:45.123Z".into()), ..State::default() };
         let ids = vec!["9007199254740993".into(), "17".into(), "no id".into()];
         state.streams.insert("own".into(), StreamState { ids, ..StreamState::default() });
         state.save(&data).unwrap();
@@ -144,8 +148,11 @@ mod tests {
         assert_eq!(state.former(Stream::Own), former);
         assert_eq!(state.former(Stream::Mentions), []);
         // One of a newer or of an older program.
-        fs::write(data.state_file(), r#"{"later": 1, "streams": {"own": {"ids": ["17"], "later": []}}}"#)
-            .unwrap();
+        fs::write(
+            data.state_file(),
+            r#"{"later": 1, "streams": {"own": {"ids": ["17"], "later": []}}}"#,
+        )
+        .unwrap();
         let (state, damage) = State::load(&data).unwrap();
         assert_eq!((state.former(Stream::Own).len(), damage), (1, None));
     }
@@ -159,12 +166,17 @@ mod tests {
             fs::write(data.state_file(), damaged).unwrap();
             let (state, damage) = State::look(&data).unwrap();
             assert_eq!(state, State::default());
-            assert!(damage.unwrap().contains("state.json is damaged") && data.state_file().exists());
+            assert!(
+                damage.unwrap().contains("state.json is damaged") && data.state_file().exists()
+            );
             let (state, damage) = State::load(&data).unwrap();
             assert_eq!(state, State::default());
             assert!(damage.unwrap().contains("state.json.damaged"));
             assert!(!data.state_file().exists());
-            assert_eq!(fs::read_to_string(data.root().join("state.json.damaged")).unwrap(), damaged);
+            assert_eq!(
+                fs::read_to_string(data.root().join("state.json.damaged")).unwrap(),
+                damaged
+            );
         }
     }
 }

@@ -165,7 +165,11 @@ fn shown(call: AuditRecord) -> AuditCall {
         operation: call.operation,
         status: call.status,
         took_us: call.took_us,
-        parameters: call.parameters.into_iter().map(|(name, bytes)| format!("{name}:{bytes}")).collect(),
+        parameters: call
+            .parameters
+            .into_iter()
+            .map(|(name, bytes)| format!("{name}:{bytes}"))
+            .collect(),
     }
 }
 
@@ -239,7 +243,9 @@ mod tests {
         assert!(!audit.truncated);
         let few = brain.audit_list(&AuditList { limit: 2, ..AuditList::default() }).unwrap();
         assert!(few.truncated && few.calls.len() == 2);
-        assert!(!brain.audit_list(&AuditList { limit: 4, ..AuditList::default() }).unwrap().truncated);
+        assert!(
+            !brain.audit_list(&AuditList { limit: 4, ..AuditList::default() }).unwrap().truncated
+        );
         // What was written down survives a crash; what was settled, an end.
         drop(brain);
         let brain = open(dir.path(), &hands);
@@ -267,11 +273,23 @@ mod tests {
         };
         let since = Some("2026-11-22".to_owned());
         let until = Some("2026-11-23".to_owned());
-        assert_eq!(listed(AuditList { client: Some("a".into()), ..AuditList::default() }), ["23", "21"]);
+        assert_eq!(
+            listed(AuditList { client: Some("a".into()), ..AuditList::default() }),
+            ["23", "21"]
+        );
         assert_eq!(listed(AuditList { failed: true, ..AuditList::default() }), ["23", "22"]);
-        assert_eq!(listed(AuditList { since: since.clone(), ..AuditList::default() }), ["24", "23", "22"]);
-        assert_eq!(listed(AuditList { until: until.clone(), ..AuditList::default() }), ["23", "22", "21"]);
-        assert_eq!(listed(AuditList { since, until, failed: true, ..AuditList::default() }), ["23", "22"]);
+        assert_eq!(
+            listed(AuditList { since: since.clone(), ..AuditList::default() }),
+            ["24", "23", "22"]
+        );
+        assert_eq!(
+            listed(AuditList { until: until.clone(), ..AuditList::default() }),
+            ["23", "22", "21"]
+        );
+        assert_eq!(
+            listed(AuditList { since, until, failed: true, ..AuditList::default() }),
+            ["23", "22"]
+        );
         let wrong = AuditList { since: Some("yesterday".into()), ..everything() };
         assert_eq!(brain.audit_list(&wrong).unwrap_err().code, FaultCode::InvalidRequest);
     }
@@ -315,8 +333,13 @@ mod tests {
             brain.note_call(call(NOW, "a", 200));
         }
         brain.write_calls().unwrap();
-        let counted = |client: &str| clients(&brain, &everything()).iter().filter(|it| *it == client).count();
-        assert_eq!((counted(AuditRecord::UNKNOWN), counted("a")), (60, 100), "who is known is recorded");
+        let counted =
+            |client: &str| clients(&brain, &everything()).iter().filter(|it| *it == client).count();
+        assert_eq!(
+            (counted(AuditRecord::UNKNOWN), counted("a")),
+            (60, 100),
+            "who is known is recorded"
+        );
         assert!(!brain.has_calls());
         hands.0.fetch_add(MINUTE, Ordering::SeqCst);
         assert!(brain.has_calls(), "the minute is over, and nobody had to call");

@@ -21,7 +21,11 @@ impl Brain {
     }
 
     /// Copies the store to `target` and reads the copy back.
-    pub(super) fn back_up_to(&self, target: &Path, progress: &dyn Progress) -> Result<Sound, Fault> {
+    pub(super) fn back_up_to(
+        &self,
+        target: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Sound, Fault> {
         let heard = |done, total| progress.at(done, total) && !self.is_stopping();
         let sound = self.store.back_up(target, self.clock.now(), &heard).map_err(target_fault)?;
         tracing::info!(file = %target.display(), pages = sound.pages, bytes = sound.bytes, "backup written");
@@ -75,8 +79,11 @@ pub(super) fn reply(status: &str, path: &Path, sound: &Sound) -> BackupReply {
 /// A failure of a file that is meant as a backup: the brain itself is well.
 pub(super) fn backup_fault(error: StoreError) -> Fault {
     match error {
-        StoreError::Damaged(what) => Fault::new(FaultCode::StoreDamaged, format!("no sound backup: {what}"))
-            .hint("this file cannot be restored; look at another one: `brain backup verify FILE`"),
+        StoreError::Damaged(what) => {
+            Fault::new(FaultCode::StoreDamaged, format!("no sound backup: {what}")).hint(
+                "this file cannot be restored; look at another one: `brain backup verify FILE`",
+            )
+        }
         StoreError::Locked(place) => {
             Fault::new(FaultCode::StoreLocked, format!("{place} is the store of a running brain"))
                 .hint("`brain backup FILE` makes a copy of it to look at")
@@ -88,12 +95,10 @@ pub(super) fn backup_fault(error: StoreError) -> Fault {
 /// A failure to write a file that the caller named.
 pub(super) fn target_fault(error: StoreError) -> Fault {
     match error {
-        StoreError::ReadOnly(_) => {
-            Fault::from(error).hint("choose a place that the daemon can write, or change its owner or mode")
-        }
-        StoreError::DiskFull(_) => {
-            Fault::from(error).hint("nothing was left behind; make room on that disk, or choose another one")
-        }
+        StoreError::ReadOnly(_) => Fault::from(error)
+            .hint("choose a place that the daemon can write, or change its owner or mode"),
+        StoreError::DiskFull(_) => Fault::from(error)
+            .hint("nothing was left behind; make room on that disk, or choose another one"),
         other => Fault::from(other),
     }
 }
@@ -103,7 +108,10 @@ pub(super) fn absolute(path: &str) -> Result<PathBuf, Fault> {
     let path = PathBuf::from(path);
     match path.is_absolute() {
         true => Ok(path),
-        false => Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not an absolute path", path.display()))
-            .hint("begin it with a slash")),
+        false => Err(Fault::new(
+            FaultCode::Usage,
+            format!("\"{}\" is not an absolute path", path.display()),
+        )
+        .hint("begin it with a slash")),
     }
 }

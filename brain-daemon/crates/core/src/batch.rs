@@ -81,7 +81,8 @@ fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
 
 /// Why the file at `path` cannot have `slug`, when it is not alone among `all` that would have it.
 pub(super) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
-    let others: Vec<&str> = all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
+    let others: Vec<&str> =
+        all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
     if others.is_empty() {
         return None;
     }
@@ -96,7 +97,8 @@ pub(super) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
 pub(super) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
-    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8).min(items.len());
+    let threads =
+        std::thread::available_parallelism().map_or(2, usize::from).min(8).min(items.len());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

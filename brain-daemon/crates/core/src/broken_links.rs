@@ -41,8 +41,11 @@ impl Brain {
             None => reader.broken_links_of_every_page(only.as_ref(), limit)?,
         };
         let (missing, ambiguous) = (broken.missing, broken.ambiguous);
-        let links: Vec<BrokenLink> =
-            broken.links.into_iter().map(|at| broken_link(&reader, at)).collect::<Result<_, _>>()?;
+        let links: Vec<BrokenLink> = broken
+            .links
+            .into_iter()
+            .map(|at| broken_link(&reader, at))
+            .collect::<Result<_, _>>()?;
         let truncated = missing + ambiguous > links.len() as u64;
         Ok(BrokenLinksReply { links, missing, ambiguous, truncated })
     }
@@ -97,7 +100,8 @@ fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<
     let named = link.source.as_deref().and_then(|source| SourceId::parse(source).ok());
     let source = named.as_ref().unwrap_or(own);
     let ends = link.slugs.iter().filter_map(|slug| slug.rsplit('/').next()).map(page::normal_name);
-    let names: Vec<String> = link.name.iter().cloned().chain(ends).filter(|name| !name.is_empty()).collect();
+    let names: Vec<String> =
+        link.name.iter().cloned().chain(ends).filter(|name| !name.is_empty()).collect();
     let mut out: Vec<Slug> = Vec::new();
     let mut take = |found: Vec<Found>| {
         for (_, slug, _) in found {

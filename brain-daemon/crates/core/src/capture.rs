@@ -90,7 +90,8 @@ impl Brain {
         let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
-        let prepared = Prepared { source, slug: request.slug, known, document, typed, hash, door, uri, now };
+        let prepared =
+            Prepared { source, slug: request.slug, known, document, typed, hash, door, uri, now };
 
         // A duplicate costs no write.
         let settled = match &prepared.known {
@@ -105,7 +106,9 @@ impl Brain {
             None => None,
         };
         let replaced = match &prepared.slug {
-            Some(slug) => reader.page_even_deleted(&prepared.source, slug)?.map(|record| record.provenance),
+            Some(slug) => {
+                reader.page_even_deleted(&prepared.source, slug)?.map(|record| record.provenance)
+            }
             None => None,
         };
         drop(reader);
@@ -131,7 +134,12 @@ impl Brain {
     }
 
     /// The reply to a write, after the file was brought in line.
-    pub(super) fn written(&self, source: SourceId, outcome: Outcome, mut warnings: Vec<String>) -> Written {
+    pub(super) fn written(
+        &self,
+        source: SourceId,
+        outcome: Outcome,
+        mut warnings: Vec<String>,
+    ) -> Written {
         let Outcome { slug, applied: Applied { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
             let place = self.file_place(&source, &record.source_path);
@@ -220,7 +228,8 @@ impl Prepared {
             // What a program sends does not say itself which way it came.
             receive(&mut document.frontmatter, &["captured_via"]);
         }
-        let provenance = self.door.of_text(&document.frontmatter, self.uri.clone(), self.now, known.as_ref());
+        let provenance =
+            self.door.of_text(&document.frontmatter, self.uri.clone(), self.now, known.as_ref());
         self.finish(slug, document, provenance, known)
     }
 
@@ -251,7 +260,11 @@ impl Prepared {
 }
 
 /// In the writer: finds the capture's place and does what is to do there.
-fn apply(draft: &mut Draft<'_>, prepared: &Prepared, likely: &Finished) -> Result<Outcome, StoreError> {
+fn apply(
+    draft: &mut Draft<'_>,
+    prepared: &Prepared,
+    likely: &Finished,
+) -> Result<Outcome, StoreError> {
     let wanted = Wanted {
         source: &prepared.source,
         slug: prepared.slug.as_ref(),

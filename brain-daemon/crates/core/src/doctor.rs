@@ -62,7 +62,11 @@ const CHECKS: &[(&str, Look)] = &[
 ];
 
 impl Brain {
-    pub(super) fn doctor(self: &Arc<Self>, _caller: &Caller, request: &Doctor) -> Result<DoctorReply, Fault> {
+    pub(super) fn doctor(
+        self: &Arc<Self>,
+        _caller: &Caller,
+        request: &Doctor,
+    ) -> Result<DoctorReply, Fault> {
         if request.fix && self.is_home_here() {
             self.replay_outbox();
             // What cannot be mended shows in the checks.
@@ -85,7 +89,11 @@ impl Brain {
     }
 
     /// Runs checks side by side; each has until `deadline` from now.
-    fn examine(self: &Arc<Self>, checks: &[(&'static str, Look)], deadline: Duration) -> Vec<Check> {
+    fn examine(
+        self: &Arc<Self>,
+        checks: &[(&'static str, Look)],
+        deadline: Duration,
+    ) -> Vec<Check> {
         let until = Instant::now() + deadline;
         let looking: Vec<_> = checks
             .iter()
@@ -109,7 +117,9 @@ impl Brain {
                 let found = match started {
                     Ok(finding) => finding.recv_timeout(left).map_err(|e| match e {
                         RecvTimeoutError::Timeout => format!("no answer within {deadline:?}"),
-                        RecvTimeoutError::Disconnected => "a defect in brain ended this check".into(),
+                        RecvTimeoutError::Disconnected => {
+                            "a defect in brain ended this check".into()
+                        }
                     }),
                     Err(error) => Err(format!("no thread for this check: {error}")),
                 };
@@ -126,7 +136,8 @@ impl Brain {
         });
         if ours
             && !self.config.socket_is_passed()
-            && let Err(error) = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
+            && let Err(error) =
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
         {
             tracing::warn!(%error, "the socket's mode");
         }
@@ -180,11 +191,15 @@ fn socket(brain: &Brain) -> Result<Finding, Fault> {
     let Ok(meta) = std::fs::symlink_metadata(&path) else {
         if passed {
             // A user's manager sets this variable, the system's does not.
-            let manager = if std::env::var_os("XDG_RUNTIME_DIR").is_some() { " --user" } else { "" };
+            let manager =
+                if std::env::var_os("XDG_RUNTIME_DIR").is_some() { " --user" } else { "" };
             let hint = format!("systemctl{manager} restart brain-daemon.socket");
             return fail(format!("{} is not there; systemd made it", path.display()), hint);
         }
-        return fail(format!("{} is not there", path.display()), format!("kill {}", std::process::id()));
+        return fail(
+            format!("{} is not there", path.display()),
+            format!("kill {}", std::process::id()),
+        );
     };
     let mode = meta.permissions().mode() & 0o777;
     if passed {
@@ -224,7 +239,10 @@ fn size(brain: &Brain) -> Result<Finding, Fault> {
     let on_disk = brain.store.bytes_on_disk()?;
     let shown = format!("{} MB on the disk", on_disk / 1_000_000);
     if on_disk > MAX_COUNTED {
-        return ok(format!("{shown}; more than {} GB are not counted", MAX_COUNTED / 1_000_000_000));
+        return ok(format!(
+            "{shown}; more than {} GB are not counted",
+            MAX_COUNTED / 1_000_000_000
+        ));
     }
     let reader = brain.store.read(Visibility::All)?;
     let (tell, told) = sync_channel(1);
@@ -240,8 +258,7 @@ fn size(brain: &Brain) -> Result<Finding, Fault> {
         return ok(format!("{shown}, and the next start of the daemon gives it back"));
     }
     if usage.is_wasteful() {
-        let hint =
-            "brain backup FILE, then `brain backup restore FILE` into an empty home: a copy has no gaps";
+        let hint = "brain backup FILE, then `brain backup restore FILE` into an empty home: a copy has no gaps";
         return warn(format!("{shown}, but it is too much for a start to give back"), hint);
     }
     ok(shown)
@@ -257,8 +274,11 @@ fn http(brain: &Brain) -> Result<Finding, Fault> {
     }
     let served: Vec<String> =
         [places.local, places.public].iter().flatten().map(ToString::to_string).collect();
-    let message =
-        if served.is_empty() { "off".into() } else { format!("served at {}", served.join(" and ")) };
+    let message = if served.is_empty() {
+        "off".into()
+    } else {
+        format!("served at {}", served.join(" and "))
+    };
     Ok((CheckStatus::Ok, message, None))
 }
 
@@ -294,8 +314,10 @@ fn index(brain: &Brain) -> Result<Finding, Fault> {
             format!("brain stop && rm -r {}", quoted(&brain.home.index())),
         );
     }
-    let rebuilt =
-        brain.index.rebuilt().map_or_else(String::new, |why| format!("; built anew at this start: {why}"));
+    let rebuilt = brain
+        .index
+        .rebuilt()
+        .map_or_else(String::new, |why| format!("; built anew at this start: {why}"));
     ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.behind()))
 }
 
@@ -311,10 +333,15 @@ fn outbox(brain: &Brain) -> Result<Finding, Fault> {
             last.conflict.kept_version,
             last.conflict.slug
         );
-        return warn(message, format!("brain history {} --source {}", last.conflict.slug, last.source));
+        return warn(
+            message,
+            format!("brain history {} --source {}", last.conflict.slug, last.source),
+        );
     }
     match failing {
-        Some(why) => warn(format!("{waiting} files are not as the store says: {why}"), "brain doctor --fix"),
+        Some(why) => {
+            warn(format!("{waiting} files are not as the store says: {why}"), "brain doctor --fix")
+        }
         None => ok(format!("{waiting} files waiting")),
     }
 }
@@ -328,7 +355,8 @@ fn queue(brain: &Brain) -> Result<Finding, Fault> {
             u64::MAX,
             |_, state| state == JobState::Failed,
             |id, record| {
-                last = Some((JobId(id), record.error.map(|(_, message)| message).unwrap_or_default()));
+                last =
+                    Some((JobId(id), record.error.map(|(_, message)| message).unwrap_or_default()));
                 Ok(false)
             },
         )?;
@@ -341,7 +369,8 @@ fn queue(brain: &Brain) -> Result<Finding, Fault> {
     }
     match reader.next_due_job(brain.clock.now())? {
         Some(at) if at + QUEUE_GRACE_MS < brain.clock.now() => {
-            let message = format!("{} items wait, one of them since {}", counts.waiting, rfc3339(at));
+            let message =
+                format!("{} items wait, one of them since {}", counts.waiting, rfc3339(at));
             warn(message, "brain jobs list --state queued")
         }
         _ => ok(format!("{} items waiting", counts.waiting)),
@@ -352,8 +381,11 @@ fn spool(brain: &Brain) -> Result<Finding, Fault> {
     match brain.store.spools_aside()?.as_slice() {
         [] => ok("nothing was put aside"),
         [first, others @ ..] => {
-            let more =
-                if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
+            let more = if others.is_empty() {
+                String::new()
+            } else {
+                format!(" (and {} more)", others.len())
+            };
             let message = format!(
                 "{}{more} was put aside: it may have accepted items that this store does not have",
                 first.display()
@@ -388,8 +420,10 @@ fn sources(brain: &Brain) -> Result<Finding, Fault> {
     if !unusable.is_empty() {
         return fail(named(unusable), "brain sources list");
     }
-    let unsynced: Vec<_> =
-        sources.iter().filter_map(|(id, record)| Some((id, record.synced.clone()?.problem?))).collect();
+    let unsynced: Vec<_> = sources
+        .iter()
+        .filter_map(|(id, record)| Some((id, record.synced.clone()?.problem?)))
+        .collect();
     if let Some((id, _)) = unsynced.first() {
         let hint = format!("brain sync --source {id}");
         return warn(named(unsynced), hint);
@@ -401,9 +435,10 @@ fn watcher(brain: &Brain) -> Result<Finding, Fault> {
     match brain.watched.state() {
         WatchState::Off => ok("off (`sources.watch`)"),
         WatchState::Watching { directories } => ok(format!("{directories} directories")),
-        WatchState::Failing(problem) => {
-            warn(format!("{problem}; the sources are looked through every minute"), "brain sync --all")
-        }
+        WatchState::Failing(problem) => warn(
+            format!("{problem}; the sources are looked through every minute"),
+            "brain sync --all",
+        ),
     }
 }
 
@@ -429,9 +464,13 @@ fn backup(brain: &Brain) -> Result<Finding, Fault> {
     let Some(dir) = brain.config.backup_dir(&brain.home) else {
         return ok("none by schedule: backup.dir is not set");
     };
-    let by_hand = || format!("brain backup {}", dir.join(scheduled::by_hand(brain.clock.now())).display());
+    let by_hand =
+        || format!("brain backup {}", dir.join(scheduled::by_hand(brain.clock.now())).display());
     let told = |newest: Option<i64>| {
-        newest.map_or_else(|| "there is none".into(), |at| format!("the last one is of {}", rfc3339(at)))
+        newest.map_or_else(
+            || "there is none".into(),
+            |at| format!("the last one is of {}", rfc3339(at)),
+        )
     };
     match brain.backup_standing()? {
         Standing::Off => ok("none by schedule"),
@@ -459,9 +498,13 @@ fn clients(brain: &Brain) -> Result<Finding, Fault> {
         return warn(format!("there is no admin token: {}", fault.message), hint);
     }
     if !standing.ending.is_empty() {
-        let ending: Vec<String> =
-            standing.ending.iter().map(|(name, at)| format!("\"{name}\" at {}", rfc3339(*at))).collect();
-        let hint = "make new ones: brain token create NAME --scope SCOPES; brain token list has these";
+        let ending: Vec<String> = standing
+            .ending
+            .iter()
+            .map(|(name, at)| format!("\"{name}\" at {}", rfc3339(*at)))
+            .collect();
+        let hint =
+            "make new ones: brain token create NAME --scope SCOPES; brain token list has these";
         return warn(format!("tokens end soon: {}", ending.join(", ")), hint);
     }
     let endless = match standing.endless.as_slice() {
@@ -474,7 +517,9 @@ fn clients(brain: &Brain) -> Result<Finding, Fault> {
 fn embedding(brain: &Brain) -> Result<Finding, Fault> {
     let standing = brain.meaning_standing();
     let Some(model) = standing.model else {
-        return ok("none: search goes by words; `brain model install all-minilm-l6-v2` adds what is meant");
+        return ok(
+            "none: search goes by words; `brain model install all-minilm-l6-v2` adds what is meant",
+        );
     };
     if let Some((problem, hint)) = standing.problem {
         let told = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -517,9 +562,10 @@ fn clock(brain: &Brain) -> Result<Finding, Fault> {
         Ok(false)
     })?;
     match newest {
-        Some(at) if at > now + 60_000 => {
-            warn(format!("now is {}, but the newest page is of {}", rfc3339(now), rfc3339(at)), "date -u")
-        }
+        Some(at) if at > now + 60_000 => warn(
+            format!("now is {}, but the newest page is of {}", rfc3339(now), rfc3339(at)),
+            "date -u",
+        ),
         _ => ok(rfc3339(now)),
     }
 }

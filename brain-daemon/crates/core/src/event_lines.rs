@@ -37,7 +37,9 @@ impl StandardOutput {
         let patience = if self.full.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
         let full = write_within(out, format!("{line}\n").as_bytes(), patience) == Err(Errno::AGAIN);
         if full && !self.full.swap(full, Ordering::Relaxed) {
-            tracing::warn!("nobody reads standard output: event lines are left out until somebody does");
+            tracing::warn!(
+                "nobody reads standard output: event lines are left out until somebody does"
+            );
         }
         self.full.store(full, Ordering::Relaxed);
     }

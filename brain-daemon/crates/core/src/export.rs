@@ -10,7 +10,9 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-use brain_protocol::{Export, ExportReply, Fault, FaultCode, ImportFailure, SIZE_LIMIT_HINT, Slug, SourceId};
+use brain_protocol::{
+    Export, ExportReply, Fault, FaultCode, ImportFailure, SIZE_LIMIT_HINT, Slug, SourceId,
+};
 
 use super::backup::{absolute, target_fault};
 use super::{Brain, Caller, Progress};
@@ -48,14 +50,17 @@ impl Brain {
         };
         let mut pages = Vec::new();
         self.store.naming_damage(|| {
-            reader.in_order((only.as_ref().map_or("", SourceId::as_str), ""), |(source, slug, record)| {
-                let wanted = only.as_ref().is_none_or(|only| *only == source);
-                if wanted {
-                    let (id, version, path) = (record.id, record.version, record.source_path);
-                    pages.push(Listed { id, version, source, slug, path });
-                }
-                Ok(wanted || only.is_none())
-            })
+            reader.in_order(
+                (only.as_ref().map_or("", SourceId::as_str), ""),
+                |(source, slug, record)| {
+                    let wanted = only.as_ref().is_none_or(|only| *only == source);
+                    if wanted {
+                        let (id, version, path) = (record.id, record.version, record.source_path);
+                        pages.push(Listed { id, version, source, slug, path });
+                    }
+                    Ok(wanted || only.is_none())
+                },
+            )
         })?;
         drop(reader);
         let several = only.is_none() && sources.len() > 1;
@@ -92,7 +97,11 @@ impl Brain {
     }
 
     /// The texts of the first pages of `left`, at least one, as the list wants them.
-    fn texts(&self, caller: &Caller, left: &[Listed]) -> Result<Vec<Result<String, StoreError>>, Fault> {
+    fn texts(
+        &self,
+        caller: &Caller,
+        left: &[Listed],
+    ) -> Result<Vec<Result<String, StoreError>>, Fault> {
         let reader = self.store.read(caller.view())?;
         let (mut out, mut bytes) = (Vec::new(), 0);
         for listed in left.iter().take(BATCH) {
@@ -110,7 +119,11 @@ impl Brain {
     }
 
     /// A directory that brain reads pages from is no place for an export: it would take its own copies in.
-    fn refuse_own_places<'a>(&'a self, dir: &Path, own: impl Iterator<Item = &'a Path>) -> Result<(), Fault> {
+    fn refuse_own_places<'a>(
+        &'a self,
+        dir: &Path,
+        own: impl Iterator<Item = &'a Path>,
+    ) -> Result<(), Fault> {
         let nearest = dir.ancestors().find_map(|d| Some((d, d.canonicalize().ok()?)));
         let place = nearest.map_or_else(
             || dir.to_owned(),
@@ -121,7 +134,8 @@ impl Brain {
         // The home may have been moved since the start.
         let home = || place.ancestors().find(|dir| self.is_home(dir)).map(Path::to_owned);
         let Some(own) = own.next().or_else(home) else { return Ok(()) };
-        let message = format!("{} is inside {}, which is brain's own", dir.display(), own.display());
+        let message =
+            format!("{} is inside {}, which is brain's own", dir.display(), own.display());
         Err(Fault::new(FaultCode::Usage, message)
             .hint("export to a directory outside of the home and of every source"))
     }
@@ -134,8 +148,9 @@ fn content_then(reader: &Reader, listed: &Listed) -> Result<Content, StoreError>
         return reader.content(&record);
     }
     let kept = reader.version(listed.id, listed.version)?;
-    kept.map(|kept| kept.content)
-        .ok_or_else(|| StoreError::Damaged(format!("version {} is not there any more", listed.version)))
+    kept.map(|kept| kept.content).ok_or_else(|| {
+        StoreError::Damaged(format!("version {} is not there any more", listed.version))
+    })
 }
 
 /// The directory that is written to.
@@ -192,7 +207,9 @@ impl Target {
                 Err(e)
                     if matches!(
                         e.kind(),
-                        ErrorKind::AlreadyExists | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
+                        ErrorKind::AlreadyExists
+                            | ErrorKind::NotADirectory
+                            | ErrorKind::InvalidFilename
                     ) =>
                 {
                     taken = Some(e);
@@ -223,15 +240,22 @@ impl Target {
     /// Tells a failure of one page from one that ends everything.
     fn failed(&mut self, error: &io::Error, done: u64, total: u64) -> Result<(), String> {
         use ErrorKind as K;
-        if matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::FileTooLarge | K::ReadOnlyFilesystem)
-        {
+        if matches!(
+            error.kind(),
+            K::StorageFull | K::QuotaExceeded | K::FileTooLarge | K::ReadOnlyFilesystem
+        ) {
             let place = self.root.display().to_string();
             let fault = target_fault(StoreError::from_io(error, &place));
             self.ended = Some(Fault {
-                message: format!("{}; about {done} of {total} pages were written before that", fault.message),
+                message: format!(
+                    "{}; about {done} of {total} pages were written before that",
+                    fault.message
+                ),
                 hint: Some(match error.kind() {
                     K::FileTooLarge => format!("{SIZE_LIMIT_HINT}, with {place} emptied"),
-                    _ => format!("choose another disk, or make room, empty {place}, and export again"),
+                    _ => format!(
+                        "choose another disk, or make room, empty {place}, and export again"
+                    ),
                 }),
                 ..fault
             });
@@ -266,8 +290,8 @@ fn make_dir(dir: &Path) -> io::Result<()> {
 /// `path`, if it leads nowhere but further in.
 fn inside(path: &str) -> Option<&Path> {
     let parts = Path::new(path).components();
-    let good =
-        !path.is_empty() && !path.contains('\0') && { parts }.all(|c| matches!(c, Component::Normal(_)));
+    let good = !path.is_empty() && !path.contains('\0') && { parts }
+        .all(|c| matches!(c, Component::Normal(_)));
     good.then(|| Path::new(path))
 }
 

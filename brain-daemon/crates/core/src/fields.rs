@@ -1,7 +1,8 @@
 //! Changes to a page's frontmatter: tags and typed links.
 
 use brain_protocol::{
-    Fault, FaultCode, Link, Linked, PageRef, PageTags, Reply, Slug, SourceId, TagCount, TagCounts, Tags,
+    Fault, FaultCode, Link, Linked, PageRef, PageTags, Reply, Slug, SourceId, TagCount, TagCounts,
+    Tags,
 };
 
 use super::intake::{clean_tags, stored_document, written_page};
@@ -14,8 +15,11 @@ impl Brain {
     pub(super) fn tags(&self, caller: &Caller, request: Tags) -> Result<Reply, Fault> {
         let Some(slug) = request.slug else {
             if !request.add.is_empty() || !request.remove.is_empty() {
-                return Err(Fault::new(FaultCode::Usage, "tags are added to and taken from one page")
-                    .hint("name it: `brain tags <slug> --add work`"));
+                return Err(Fault::new(
+                    FaultCode::Usage,
+                    "tags are added to and taken from one page",
+                )
+                .hint("name it: `brain tags <slug> --add work`"));
             }
             let reader = self.store.read(caller.view())?;
             let source = match &request.source {
@@ -45,7 +49,8 @@ impl Brain {
                 )));
             }
             let before = document.frontmatter.tags();
-            let mut tags: Vec<String> = before.iter().filter(|t| !remove.contains(t)).cloned().collect();
+            let mut tags: Vec<String> =
+                before.iter().filter(|t| !remove.contains(t)).cloned().collect();
             for tag in &add {
                 if !tags.contains(tag) {
                     tags.push(tag.clone());
@@ -66,7 +71,13 @@ impl Brain {
             Some(applied) => applied.record.tags.clone(),
             None => self.active(caller, &self.store.read(caller.view())?, &page)?.1.tags,
         };
-        Ok(Reply::PageTags(PageTags { slug, source_id: source, tags, changed: changed.is_some(), warnings }))
+        Ok(Reply::PageTags(PageTags {
+            slug,
+            source_id: source,
+            tags,
+            changed: changed.is_some(),
+            warnings,
+        }))
     }
 
     pub(super) fn link(&self, caller: &Caller, request: Link) -> Result<Linked, Fault> {
@@ -76,7 +87,8 @@ impl Brain {
         let (source, changed) = self.edit(caller, &from, move |document| {
             keep_whole(document, &key)?;
             let before = document.frontmatter.list(&key);
-            let mut values: Vec<String> = before.iter().filter(|v| !names(v, &target)).cloned().collect();
+            let mut values: Vec<String> =
+                before.iter().filter(|v| !names(v, &target)).cloned().collect();
             if !remove {
                 if values.len() < before.len() {
                     return Ok(());
@@ -113,7 +125,8 @@ impl Brain {
         let (place, slug) = (source.clone(), page.slug.clone());
         let applied = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.filter(|r| r.deleted_at.is_none());
-            let record: PageRecord = record.ok_or_else(|| StoreError::from(no_page(&place, &slug)))?;
+            let record: PageRecord =
+                record.ok_or_else(|| StoreError::from(no_page(&place, &slug)))?;
             let content = draft.content(&record)?;
             let mut document = stored_document(&content)?;
             change(&mut document)?;
@@ -149,7 +162,9 @@ fn keep_whole(document: &Document, key: &str) -> Result<(), Fault> {
 fn check_kind(kind: &str) -> Result<(), Fault> {
     let word = !kind.is_empty()
         && kind.len() <= 64
-        && kind.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
+        && kind
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
     if word && is_link_key(kind) && !STAMPS.contains(&kind) && !["date", "url"].contains(&kind) {
         return Ok(());
     }

@@ -65,8 +65,9 @@ impl Tally {
         let Some(written) = written else { return };
         let problems = written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let room = MAX_WARNINGS.saturating_sub(self.warnings.len());
-        self.warnings
-            .extend(problems.into_iter().take(room).map(|p| format!("stored, but its file is not: {p}")));
+        self.warnings.extend(
+            problems.into_iter().take(room).map(|p| format!("stored, but its file is not: {p}")),
+        );
     }
 
     fn count(&mut self, status: WriteStatus) {
@@ -92,7 +93,8 @@ impl Brain {
         let (source, record) =
             self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
         if record.path.as_ref().is_some_and(|own| overlap(&dir, Path::new(own))) {
-            let message = format!("{} has the files of the source \"{source}\" itself", request.path);
+            let message =
+                format!("{} has the files of the source \"{source}\" itself", request.path);
             return Err(Fault::new(FaultCode::Usage, message)
                 .hint(format!("they are read where they are: `brain sync --source {source}`")));
         }
@@ -121,7 +123,8 @@ impl Brain {
                 read,
                 |batch| {
                     if !progress.at(done, total) || self.is_stopping() {
-                        let message = format!("the import ended early, after {done} of {total} files");
+                        let message =
+                            format!("the import ended early, after {done} of {total} files");
                         return Err(Fault::new(FaultCode::Cancelled, message)
                             .hint("what was imported stays; import the directory again to go on"));
                     }
@@ -136,7 +139,8 @@ impl Brain {
                         ..fault
                     })?;
                     let source = &source;
-                    let written = writing.replace(scope.spawn(move || self.write_files(source, &changed)));
+                    let written =
+                        writing.replace(scope.spawn(move || self.write_files(source, &changed)));
                     tally.warn(written);
                     self.index.wait();
                     done += count;
@@ -201,7 +205,9 @@ impl Brain {
         let mut changed: Vec<PageRecord> = Vec::with_capacity(applied.len());
         for (path, applied) in paths.into_iter().zip(applied) {
             match applied {
-                Some(Applied { status: WriteStatus::Unchanged, .. }) => tally.count(WriteStatus::Unchanged),
+                Some(Applied { status: WriteStatus::Unchanged, .. }) => {
+                    tally.count(WriteStatus::Unchanged)
+                }
                 Some(Applied { status, record }) => {
                     tally.count(status);
                     changed.push(record);
@@ -238,7 +244,11 @@ impl Brain {
 fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     let shown = Path::new(path);
     let dir = shown.canonicalize().map_err(|e| {
-        let code = if e.kind() == std::io::ErrorKind::NotFound { FaultCode::NotFound } else { FaultCode::Io };
+        let code = if e.kind() == std::io::ErrorKind::NotFound {
+            FaultCode::NotFound
+        } else {
+            FaultCode::Io
+        };
         Fault::new(code, format!("cannot import {path}: {e}"))
             .hint("give a directory that the daemon can read")
     })?;
@@ -279,7 +289,8 @@ fn ready(
         let provenance = IMPORT.of_file(&document.frontmatter, uri, now, known.as_ref());
         let mut frontmatters = [document.frontmatter.clone(), document.frontmatter.clone()];
         receive_claims(&mut frontmatters[1], &provenance, None);
-        let page = written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
+        let page =
+            written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
         Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatters, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })

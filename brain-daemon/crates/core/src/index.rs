@@ -69,16 +69,22 @@ impl Follower {
     }
 
     /// Opens the index and catches up with the store.
-    pub(super) fn start(&self, store: &Arc<Store>, dir: &Path, config: &Config) -> Result<(), Fault> {
+    pub(super) fn start(
+        &self,
+        store: &Arc<Store>,
+        dir: &Path,
+        config: &Config,
+    ) -> Result<(), Fault> {
         let counts = store.read_through(Reader::counts)?;
         let options = Options { default_language: config.search_language(), ..Options::default() };
-        let (index, opened) =
-            Index::open(dir, &super::index_mark(store), counts.seq, options).map_err(|e| index_fault(&e))?;
+        let (index, opened) = Index::open(dir, &super::index_mark(store), counts.seq, options)
+            .map_err(|e| index_fault(&e))?;
         if let Some(reason) = &opened.rebuilt
             && counts.seq > 0
         {
             tracing::warn!(reason, "the index is built anew");
-            *self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.clone());
+            *self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(reason.clone());
         }
         let _ = self.shared.index.set(index);
         let behind = store.read_through(|reader| reader.changes_after_count(opened.seq))?;
@@ -93,15 +99,16 @@ impl Follower {
             let mut seq = opened.seq;
             while let Err(error) = shared.feed(&store, &mut seq, true) {
                 tracing::error!(%error, "the index cannot follow the store");
-                *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(error.to_string());
                 std::thread::sleep(RETRY);
             }
             *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = None;
         };
-        let feeder = std::thread::Builder::new()
-            .name("index-feeder".into())
-            .spawn(work)
-            .map_err(|e| Fault::new(FaultCode::Internal, format!("no thread for the index: {e}")))?;
+        let feeder =
+            std::thread::Builder::new().name("index-feeder".into()).spawn(work).map_err(|e| {
+                Fault::new(FaultCode::Internal, format!("no thread for the index: {e}"))
+            })?;
         *self.feeder.lock().unwrap_or_else(PoisonError::into_inner) = Some(feeder);
         Ok(())
     }
@@ -131,15 +138,21 @@ impl Follower {
 
     /// Why search may show less than there is, if it may.
     pub(super) fn degraded(&self) -> Option<String> {
-        if let Some(problem) = self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        if let Some(problem) =
+            self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
+        {
             return Some(format!("the index does not follow the store: {problem}"));
         }
         if !self.shared.whole.load(Ordering::Acquire) {
-            let (fed, all) =
-                (self.shared.fed.load(Ordering::Relaxed), self.shared.to_feed.load(Ordering::Relaxed));
+            let (fed, all) = (
+                self.shared.fed.load(Ordering::Relaxed),
+                self.shared.to_feed.load(Ordering::Relaxed),
+            );
             return Some(format!("the index is being built: {fed} of {all} pages are in it"));
         }
-        self.get().and_then(Index::problem).map(|p| format!("the index on disk is not kept up: {p}"))
+        self.get()
+            .and_then(Index::problem)
+            .map(|p| format!("the index on disk is not kept up: {p}"))
     }
 
     /// The same for `caller`: who sees some sources only is not told how much there is of others.

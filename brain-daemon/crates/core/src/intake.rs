@@ -6,7 +6,8 @@ use super::provenance::{Door, MAX_URI, MCP, is_uri, state};
 use brain_base::caller::Caller;
 use brain_page::{self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
 use brain_store::{
-    Content, Draft, FilePlan, Hash, LinkRecord, NewPage, PageRecord, Provenance, StoreError, TimelineRecord,
+    Content, Draft, FilePlan, Hash, LinkRecord, NewPage, PageRecord, Provenance, StoreError,
+    TimelineRecord,
 };
 
 /// The type of a page that names none.
@@ -35,8 +36,11 @@ pub(super) fn check_origin(origin: &Origin) -> Result<(), Fault> {
     if is_uri(uri) {
         return Ok(());
     }
-    Err(Fault::new(FaultCode::InvalidRequest, format!("source_uri is not one line of 1 to {MAX_URI} bytes"))
-        .hint("give the address where the content is from, or leave it away"))
+    Err(Fault::new(
+        FaultCode::InvalidRequest,
+        format!("source_uri is not one line of 1 to {MAX_URI} bytes"),
+    )
+    .hint("give the address where the content is from, or leave it away"))
 }
 
 /// The door that content of this origin came through, where `other` is the command line's.
@@ -56,7 +60,9 @@ pub(super) fn check_expected(
     slug: &Slug,
     page: Option<&PageRecord>,
 ) -> Result<(), Fault> {
-    let (Some(expect), page) = (expect, page.filter(|page| page.deleted_at.is_none())) else { return Ok(()) };
+    let (Some(expect), page) = (expect, page.filter(|page| page.deleted_at.is_none())) else {
+        return Ok(());
+    };
     let holds = match (expect, page) {
         (Expect::Absent, page) => page.is_none(),
         (Expect::Hash(hash), Some(page)) => page::hex(&page.content_hash) == *hash,
@@ -78,7 +84,8 @@ pub(super) fn check_expected(
         ),
         None => format!("there is no page \"{slug}\"; nothing was written"),
     };
-    Err(Fault::new(FaultCode::Conflict, message).hint("read it again, and write with what it says now"))
+    Err(Fault::new(FaultCode::Conflict, message)
+        .hint("read it again, and write with what it says now"))
 }
 
 /// The input as people would call it.
@@ -97,7 +104,8 @@ pub(super) fn origin_label(origin: &Origin) -> String {
 /// `too_large`, `binary_content` with the offset, `invalid_frontmatter` with line and column.
 pub(super) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault> {
     if bytes.len() > MAX_CONTENT {
-        let message = format!("{label} has {} bytes, more than the limit of {MAX_CONTENT}", bytes.len());
+        let message =
+            format!("{label} has {} bytes, more than the limit of {MAX_CONTENT}", bytes.len());
         return Err(Fault::new(FaultCode::TooLarge, message).hint("split it into several pages"));
     }
     let text = page::decode_text(bytes).map_err(|e| {
@@ -151,8 +159,10 @@ fn new_page(
 ) -> Result<NewPage, Fault> {
     let Document { frontmatter, body } = document;
     if frontmatter.raw().len() > MAX_FRONTMATTER {
-        let message =
-            format!("{} bytes of frontmatter, more than {MAX_FRONTMATTER}", frontmatter.raw().len());
+        let message = format!(
+            "{} bytes of frontmatter, more than {MAX_FRONTMATTER}",
+            frontmatter.raw().len()
+        );
         return Err(Fault::new(FaultCode::TooLarge, message)
             .hint("shorten the title, the tags, or what else stands there"));
     }
@@ -220,7 +230,8 @@ fn link_record(link: page::Link) -> LinkRecord {
         Target::Name(name) => {
             // The page at the root with just that slug, before all that are called so.
             let path = link.raw.split(['#', '|']).next().unwrap_or_default();
-            let slugs = Slug::from_path(path).ok().map(String::from).filter(|slug| !slug.contains('/'));
+            let slugs =
+                Slug::from_path(path).ok().map(String::from).filter(|slug| !slug.contains('/'));
             (None, slugs.into_iter().collect(), Some(name))
         }
     };
@@ -330,8 +341,11 @@ pub(super) fn check_type(page_type: &str) -> Result<(), Fault> {
     if good {
         return Ok(());
     }
-    Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a page type", page_type.escape_debug()))
-        .hint("use one lower-case word, for example note, idea or observation"))
+    Err(Fault::new(
+        FaultCode::Usage,
+        format!("\"{}\" is not a page type", page_type.escape_debug()),
+    )
+    .hint("use one lower-case word, for example note, idea or observation"))
 }
 
 /// Tags as they are stored: trimmed, without `#`, lower case, each once.
@@ -340,9 +354,8 @@ pub(super) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
     for tag in tags {
         let tag = page::normal_tag(tag);
         if tag.is_empty() {
-            return Err(
-                Fault::new(FaultCode::Usage, "a tag is empty").hint("give each tag a name: `--tag work`")
-            );
+            return Err(Fault::new(FaultCode::Usage, "a tag is empty")
+                .hint("give each tag a name: `--tag work`"));
         }
         if !out.contains(&tag) {
             out.push(tag);
@@ -355,7 +368,8 @@ pub(super) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
 pub(super) fn inbox_slug(day: &str, hash: &Hash, n: usize) -> Result<Slug, Fault> {
     let digits = page::hex(hash);
     let part = digits.get(8 * n..8 * n + 8).unwrap_or(&digits);
-    Slug::parse(format!("inbox/{day}-{part}")).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
+    Slug::parse(format!("inbox/{day}-{part}"))
+        .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
 }
 
 #[cfg(test)]

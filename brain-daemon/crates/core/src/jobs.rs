@@ -1,7 +1,8 @@
 //! The queue as people and clients see it: what waits, what failed, and trying again.
 
 use brain_protocol::{
-    Fault, FaultCode, Job, JobError, JobId, JobList, JobRetry, JobShow, JobState, Jobs, JobsRetried, SourceId,
+    Fault, FaultCode, Job, JobError, JobId, JobList, JobRetry, JobShow, JobState, Jobs,
+    JobsRetried, SourceId,
 };
 
 use super::sealed::Seal;
@@ -21,7 +22,8 @@ impl Brain {
         let reader = self.store.read_queue()?;
         let limit = request.limit.clamp(1, MAX_LISTED) as usize;
         let below = request.after.map_or(u64::MAX, |id| id.0);
-        let wanted = |id, stored| request.state.is_none_or(|state| state == self.state_now(id, stored));
+        let wanted =
+            |id, stored| request.state.is_none_or(|state| state == self.state_now(id, stored));
         let mut jobs = Vec::new();
         let mut next = None;
         reader.newest_jobs(below, wanted, |id, record| {
@@ -44,11 +46,14 @@ impl Brain {
         }
         let found = self.store.read_queue()?.job(number)?;
         let own = |record: &JobRecord| {
-            let reached = SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
+            let reached =
+                SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
             caller.scopes().most() >= Scope::Admin || (record.client == caller.name && reached)
         };
         match found.filter(own) {
-            Some(record) => Ok(Job { job_id: self.job_id(caller, number), ..self.job(number, record) }),
+            Some(record) => {
+                Ok(Job { job_id: self.job_id(caller, number), ..self.job(number, record) })
+            }
             None => Err(unknown(request.id)),
         }
     }
@@ -95,7 +100,9 @@ impl Brain {
     /// How far a job is: that it is being made a page is known in memory only.
     fn state_now(&self, id: u64, stored: JobState) -> JobState {
         match stored {
-            JobState::Queued | JobState::Retrying if self.queue.is_at_work(id) => JobState::Processing,
+            JobState::Queued | JobState::Retrying if self.queue.is_at_work(id) => {
+                JobState::Processing
+            }
             state => state,
         }
     }
@@ -124,7 +131,9 @@ impl Brain {
 fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
     let mut count = 0;
     for &id in ids {
-        let Some(failed) = draft.job(id)?.filter(|job| job.state == JobState::Failed) else { continue };
+        let Some(failed) = draft.job(id)?.filter(|job| job.state == JobState::Failed) else {
+            continue;
+        };
         let anew = JobRecord {
             state: JobState::Queued,
             finished_at: None,

@@ -179,7 +179,12 @@ impl Brain {
     ///
     /// # Errors
     /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
-    pub fn open(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Result<Self, Fault> {
+    pub fn open(
+        home: Home,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        fresh_id: u64,
+    ) -> Result<Self, Fault> {
         let variables = Box::new(|name: &str| std::env::var(name).ok());
         let (random, net) = (Arc::new(SystemRandom), Arc::new(net::Client::new()));
         let lines = Arc::new(StandardOutput::default());
@@ -346,12 +351,18 @@ impl Brain {
             // The door does the rest.
             Request::Mcp => Ok(Reply::Mcp),
             Request::ConnectTest(r) => self.connect_test(&r).map(Reply::ConnectTest),
-            Request::CollectorSetup(r) => self.collector_setup(&r, progress).map(Reply::CollectorSetup),
+            Request::CollectorSetup(r) => {
+                self.collector_setup(&r, progress).map(Reply::CollectorSetup)
+            }
             Request::CollectorCollect => self.collect(progress).map(Reply::CollectorRun),
             Request::CollectorStatus => self.collector_status().map(Reply::CollectorStatus),
-            Request::CollectorDeletions(r) => self.collector_deletions(&r).map(Reply::CollectorDeletions),
+            Request::CollectorDeletions(r) => {
+                self.collector_deletions(&r).map(Reply::CollectorDeletions)
+            }
             Request::CollectorAlerts(r) => self.collector_alerts(&r).map(Reply::CollectorAlerts),
-            Request::CollectorDigest(r) => self.collector_digest(caller, &r).map(Reply::CollectorDigest),
+            Request::CollectorDigest(r) => {
+                self.collector_digest(caller, &r).map(Reply::CollectorDigest)
+            }
             Request::CollectorEnrich(r) => {
                 self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnriched)
             }
@@ -433,12 +444,11 @@ impl Brain {
         }
         let known: Vec<&str> = sources.iter().map(|(id, _)| id.as_str()).collect();
         tracing::debug!(caller = caller.name, source = wanted.as_str(), "unknown source");
-        Err(Fault::new(FaultCode::UnknownSource, format!("source \"{wanted}\" is not registered")).hint(
-            format!(
+        Err(Fault::new(FaultCode::UnknownSource, format!("source \"{wanted}\" is not registered"))
+            .hint(format!(
                 "register it first: `brain sources add {wanted} --path <path>`; registered: {}",
                 known.join(", ")
-            ),
-        ))
+            )))
     }
 }
 
@@ -466,9 +476,11 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     if store.read_through(Reader::counts)?.seq > 0 {
         return Ok(());
     }
-    let known = brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
+    let known =
+        brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
     let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
-    let is_repaired = || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_noted_lost()?) };
+    let is_repaired =
+        || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_noted_lost()?) };
     let what = match known {
         Some(known) => format!("its index knows of {known} changes"),
         None if is_repaired()? => match files() {
@@ -478,7 +490,10 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
                 if let Err(error) = store.note_lost() {
                     tracing::warn!(%error, "that the store is lost is not noted");
                 }
-                format!("{} has {files} pages, and the store had to be repaired", home.pages().display())
+                format!(
+                    "{} has {files} pages, and the store had to be repaired",
+                    home.pages().display()
+                )
             }
         },
         None => return Ok(()),
@@ -590,8 +605,11 @@ fn leaves_the_home_alone(request: &Request) -> bool {
 
 /// "No such page", with the way to find it.
 fn no_page(source: &SourceId, slug: &Slug) -> Fault {
-    let place =
-        if source.as_str() == SourceId::DEFAULT { String::new() } else { format!(" in source \"{source}\"") };
+    let place = if source.as_str() == SourceId::DEFAULT {
+        String::new()
+    } else {
+        format!(" in source \"{source}\"")
+    };
     Fault::new(FaultCode::NotFound, format!("there is no page \"{slug}\"{place}")).hint(format!(
         "look for it: `brain search \"{}\"` or `brain list --prefix {}`",
         slug.name().replace(['-', '_'], " "),
@@ -606,7 +624,9 @@ fn first_part(slug: &Slug) -> &str {
 fn home_fault(home: &Home, error: &std::io::Error) -> Fault {
     let message = format!("cannot use {} as home: {error}", home.root().display());
     let code = match error.kind() {
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            FaultCode::ReadOnly
+        }
         std::io::ErrorKind::StorageFull => FaultCode::DiskFull,
         _ => FaultCode::Io,
     };

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use brain_protocol::{Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, Links, PageRef};
+use brain_protocol::{
+    Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, Links, PageRef,
+};
 
 use super::{Brain, Caller};
 use brain_store::{LinkRecord, PageRecord, Resolution};
@@ -157,5 +159,13 @@ fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
         }
         _ => (None, None, None, None),
     };
-    LinkRow { slug, source_id, title, target: link.raw, kind: link.kind, status: status.into(), source_kind }
+    LinkRow {
+        slug,
+        source_id,
+        title,
+        target: link.raw,
+        kind: link.kind,
+        status: status.into(),
+        source_kind,
+    }
 }

@@ -190,8 +190,9 @@ fn deleted(
     let below = match request.after.as_deref() {
         None => (i64::MAX, u64::MAX),
         Some(cursor) => {
-            let parsed =
-                cursor.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+            let parsed = cursor
+                .split_once('-')
+                .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
             parsed.ok_or_else(|| bad_cursor(cursor))?
         }
     };
@@ -228,8 +229,11 @@ fn cursor(request: &List, (source, slug, record): &Found) -> String {
 }
 
 fn bad_cursor(cursor: &str) -> Fault {
-    Fault::new(FaultCode::Usage, format!("\"{}\" does not continue this listing", cursor.escape_debug()))
-        .hint("give `--after` the `next` of the answer before, with the same order")
+    Fault::new(
+        FaultCode::Usage,
+        format!("\"{}\" does not continue this listing", cursor.escape_debug()),
+    )
+    .hint("give `--after` the `next` of the answer before, with the same order")
 }
 
 fn row((source, slug, record): Found) -> PageRow {

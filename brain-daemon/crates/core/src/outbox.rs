@@ -67,7 +67,10 @@ pub(super) struct FileReport {
 
 impl FileReport {
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.problem.iter().map(|p| format!("the page is stored, but its file is not: {p}")).collect()
+        self.problem
+            .iter()
+            .map(|p| format!("the page is stored, but its file is not: {p}"))
+            .collect()
     }
 }
 
@@ -134,7 +137,12 @@ impl Brain {
     }
 
     /// `strict`: the file that is there may never have been ours. `recovering`: it may be torn.
-    fn try_agree(&self, id: u64, strict: bool, recovering: bool) -> Result<Option<PathBuf>, Failure> {
+    fn try_agree(
+        &self,
+        id: u64,
+        strict: bool,
+        recovering: bool,
+    ) -> Result<Option<PathBuf>, Failure> {
         let other = |e: &dyn std::fmt::Display| Failure { message: e.to_string(), foreign: false };
         let reader = self.store.read(Visibility::All).map_err(|e| other(&e))?;
         let Some(row) = reader.outbox_row(id).map_err(|e| other(&e))? else { return Ok(None) };
@@ -163,7 +171,8 @@ impl Brain {
             let Some((_, _, record)) = page else { return Ok(None) };
             let content = reader.content(&record).map_err(|e| other(&e))?;
             let text = page::file_text(&content.frontmatter, &content.body);
-            tree.recover(&row.path, &text, &own, row.want == FileState::Trashed, id).map_err(told)?;
+            tree.recover(&row.path, &text, &own, row.want == FileState::Trashed, id)
+                .map_err(told)?;
         }
         let done = match row.want {
             FileState::Present => {
@@ -178,7 +187,9 @@ impl Brain {
                 let (synced, trashed) = (known.is_some(), trashed && !row.ours.is_empty());
                 drop(reader);
                 // Its author's own bytes (CRLF, a byte order mark) are better than ours.
-                match synced && tree.keep(&row.path, |bytes| says(bytes, &content)).map_err(|e| other(&e))? {
+                match synced
+                    && tree.keep(&row.path, |bytes| says(bytes, &content)).map_err(|e| other(&e))?
+                {
                     true => Ok(Outcome::Done),
                     false => {
                         let text = page::file_text(&content.frontmatter, &content.body);
@@ -200,7 +211,9 @@ impl Brain {
                 Ok(Some(place))
             }
             // A changed copy in the trash stays there for its author.
-            Ok(Outcome::Foreign) if matches!(row.want, FileState::Purged | FileState::TrashPurged) => {
+            Ok(Outcome::Foreign)
+                if matches!(row.want, FileState::Purged | FileState::TrashPurged) =>
+            {
                 self.store.file_done(id, row.seq);
                 Ok(Some(place))
             }
@@ -344,7 +357,9 @@ impl Brain {
 
 /// Whether a file with these bytes is read as a page with this text.
 fn says(bytes: &[u8], content: &Content) -> bool {
-    page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok()).is_some_and(|document| {
-        document.frontmatter.raw() == content.frontmatter && document.body == content.body
-    })
+    page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok()).is_some_and(
+        |document| {
+            document.frontmatter.raw() == content.frontmatter && document.body == content.body
+        },
+    )
 }

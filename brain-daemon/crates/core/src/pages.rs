@@ -1,7 +1,8 @@
 //! Reading a page and its former versions, and going back to one.
 
 use brain_protocol::{
-    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteStatus, Written,
+    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteStatus,
+    Written,
 };
 
 use super::capture::Outcome;
@@ -54,8 +55,9 @@ impl Brain {
         let outcome = self.store.write(move |draft| {
             let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
-            let kept =
-                draft.version(record.id, number)?.ok_or_else(|| no_version(&record, &named, number))?;
+            let kept = draft
+                .version(record.id, number)?
+                .ok_or_else(|| no_version(&record, &named, number))?;
             let document = stored_document(&kept.content)?;
             let captured_at = document.frontmatter.get("captured_at");
             let present = unless_damaged(draft.content(&record))?;
@@ -83,21 +85,22 @@ impl Brain {
         if let Some(record) = reader.page(&source, &named.slug)? {
             return Ok((source, record));
         }
-        let deleted = reader.page_even_deleted(&source, &named.slug)?.and_then(|record| record.deleted_at);
+        let deleted =
+            reader.page_even_deleted(&source, &named.slug)?.and_then(|record| record.deleted_at);
         if deleted.is_none() {
             // A page whose row is damaged is not found by its slug; its file's row still leads to it, and says so.
             reader.page_at(&source, &page::file_path(&named.slug))?;
         }
         Err(match deleted {
-            Some(at) => {
-                Fault::new(FaultCode::NotFound, format!("the page \"{}\" is soft-deleted", named.slug)).hint(
-                    format!(
-                        "`brain restore {}` brings it back until {}",
-                        typed(named),
-                        rfc3339(at + brain_store::RECOVERY_MS)
-                    ),
-                )
-            }
+            Some(at) => Fault::new(
+                FaultCode::NotFound,
+                format!("the page \"{}\" is soft-deleted", named.slug),
+            )
+            .hint(format!(
+                "`brain restore {}` brings it back until {}",
+                typed(named),
+                rfc3339(at + brain_store::RECOVERY_MS)
+            )),
             None => no_page(&source, &named.slug),
         })
     }
@@ -113,9 +116,12 @@ fn version(
 }
 
 fn no_version(record: &PageRecord, named: &PageRef, number: u32) -> Fault {
-    let message =
-        format!("\"{}\" has no version {number}; its versions are 1 to {}", named.slug, record.version);
-    Fault::new(FaultCode::UnknownVersion, message).hint(format!("see `brain history {}`", typed(named)))
+    let message = format!(
+        "\"{}\" has no version {number}; its versions are 1 to {}",
+        named.slug, record.version
+    );
+    Fault::new(FaultCode::UnknownVersion, message)
+        .hint(format!("see `brain history {}`", typed(named)))
 }
 
 fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {

@@ -47,8 +47,18 @@ pub(super) const BRAINSTORM: Door = Door { kind: "brainstorm", via: "brainstorm"
 /// What `lsd` wrote.
 pub(super) const LSD: Door = Door { kind: "lsd", via: "lsd" };
 
-const DOORS: [&Door; 10] =
-    [&CAPTURE_CLI, &PUT_PAGE, &MCP, &IMPORT, &SYNC, &WEBHOOK, &COLLECTOR, &VOICE, &BRAINSTORM, &LSD];
+const DOORS: [&Door; 10] = [
+    &CAPTURE_CLI,
+    &PUT_PAGE,
+    &MCP,
+    &IMPORT,
+    &SYNC,
+    &WEBHOOK,
+    &COLLECTOR,
+    &VOICE,
+    &BRAINSTORM,
+    &LSD,
+];
 
 /// The values of `source_kind` that mark the owner's own text.
 pub const OWN: [&str; 4] = [CAPTURE_CLI.kind, PUT_PAGE.kind, SYNC.kind, IMPORT.kind];
@@ -78,7 +88,9 @@ impl Door {
         let own = self.provenance(uri, now);
         match known {
             Some(known)
-                if OWN.contains(&self.kind) && is_outside(known) && states(frontmatter, known, KIND) =>
+                if OWN.contains(&self.kind)
+                    && is_outside(known)
+                    && states(frontmatter, known, KIND) =>
             {
                 Provenance {
                     source_kind: known.source_kind.clone(),
@@ -108,12 +120,19 @@ impl Door {
         if let Some(known) = known.filter(|known| agrees(frontmatter, known)) {
             return known.clone();
         }
-        let claim = |key, believable: fn(&str) -> bool| frontmatter.get(key).filter(|text| believable(text));
-        let at = frontmatter.get(AT).and_then(|text| parse_instant(&text, false)).filter(|at| *at <= now);
+        let claim = |key, believable: fn(&str) -> bool| {
+            frontmatter.get(key).filter(|text| believable(text))
+        };
+        let at = frontmatter
+            .get(AT)
+            .and_then(|text| parse_instant(&text, false))
+            .filter(|at| *at <= now);
         Provenance {
-            source_kind: claim(KIND, |kind| DOORS.iter().any(|door| door.kind == kind)).or(own.source_kind),
+            source_kind: claim(KIND, |kind| DOORS.iter().any(|door| door.kind == kind))
+                .or(own.source_kind),
             source_uri: claim(URI, is_uri).or(own.source_uri),
-            ingested_via: claim(VIA, |via| DOORS.iter().any(|door| door.via == via)).or(own.ingested_via),
+            ingested_via: claim(VIA, |via| DOORS.iter().any(|door| door.via == via))
+                .or(own.ingested_via),
             ingested_at: at.or(own.ingested_at),
         }
     }
@@ -127,15 +146,19 @@ pub(super) fn has_claims(frontmatter: &Frontmatter) -> bool {
 /// Whether what the frontmatter says is what the record says. A key or column that is absent says nothing.
 pub(super) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
     let columns = columns(record);
-    columns
-        .iter()
-        .all(|(key, value)| value.is_none() || !frontmatter.has(key) || states(frontmatter, record, key))
+    columns.iter().all(|(key, value)| {
+        value.is_none() || !frontmatter.has(key) || states(frontmatter, record, key)
+    })
 }
 
 /// Makes the text of a page that brain writes say what the record says. Claims that are not so, and were not so of the
 /// page before (`known`), go under `received`. A note of its author's gets no lines that it has not, and a place on this
 /// machine is written into no file.
-pub(super) fn state(frontmatter: &mut Frontmatter, record: &Provenance, known: Option<&Provenance>) {
+pub(super) fn state(
+    frontmatter: &mut Frontmatter,
+    record: &Provenance,
+    known: Option<&Provenance>,
+) {
     receive_claims(frontmatter, record, known);
     let mut lines: Vec<(&str, String)> = Vec::new();
     for (key, value) in columns(record) {
@@ -150,12 +173,17 @@ pub(super) fn state(frontmatter: &mut Frontmatter, record: &Provenance, known: O
             lines.push((key, value));
         }
     }
-    let lines: Vec<(&str, &str)> = lines.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    let lines: Vec<(&str, &str)> =
+        lines.iter().map(|(key, value)| (*key, value.as_str())).collect();
     frontmatter.set_all(&lines);
 }
 
 /// Moves the claims that neither `record` nor `known` makes true under `received`.
-pub(super) fn receive_claims(frontmatter: &mut Frontmatter, record: &Provenance, known: Option<&Provenance>) {
+pub(super) fn receive_claims(
+    frontmatter: &mut Frontmatter,
+    record: &Provenance,
+    known: Option<&Provenance>,
+) {
     let foreign: Vec<&str> = columns(record)
         .into_iter()
         .filter(|(key, value)| value.is_some() && frontmatter.has(key))
@@ -221,7 +249,8 @@ fn is_outside(record: &Provenance) -> bool {
 /// Whether the page is a note of its author's, read from a file that says nothing else.
 fn is_authors(record: &Provenance) -> bool {
     [&SYNC, &IMPORT].iter().any(|door| {
-        record.source_kind.as_deref() == Some(door.kind) && record.ingested_via.as_deref() == Some(door.via)
+        record.source_kind.as_deref() == Some(door.kind)
+            && record.ingested_via.as_deref() == Some(door.via)
     })
 }
 

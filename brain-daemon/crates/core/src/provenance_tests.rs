@@ -40,19 +40,28 @@ fn a_written_page_says_what_its_record_says() {
 
 #[test]
 fn a_claim_that_is_not_so_is_kept_under_received() {
-    let raw = "source_kind: voice  # said\nmood: good\ningested_via: put_page\nsource_uri: [a, b]\n";
+    let raw =
+        "source_kind: voice  # said\nmood: good\ningested_via: put_page\nsource_uri: [a, b]\n";
     let (own, text) = written(&CAPTURE_CLI, raw, None);
     assert!(agrees(&text, &own));
     let claims = "ingested_via: put_page\nsource_kind: voice  # said\nsource_uri: [a, b]";
-    assert_eq!((text.get(RECEIVED).as_deref(), text.get("mood").as_deref()), (Some(claims), Some("good")));
+    assert_eq!(
+        (text.get(RECEIVED).as_deref(), text.get("mood").as_deref()),
+        (Some(claims), Some("good"))
+    );
     // What was there under that name stays; a list of the author's as well.
-    for (there, key) in [("received: 2024-01-02\n", "received"), ("received: [a]\n", "received_2")] {
+    for (there, key) in [("received: 2024-01-02\n", "received"), ("received: [a]\n", "received_2")]
+    {
         let (_, text) = written(&PUT_PAGE, &format!("{there}source_kind: voice\n"), None);
         assert!(text.get(key).unwrap().ends_with("source_kind: voice"), "{text:?}");
-        assert!(text.raw().contains("2024-01-02") || text.raw().contains("received: [a]\n"), "{text:?}");
+        assert!(
+            text.raw().contains("2024-01-02") || text.raw().contains("received: [a]\n"),
+            "{text:?}"
+        );
     }
     // Said twice, kept once; null says nothing.
-    let (_, twice) = written(&PUT_PAGE, "received: \"source_kind: voice\"\nsource_kind: voice\n", None);
+    let (_, twice) =
+        written(&PUT_PAGE, "received: \"source_kind: voice\"\nsource_kind: voice\n", None);
     assert_eq!(twice.get(RECEIVED).as_deref(), Some("source_kind: voice"));
     assert!(!written(&PUT_PAGE, "source_kind:\n", None).1.has(RECEIVED));
 }
@@ -84,17 +93,20 @@ fn the_owner_edits_a_strangers_text_and_it_stays_a_strangers() {
     // An AI client is outside itself.
     let mut got = fm("");
     state(&mut got, &known, None);
-    assert_eq!(written(&MCP, got.raw(), Some(&known)).0.source_kind.as_deref(), Some("mcp:put_page"));
+    assert_eq!(
+        written(&MCP, got.raw(), Some(&known)).0.source_kind.as_deref(),
+        Some("mcp:put_page")
+    );
 }
 
 #[test]
 fn a_file_is_believed_where_brain_could_have_written_it() {
     let uri = "file:///v/a.md";
-    let sync = |raw: &str, known: Option<&Provenance>| SYNC.of_file(&fm(raw), uri.into(), NOW, known);
+    let sync =
+        |raw: &str, known: Option<&Provenance>| SYNC.of_file(&fm(raw), uri.into(), NOW, known);
     let own = record("sync", uri, "sync", NOW);
     assert_eq!(sync("title: x\n", None), own);
-    let whole =
-        "source_kind: voice\nsource_uri: tel:+49\ningested_via: voice\ningested_at: 2026-01-02T03:04:05Z\n";
+    let whole = "source_kind: voice\nsource_uri: tel:+49\ningested_via: voice\ningested_at: 2026-01-02T03:04:05Z\n";
     let at = parse_instant("2026-01-02T03:04:05Z", false).unwrap();
     assert_eq!(sync(whole, None), record("voice", "tel:+49", "voice", at));
     // What brain never writes, and what is yet to come, is not believed.

@@ -6,14 +6,16 @@ use brain_protocol::{Expect, Fault, FaultCode, Origin, Put, SourceId, WriteStatu
 
 use super::capture::Outcome;
 use super::intake::{
-    check_expected, check_origin, origin_door, origin_label, origin_uri, read_document, stored_document,
-    written_page,
+    check_expected, check_origin, origin_door, origin_label, origin_uri, read_document,
+    stored_document, written_page,
 };
 use super::provenance::{Door, PUT_PAGE, STAMPS, receive_claims};
 use super::{Brain, Caller};
 use brain_page::{Document, Frontmatter, file_path};
 use brain_store::files::digest;
-use brain_store::{Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError, unless_damaged};
+use brain_store::{
+    Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError, unless_damaged,
+};
 
 /// A put, worked out for what it replaces.
 struct Prepared {
@@ -76,10 +78,16 @@ impl Brain {
                 false => Some(prepare(known.cloned())?),
             };
             let Prepared { frontmatter, page, captured_at, .. } = anew.as_ref().unwrap_or(&likely);
-            let effect = effect(existing.clone(), |page| draft.content(page), &[&given, frontmatter], &body)?;
+            let effect = effect(
+                existing.clone(),
+                |page| draft.content(page),
+                &[&given, frontmatter],
+                &body,
+            )?;
             // Who sends again what went through already has what they want, though the page is not what they expected it to
             // be before. Only a change of a certain version has not happened when somebody else wrote the same.
-            let done = matches!(effect, Effect::Nothing(_)) && !matches!(expect, Some(Expect::Version(_)));
+            let done =
+                matches!(effect, Effect::Nothing(_)) && !matches!(expect, Some(Expect::Version(_)));
             if !done {
                 check_expected(expect.as_ref(), &slug, existing.as_ref())?;
             }
@@ -100,14 +108,21 @@ impl Brain {
 
     /// The digest of what was put, when it was read from the page's own file: what somebody edited there has come in with it,
     /// and may be overwritten.
-    fn own_file(&self, caller: &Caller, source: &SourceId, request: &Put) -> Result<Option<Hash>, Fault> {
+    fn own_file(
+        &self,
+        caller: &Caller,
+        source: &SourceId,
+        request: &Put,
+    ) -> Result<Option<Hash>, Fault> {
         let Origin::File(path) = &request.origin else { return Ok(None) };
         let slug = &request.page.slug;
         let place = match self.store.read(caller.view())?.page_even_deleted(source, slug)? {
             Some(record) => self.file_place(source, &record.source_path),
             None => self.file_place(source, &file_path(slug)),
         };
-        let same = place.canonicalize().is_ok_and(|p| Path::new(path).canonicalize().is_ok_and(|q| p == q));
+        let same = place
+            .canonicalize()
+            .is_ok_and(|p| Path::new(path).canonicalize().is_ok_and(|q| p == q));
         Ok(same.then(|| digest(&request.content)))
     }
 }

@@ -18,8 +18,10 @@ impl Brain {
     /// the files.
     pub(super) fn begin_recovery(&self) {
         let mark = self.home.flushed();
-        let clean = std::fs::read_to_string(&mark).is_ok_and(|noted| state(&self.store).ok() == Some(noted));
-        let rows = self.store.read(Visibility::All).and_then(|reader| reader.outbox()).unwrap_or_default();
+        let clean = std::fs::read_to_string(&mark)
+            .is_ok_and(|noted| state(&self.store).ok() == Some(noted));
+        let rows =
+            self.store.read(Visibility::All).and_then(|reader| reader.outbox()).unwrap_or_default();
         if !clean {
             *self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner) =
                 rows.iter().copied().collect();

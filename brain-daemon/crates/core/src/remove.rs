@@ -16,14 +16,17 @@ impl Brain {
         let Delete { page: request, expect } = request;
         let expect = expect.clone();
         let now = self.clock.now();
-        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+        let (source, _) =
+            self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
         let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
             if let Some(at) = record.deleted_at {
                 let message = format!("\"{slug}\" is soft-deleted already");
-                let hint =
-                    format!("`brain restore {named}` brings it back until {}", rfc3339(at + RECOVERY_MS));
+                let hint = format!(
+                    "`brain restore {named}` brings it back until {}",
+                    rfc3339(at + RECOVERY_MS)
+                );
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
             }
             check_expected(expect.as_ref(), &slug, Some(&record))?;
@@ -41,14 +44,17 @@ impl Brain {
 
     pub(super) fn restore(&self, caller: &Caller, request: &PageRef) -> Result<Restored, Fault> {
         let now = self.clock.now();
-        let (source, _) = self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+        let (source, _) =
+            self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
         let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
             match record.deleted_at {
-                None => Err(Fault::new(FaultCode::AlreadyActive, format!("\"{slug}\" is not deleted"))
-                    .hint(format!("read it: `brain get {named}`"))
-                    .into()),
+                None => {
+                    Err(Fault::new(FaultCode::AlreadyActive, format!("\"{slug}\" is not deleted"))
+                        .hint(format!("read it: `brain get {named}`"))
+                        .into())
+                }
                 Some(at) if at + RECOVERY_MS <= now => Err(no_page(&place, &slug).into()),
                 Some(_) => draft.restore(&place, &slug, record),
             }

@@ -74,11 +74,13 @@ pub fn restore(
         };
         std::fs::symlink_metadata(root.join(&page.source_path)).is_err() && !(theirs && goes_on())
     };
-    let sound =
-        store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true).map_err(|e| {
+    let sound = store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true)
+        .map_err(|e| {
             match e {
                 // Another start was faster.
-                store::StoreError::Refused(fault) if fault.code == FaultCode::Conflict => has_a_store(&home),
+                store::StoreError::Refused(fault) if fault.code == FaultCode::Conflict => {
+                    has_a_store(&home)
+                }
                 other => backup_fault(other),
             }
         })?;
@@ -132,7 +134,8 @@ fn check_named(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
         Some(named) => {
             let known: Vec<&str> = directories.iter().map(|(id, _)| id.as_str()).collect();
             let message = format!("{} has no source \"{named}\" with a directory", file.display());
-            Err(Fault::new(FaultCode::UnknownSource, message).hint(format!("it has: {}", known.join(", "))))
+            Err(Fault::new(FaultCode::UnknownSource, message)
+                .hint(format!("it has: {}", known.join(", "))))
         }
         None => Ok(()),
     }

@@ -73,7 +73,8 @@ impl Brain {
     /// Keeps a save as a version of its page; `None` when the page or a version of it has that text.
     fn keep_save(&self, save: &Save) -> Result<Option<KeptSave>, Fault> {
         let internal = |message: String| Fault::new(brain_protocol::FaultCode::Internal, message);
-        let text = decode_text(&save.bytes).map_err(|e| internal(format!("it is not text: {e}")))?;
+        let text =
+            decode_text(&save.bytes).map_err(|e| internal(format!("it is not text: {e}")))?;
         let document = Document::parse(text).map_err(|e| internal(e.to_string()))?;
         let reader = self.store.read(Visibility::All)?;
         let Some((source, slug, record)) = reader.by_id(save.tag)? else {
@@ -87,7 +88,10 @@ impl Brain {
             return Ok(None);
         }
         for version in reader.versions(save.tag)?.into_iter().take(COMPARED) {
-            if reader.version(save.tag, version.version)?.is_some_and(|kept| kept.content == new.content) {
+            if reader
+                .version(save.tag, version.version)?
+                .is_some_and(|kept| kept.content == new.content)
+            {
                 return Ok(None);
             }
         }
@@ -100,7 +104,9 @@ impl Brain {
                 None => Ok(None),
             }
         })?;
-        let Some(kept_version) = kept_version else { return Err(internal("its page is deleted".into())) };
+        let Some(kept_version) = kept_version else {
+            return Err(internal("its page is deleted".into()));
+        };
         let conflict = SyncConflict { slug, path: save.path.clone(), kept_version };
         Ok(Some(KeptSave { source, conflict, at: now }))
     }

@@ -114,8 +114,9 @@ impl Brain {
         let (newest, ahead) = match dir.is_dir() {
             true => {
                 let own = self.own_backups(&dir)?;
-                let newest =
-                    |is_ahead: bool| own.iter().map(|(at, _)| *at).filter(|at| (*at > now) == is_ahead).max();
+                let newest = |is_ahead: bool| {
+                    own.iter().map(|(at, _)| *at).filter(|at| (*at > now) == is_ahead).max()
+                };
                 (newest(false), newest(true))
             }
             false => (None, None),
@@ -139,10 +140,14 @@ impl Brain {
         }
         let shown = dir.display();
         if !dir.starts_with(self.home.root()) {
-            return Err(Fault::new(FaultCode::Io, format!("backup.dir: there is no directory {shown}"))
-                .hint(format!("mkdir -p {shown}")));
+            return Err(Fault::new(
+                FaultCode::Io,
+                format!("backup.dir: there is no directory {shown}"),
+            )
+            .hint(format!("mkdir -p {shown}")));
         }
-        brain_base::home::make_private(dir).map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
+        brain_base::home::make_private(dir)
+            .map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
     }
 
     /// When the newest of this brain's own backups in `dir` was made; none that is later than now.
@@ -152,7 +157,8 @@ impl Brain {
 
     /// This brain's backups in `dir`: when each was made, and its file.
     fn own_backups(&self, dir: &Path) -> Result<Vec<(i64, PathBuf)>, Fault> {
-        let unreadable = |e: std::io::Error| Fault::from(StoreError::from_io(&e, &dir.display().to_string()));
+        let unreadable =
+            |e: std::io::Error| Fault::from(StoreError::from_io(&e, &dir.display().to_string()));
         let mut own = Vec::new();
         for entry in fs::read_dir(dir).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
@@ -177,7 +183,9 @@ impl Brain {
         for (_, file) in others.into_iter().skip(self.config.backup_keep().saturating_sub(1)) {
             match fs::remove_file(&file) {
                 Ok(()) => tracing::info!(file = %file.display(), "old backup removed"),
-                Err(error) => tracing::warn!(%error, file = %file.display(), "old backup not removed"),
+                Err(error) => {
+                    tracing::warn!(%error, file = %file.display(), "old backup not removed")
+                }
             }
         }
     }
@@ -197,8 +205,10 @@ pub(super) fn by_hand(now: i64) -> String {
 
 /// When the backup of this name was made, to the second; `None` when it is not exactly the name of one.
 fn made_at(name: &str) -> Option<i64> {
-    let time =
-        name.strip_prefix("brain-")?.strip_suffix("Z.redb").filter(|t| t.len() == 15 && t.is_ascii())?;
+    let time = name
+        .strip_prefix("brain-")?
+        .strip_suffix("Z.redb")
+        .filter(|t| t.len() == 15 && t.is_ascii())?;
     let (day, clock) = time.split_once('T')?;
     let iso = format!(
         "{}-{}-{}T{}:{}:{}Z",

@@ -21,13 +21,16 @@ pub(super) struct Seal([u8; 32]);
 impl Seal {
     /// The seal of the store with this random id.
     pub(super) fn of(store: u64) -> Self {
-        Self(Sha256::digest([b"brain: sealed numbers".as_slice(), &store.to_le_bytes()].concat()).into())
+        Self(
+            Sha256::digest([b"brain: sealed numbers".as_slice(), &store.to_le_bytes()].concat())
+                .into(),
+        )
     }
 
     /// What stands for `number`.
     pub(super) fn close(&self, number: u64) -> u64 {
-        let (left, right) =
-            (0..ROUNDS).fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
+        let (left, right) = (0..ROUNDS)
+            .fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
         SEALED | (left << HALF) | right
     }
 
@@ -66,7 +69,8 @@ mod tests {
             assert!(sealed.to_string().len() <= 19);
             assert_ne!(Seal::of(8).close(number), sealed, "another store has another one");
         }
-        let near = (0..100_u64).filter(|n| seal.close(*n).abs_diff(seal.close(n + 1)) < 1 << 40).count();
+        let near =
+            (0..100_u64).filter(|n| seal.close(*n).abs_diff(seal.close(n + 1)) < 1 << 40).count();
         assert!(near < 5, "neighbours are no neighbours: {near}");
     }
 }

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{
-    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourceRow, SourcesReply,
+    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourceRow,
+    SourcesReply,
 };
 use rustix::fs::{Access, access};
 
@@ -29,15 +30,21 @@ impl Brain {
         Ok(SourcesReply { sources })
     }
 
-    pub(super) fn source_add(&self, caller: &Caller, request: &SourceAdd) -> Result<SourceReply, Fault> {
+    pub(super) fn source_add(
+        &self,
+        caller: &Caller,
+        request: &SourceAdd,
+    ) -> Result<SourceReply, Fault> {
         let now = self.clock.now();
         let dir = directory(&request.path)?;
         let home = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
         if overlap(&dir, &home) {
             let relation = if dir.starts_with(&home) { "is inside" } else { "contains" };
-            let message = format!("{} {relation} brain's own home, {}", dir.display(), home.display());
-            return Err(Fault::new(FaultCode::Conflict, message)
-                .hint("give the directory of your notes; `brain import <dir>` copies them instead"));
+            let message =
+                format!("{} {relation} brain's own home, {}", dir.display(), home.display());
+            return Err(Fault::new(FaultCode::Conflict, message).hint(
+                "give the directory of your notes; `brain import <dir>` copies them instead",
+            ));
         }
         let Some(path) = dir.to_str().map(str::to_owned) else {
             let message = format!("the path {} is not UTF-8", dir.display());
@@ -65,8 +72,11 @@ impl Brain {
         let reader = self.store.read(caller.view())?;
         let (_, record) = self.source(caller, &reader, Some(id))?;
         if id.as_str() == SourceId::DEFAULT {
-            return Err(Fault::new(FaultCode::Protected, "the source \"default\" cannot be removed")
-                .hint("to mean another one when none is named: `brain sources default <name>`"));
+            return Err(Fault::new(
+                FaultCode::Protected,
+                "the source \"default\" cannot be removed",
+            )
+            .hint("to mean another one when none is named: `brain sources default <name>`"));
         }
         let row = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
         let unwritten = self.unwritten(&reader, id)?;
@@ -90,7 +100,8 @@ impl Brain {
         }
         self.unregister(id)?;
         if row.default {
-            warnings.push("the source that is meant when none is named is \"default\" again".into());
+            warnings
+                .push("the source that is meant when none is named is \"default\" again".into());
         }
         Ok(SourceReply { status: "removed".into(), source: row, warnings })
     }
@@ -118,7 +129,12 @@ impl Brain {
                 self.store.write(move |draft| prefer(draft, &id))?
             }
         };
-        self.source_reply(caller, &wanted, if changed { "default" } else { "unchanged" }, Vec::new())
+        self.source_reply(
+            caller,
+            &wanted,
+            if changed { "default" } else { "unchanged" },
+            Vec::new(),
+        )
     }
 
     /// Hides the pages of a source and forgets it.
@@ -135,8 +151,11 @@ impl Brain {
                 None => break,
             }
             if self.is_stopping() {
-                return Err(Fault::new(FaultCode::Cancelled, format!("the removal of \"{id}\" ended early"))
-                    .hint(format!("go on: `brain sources remove {id} --yes`")));
+                return Err(Fault::new(
+                    FaultCode::Cancelled,
+                    format!("the removal of \"{id}\" ended early"),
+                )
+                .hint(format!("go on: `brain sources remove {id} --yes`")));
             }
         }
         self.watched.sources_changed();
@@ -148,7 +167,8 @@ impl Brain {
     fn unwritten(&self, reader: &Reader, id: &SourceId) -> Result<u64, Fault> {
         let mut count = 0;
         for page in reader.outbox()?.into_iter().filter(|&page| self.is_failing(page)) {
-            count += u64::from(reader.outbox_row(page)?.is_some_and(|row| row.source == id.as_str()));
+            count +=
+                u64::from(reader.outbox_row(page)?.is_some_and(|row| row.source == id.as_str()));
         }
         Ok(count)
     }
@@ -214,7 +234,12 @@ impl Brain {
 }
 
 /// In the writer: registers the source; `false` when it is registered just so.
-fn register(draft: &mut Draft<'_>, id: &SourceId, path: &str, now: i64) -> Result<bool, StoreError> {
+fn register(
+    draft: &mut Draft<'_>,
+    id: &SourceId,
+    path: &str,
+    now: i64,
+) -> Result<bool, StoreError> {
     if let Some(existing) = draft.source(id)? {
         return match existing.path {
             Some(known) if known == path => Ok(false),
@@ -229,7 +254,8 @@ fn register(draft: &mut Draft<'_>, id: &SourceId, path: &str, now: i64) -> Resul
         };
     }
     for (other, record) in draft.all_sources()? {
-        let Some(known) = record.path.filter(|known| overlap(Path::new(path), Path::new(known))) else {
+        let Some(known) = record.path.filter(|known| overlap(Path::new(path), Path::new(known)))
+        else {
             continue;
         };
         let relation = match path {
@@ -294,7 +320,11 @@ fn hide_some(
 /// The directory that a source is to have: there, and readable.
 fn directory(path: &str) -> Result<PathBuf, Fault> {
     let dir = Path::new(path).canonicalize().map_err(|e| {
-        let code = if e.kind() == std::io::ErrorKind::NotFound { FaultCode::NotFound } else { FaultCode::Io };
+        let code = if e.kind() == std::io::ErrorKind::NotFound {
+            FaultCode::NotFound
+        } else {
+            FaultCode::Io
+        };
         Fault::new(code, format!("cannot use {path} as a source: {e}"))
             .hint("give a directory that the daemon can read")
     })?;

@@ -41,8 +41,13 @@ impl Brain {
     pub(super) fn waiting_files(&self, rows: u64) -> u64 {
         // What was done for a page whose file failed since was an earlier change.
         let failing = self.failing_ids();
-        let done: HashSet<u64> =
-            self.store.done_rows().into_iter().map(|(id, _)| id).filter(|id| !failing.contains(id)).collect();
+        let done: HashSet<u64> = self
+            .store
+            .done_rows()
+            .into_iter()
+            .map(|(id, _)| id)
+            .filter(|id| !failing.contains(id))
+            .collect();
         rows.saturating_sub(done.len() as u64)
     }
 }

@@ -29,7 +29,11 @@ pub(super) fn passed<T>(value: T, message: impl Into<String>) -> Ended<T> {
     Ok(Passed { value, message: message.into(), warning: None })
 }
 
-pub(super) fn warned<T>(value: T, message: impl Into<String>, warning: impl Into<String>) -> Ended<T> {
+pub(super) fn warned<T>(
+    value: T,
+    message: impl Into<String>,
+    warning: impl Into<String>,
+) -> Ended<T> {
     Ok(Passed { value, message: message.into(), warning: Some(warning.into()) })
 }
 

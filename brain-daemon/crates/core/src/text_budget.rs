@@ -33,8 +33,10 @@ impl TextBudget {
     pub(super) fn take(&self, bytes: usize) -> TextPermit<'_> {
         let bytes = bytes.min(LIMIT);
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut left =
-            self.freed.wait_while(left, |left| *left < bytes).unwrap_or_else(PoisonError::into_inner);
+        let mut left = self
+            .freed
+            .wait_while(left, |left| *left < bytes)
+            .unwrap_or_else(PoisonError::into_inner);
         *left -= bytes;
         TextPermit { budget: self, bytes }
     }
@@ -73,7 +75,8 @@ mod tests {
                     // Also more than there is.
                     let bytes = (n % 10) * MAX_CONTENT / 4;
                     let _permit = budget.take(bytes);
-                    let now = under_way.fetch_add(bytes.min(LIMIT), Ordering::SeqCst) + bytes.min(LIMIT);
+                    let now =
+                        under_way.fetch_add(bytes.min(LIMIT), Ordering::SeqCst) + bytes.min(LIMIT);
                     assert!(now <= LIMIT, "{now}");
                     std::thread::sleep(Duration::from_millis(1));
                     under_way.fetch_sub(bytes.min(LIMIT), Ordering::SeqCst);

@@ -1,6 +1,8 @@
 //! Dated lines of one page or of all.
 
-use brain_protocol::{Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow};
+use brain_protocol::{
+    Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow,
+};
 
 use super::{Brain, Caller};
 use brain_base::clock::parse_day;
@@ -12,7 +14,11 @@ const FIRST_DAY: &str = "0000-01-01";
 const LAST_DAY: &str = "9999-12-31";
 
 impl Brain {
-    pub(super) fn timeline(&self, caller: &Caller, request: &Timeline) -> Result<TimelineReply, Fault> {
+    pub(super) fn timeline(
+        &self,
+        caller: &Caller,
+        request: &Timeline,
+    ) -> Result<TimelineReply, Fault> {
         let since = check_day(request.since.as_deref(), FIRST_DAY)?;
         let until = check_day(request.until.as_deref(), LAST_DAY)?;
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
@@ -24,7 +30,9 @@ impl Brain {
             let mut found = reader.derived(record.id)?.timeline;
             found.retain(|entry| (since..=until).contains(&entry.date.as_str()));
             found.sort_by(|a, b| b.date.cmp(&a.date));
-            entries.extend(found.into_iter().map(|entry| row(entry, slug.clone(), source.clone(), &record)));
+            entries.extend(
+                found.into_iter().map(|entry| row(entry, slug.clone(), source.clone(), &record)),
+            );
         } else {
             let only = match &request.source {
                 Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
@@ -54,12 +62,21 @@ fn check_day<'a>(given: Option<&'a str>, or: &'a str) -> Result<&'a str, Fault> 
     match given {
         None => Ok(or),
         Some(text) if parse_day(text).is_some() => Ok(text),
-        Some(text) => Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a day", text.escape_debug()))
-            .hint("write it as YYYY-MM-DD")),
+        Some(text) => {
+            Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a day", text.escape_debug()))
+                .hint("write it as YYYY-MM-DD"))
+        }
     }
 }
 
 fn row(entry: TimelineRecord, slug: Slug, source_id: SourceId, page: &PageRecord) -> TimelineRow {
     let source_kind = page.provenance.source_kind.clone();
-    TimelineRow { date: entry.date, text: entry.text, source: entry.source, slug, source_id, source_kind }
+    TimelineRow {
+        date: entry.date,
+        text: entry.text,
+        source: entry.source,
+        slug,
+        source_id,
+        source_kind,
+    }
 }

@@ -57,7 +57,9 @@ impl Brain {
     #[must_use]
     pub fn watched_sources(&self) -> Vec<(SourceId, PathBuf)> {
         match self.store.read(Visibility::All).and_then(|reader| reader.sources()) {
-            Ok(sources) => sources.into_iter().map(|(id, record)| (id, self.source_dir(&record))).collect(),
+            Ok(sources) => {
+                sources.into_iter().map(|(id, record)| (id, self.source_dir(&record))).collect()
+            }
             Err(error) => {
                 tracing::warn!(%error, "the sources cannot be watched");
                 Vec::new()

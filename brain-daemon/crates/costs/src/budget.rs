@@ -54,8 +54,10 @@ impl Budget {
     pub(super) fn correct(&self, worst: Spent, real: Spent) {
         let mut spent = self.held();
         spent.actual = spent.actual.saturating_sub(worst.actual).saturating_add(real.actual);
-        spent.tokens_in = spent.tokens_in.saturating_sub(worst.tokens_in).saturating_add(real.tokens_in);
-        spent.tokens_out = spent.tokens_out.saturating_sub(worst.tokens_out).saturating_add(real.tokens_out);
+        spent.tokens_in =
+            spent.tokens_in.saturating_sub(worst.tokens_in).saturating_add(real.tokens_in);
+        spent.tokens_out =
+            spent.tokens_out.saturating_sub(worst.tokens_out).saturating_add(real.tokens_out);
     }
 
     /// Takes back a call that was not made after all.

@@ -93,9 +93,8 @@ impl Ledger {
             File::open(&self.path).and_then(|file| Ok((file.metadata()?.len(), file)))
         };
         match file {
-            Ok((length, file)) => {
-                add_up(file.take(length), &Wanted { since, until, limit }).map_err(|error| self.fault(error))
-            }
+            Ok((length, file)) => add_up(file.take(length), &Wanted { since, until, limit })
+                .map_err(|error| self.fault(error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(CostsReply::default()),
             Err(error) => Err(self.fault(error)),
         }
@@ -115,7 +114,8 @@ impl Ledger {
     /// Appends the line that `line` makes of the place where it begins. A line that a crash or a full disk left unfinished is ended first.
     fn append(&self, to_disk: bool, line: impl FnOnce(u64) -> String) -> io::Result<()> {
         let _writing = self.lock();
-        let mut file = File::options().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
+        let mut file =
+            File::options().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
         let length = file.metadata()?.len();
         let mut last = [b'\n'];
         if length > 0 {
@@ -184,7 +184,10 @@ impl Entry<'_> {
         self.is_closed = true;
         let cost = self.price.of(tokens_in, tokens_out);
         if let Some(budget) = self.budget {
-            budget.correct(self.worst, Spent { actual: cost, tokens_in, tokens_out, ..Spent::default() });
+            budget.correct(
+                self.worst,
+                Spent { actual: cost, tokens_in, tokens_out, ..Spent::default() },
+            );
         }
         let line = Line { step, tokens_in, tokens_out, micro_usd: cost, ..self.line.clone() };
         // Nobody waits for the disk: what is lost counts at its worst.

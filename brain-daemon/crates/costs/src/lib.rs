@@ -56,7 +56,9 @@ pub struct Till {
 #[derive(Debug, thiserror::Error)]
 pub enum CostFault {
     /// It might cost more than is left.
-    #[error("the next call may cost {needed_usd} USD, and {left_usd} USD are left of {most_usd} USD")]
+    #[error(
+        "the next call may cost {needed_usd} USD, and {left_usd} USD are left of {most_usd} USD"
+    )]
     OverBudget {
         /// What it may cost at worst.
         needed_usd: String,

@@ -32,7 +32,8 @@ pub(super) fn add_up(file: impl Read, wanted: &Wanted) -> io::Result<CostsReply>
     let mut lines = BufReader::with_capacity(LONGEST, file);
     let mut bytes = Vec::new();
     while next(&mut lines, &mut bytes)? {
-        let line = Line::read(&bytes).and_then(|line| Some((parse_instant(&line.at, false)?, line)));
+        let line =
+            Line::read(&bytes).and_then(|line| Some((parse_instant(&line.at, false)?, line)));
         let Some((at, line)) = line else {
             sums.damaged += 1;
             continue;
@@ -41,7 +42,8 @@ pub(super) fn add_up(file: impl Read, wanted: &Wanted) -> io::Result<CostsReply>
             Step::Enter => {
                 // Two calls have one number when the file was put away by hand in between: the former one was never settled.
                 let former = open.insert(line.call, line);
-                let oldest = if open.len() > OPEN { open.pop_first().map(|(_, line)| line) } else { None };
+                let oldest =
+                    if open.len() > OPEN { open.pop_first().map(|(_, line)| line) } else { None };
                 former.into_iter().chain(oldest).for_each(|line| sums.open(&line));
             }
             Step::Done | Step::Failed => {
@@ -149,8 +151,9 @@ impl<'a> Sums<'a> {
             .into_iter()
             .map(|((purpose, model), spent)| CostSum { purpose, model, spent })
             .collect();
-        let weight =
-            |sum: &CostSum| (sum.spent.actual, sum.spent.tokens_in.saturating_add(sum.spent.tokens_out));
+        let weight = |sum: &CostSum| {
+            (sum.spent.actual, sum.spent.tokens_in.saturating_add(sum.spent.tokens_out))
+        };
         sums.sort_by(|one, other| {
             weight(other)
                 .cmp(&weight(one))

@@ -101,7 +101,8 @@ fn what_is_not_known_counts_at_its_worst() {
     let read = lab.read();
     let (no_out, no_in) = (PRICE.of(10, 100), PRICE.of(1000, 1));
     assert_eq!(read.total.actual, 3 * WORST + no_out + no_in);
-    let states: Vec<_> = read.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
+    let states: Vec<_> =
+        read.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
     assert_eq!(
         states,
         [
@@ -171,7 +172,9 @@ fn a_budget_refuses_before_anything_is_written() {
     lab.ledger.enter("ask", "own", Price::default(), Some(&nothing), 9, 9).unwrap().settle(5, 5);
     assert_eq!((nothing.spent().actual, nothing.spent().tokens_in), (0, 5));
     assert!(lab.enter(Some(&nothing)).is_err());
-    assert!(lab.enter(Some(&Budget::resumed(WORST, Spent { actual: 1, ..Spent::default() }))).is_err());
+    assert!(
+        lab.enter(Some(&Budget::resumed(WORST, Spent { actual: 1, ..Spent::default() }))).is_err()
+    );
 }
 
 #[test]
@@ -183,7 +186,8 @@ fn threads_share_a_budget_and_a_file() {
             .map(|_| {
                 let (lab, budget) = (&lab, &budget);
                 threads.spawn(move || {
-                    let kept: Vec<_> = (0..5).filter_map(|_| lab.enter(Some(budget)).ok()).collect();
+                    let kept: Vec<_> =
+                        (0..5).filter_map(|_| lab.enter(Some(budget)).ok()).collect();
                     kept.len()
                 })
             })

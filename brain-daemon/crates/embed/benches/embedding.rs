@@ -3,7 +3,13 @@
 //! `BRAIN_TEST_MODEL=DIRECTORY cargo bench -p brain-daemon --bench embedding -- [--threads 2] [--reference PYTHON]`, where PYTHON is one that
 //! has the reference library.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 use std::fs;
 use std::io::Write;
@@ -71,7 +77,8 @@ fn main() {
         let (rate, each, question) = (many / wall, cpu / many * 1e3, question * 1e3);
         println!("| {who}, {threads} threads | {rate:.1} | {each:.1} | {question:.1} | {memory} |");
     };
-    let memory = format!("{idle} loaded and idle ({busy} after work, {before} before, {} let go of)", rss());
+    let memory =
+        format!("{idle} loaded and idle ({busy} after work, {before} before, {} let go of)", rss());
     row("brain", best.0, best.1, questions[questions.len() / 2], &memory);
 
     if let Some(python) = after("--reference") {
@@ -102,7 +109,12 @@ fn windows() -> Vec<String> {
 }
 
 /// What the reference library does with the same texts: seconds, seconds of the processor, seconds a question, memory.
-fn reference(python: &str, model: &Path, threads: usize, windows: &[String]) -> (f64, f64, f64, String) {
+fn reference(
+    python: &str,
+    model: &Path,
+    threads: usize,
+    windows: &[String],
+) -> (f64, f64, f64, String) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding/speed.py");
     let mut child = Command::new(python)
         .arg(script)
@@ -113,7 +125,12 @@ fn reference(python: &str, model: &Path, threads: usize, windows: &[String]) -> 
         .stderr(Stdio::null())
         .spawn()
         .expect("the reference starts");
-    child.stdin.take().unwrap().write_all(serde_json::to_string(windows).unwrap().as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(serde_json::to_string(windows).unwrap().as_bytes())
+        .unwrap();
     let out = child.wait_with_output().unwrap();
     let said: serde_json::Value =
         serde_json::from_slice(&out.stdout).expect("the reference says its figures");
@@ -133,5 +150,6 @@ fn cpu() -> f64 {
 fn rss() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() / 1024
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default()
+        / 1024
 }

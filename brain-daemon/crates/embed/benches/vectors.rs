@@ -2,7 +2,13 @@
 //!
 //! `cargo bench -p brain-daemon --bench vectors`
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -43,12 +49,15 @@ fn main() {
 
 fn measure(windows: u64) {
     let dir = std::env::temp_dir().join(format!("brain-bench-vectors-{}", std::process::id()));
-    let (vectors, _) = Vectors::open(&dir, "bench", "bench", DIMENSIONS).expect("a directory to write to");
+    let (vectors, _) =
+        Vectors::open(&dir, "bench", "bench", DIMENSIONS).expect("a directory to write to");
     let mut dice = 1_u64;
     let mut vector = || -> Vec<f32> {
         let numbers: Vec<f32> = (0..DIMENSIONS)
             .map(|_| {
-                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                dice = dice
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 (dice >> 40) as f32 / 16_777_216.0 - 0.5
             })
             .collect();

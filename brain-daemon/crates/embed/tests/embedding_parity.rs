@@ -15,7 +15,8 @@ const WEIGHTS: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab
 fn two_hundred_texts_have_the_vectors_of_the_reference() {
     let Some(model) = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from) else {
         // Not by a macro: those are kept for tests that fail.
-        let why = "SKIPPED: parity with the reference library, because BRAIN_TEST_MODEL names no model";
+        let why =
+            "SKIPPED: parity with the reference library, because BRAIN_TEST_MODEL names no model";
         writeln!(std::io::stderr(), "{why}").unwrap();
         return;
     };
@@ -33,7 +34,8 @@ fn two_hundred_texts_have_the_vectors_of_the_reference() {
     let vectors = Local::new(model, 2).embed(&texts, Purpose::Document, &|| true).unwrap();
     let mut worst: f64 = 1.0;
     for ((text, vector), expected) in texts.iter().zip(&vectors).zip(reference.chunks(width)) {
-        let dot: f64 = vector.iter().zip(expected).map(|(one, other)| f64::from(*one) * other).sum();
+        let dot: f64 =
+            vector.iter().zip(expected).map(|(one, other)| f64::from(*one) * other).sum();
         let length = |sum: f64| sum.sqrt();
         let ours = length(vector.iter().map(|x| f64::from(*x).powi(2)).sum());
         let cosine = dot / ours / length(expected.iter().map(|x| x * x).sum());
@@ -41,5 +43,6 @@ fn two_hundred_texts_have_the_vectors_of_the_reference() {
         assert!(cosine > 0.999, "{text:?} has {cosine}");
         worst = worst.min(cosine);
     }
-    writeln!(std::io::stderr(), "200 texts, the smallest cosine with the reference is {worst:.7}").unwrap();
+    writeln!(std::io::stderr(), "200 texts, the smallest cosine with the reference is {worst:.7}")
+        .unwrap();
 }

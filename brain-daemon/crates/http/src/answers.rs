@@ -33,7 +33,9 @@ impl Answers {
     }
 
     /// For one item: what is to be called with its outcome, and where that arrives.
-    pub(crate) fn expect(&self) -> (impl FnOnce(Outcome) + Send + 'static, oneshot::Receiver<Outcome>) {
+    pub(crate) fn expect(
+        &self,
+    ) -> (impl FnOnce(Outcome) + Send + 'static, oneshot::Receiver<Outcome>) {
         let (to, arrives) = oneshot::channel();
         let give = self.0.clone();
         // A runtime that ends takes its requests with it.

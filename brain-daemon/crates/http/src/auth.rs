@@ -63,7 +63,11 @@ pub(super) fn token(headers: &HeaderMap) -> Result<&str, NoToken> {
 ///
 /// # Errors
 /// 401 with `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1).
-pub(crate) fn bearer(desk: &Desk, headers: &HeaderMap, resource: Resource) -> Result<Caller, Refusal> {
+pub(crate) fn bearer(
+    desk: &Desk,
+    headers: &HeaderMap,
+    resource: Resource,
+) -> Result<Caller, Refusal> {
     let caller = match token(headers) {
         // As any other that is none: nobody learns there that a guess was right.
         Ok(token) if desk.side == Side::Public && desk.brain.is_admin_token(token) => {
@@ -121,13 +125,21 @@ pub(crate) fn known(desk: &Desk, request: &Request, resource: Resource) -> Resul
 
 /// 403 for somebody whose grant does not reach; `scope` is what this needs (RFC 6750 section 3.1).
 pub(crate) fn insufficient(desk: &Desk, resource: Resource, fault: Fault, scope: Scope) -> Refusal {
-    let scopes =
-        if scope == Scope::Write && resource == Resource::Mcp { "read write" } else { scope.as_str() };
+    let scopes = if scope == Scope::Write && resource == Resource::Mcp {
+        "read write"
+    } else {
+        scope.as_str()
+    };
     let error = format!("error=\"insufficient_scope\", scope=\"{scopes}\", ");
     challenge(desk, resource, fault.into(), &error)
 }
 
-fn unauthorized(desk: &Desk, resource: Resource, error: &str, message: impl Into<String>) -> Refusal {
+fn unauthorized(
+    desk: &Desk,
+    resource: Resource,
+    error: &str,
+    message: impl Into<String>,
+) -> Refusal {
     let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "invalid_token", message);
     challenge(desk, resource, refusal, &format!("{error}scope=\"read write\", "))
 }
@@ -136,8 +148,9 @@ fn unauthorized(desk: &Desk, resource: Resource, error: &str, message: impl Into
 fn challenge(desk: &Desk, resource: Resource, refusal: Refusal, error: &str) -> Refusal {
     let issuer = desk.brain.issuer();
     let path = resource.path();
-    let text =
-        format!("Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource{path}\"");
+    let text = format!(
+        "Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource{path}\""
+    );
     match HeaderValue::from_str(&text) {
         Ok(value) => refusal.with(header::WWW_AUTHENTICATE, value),
         Err(_) => refusal,

@@ -206,7 +206,9 @@ impl<'de> Deserializer<'de> for Member {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Unfit> {
-        self.1.deserialize_enum(name, variants, visitor).map_err(|error| Self::unfit(&self.0, &error))
+        self.1
+            .deserialize_enum(name, variants, visitor)
+            .map_err(|error| Self::unfit(&self.0, &error))
     }
 
     serde::forward_to_deserialize_any! {

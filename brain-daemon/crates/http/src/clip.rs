@@ -22,8 +22,9 @@ const PAGE: &str = include_str!("clip.html");
 /// Security Policy Level 3).
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let digest = |tag: &str| {
-        let inner =
-            PAGE.split_once(&format!("<{tag}>")).and_then(|(_, rest)| rest.split_once(&format!("</{tag}>")));
+        let inner = PAGE
+            .split_once(&format!("<{tag}>"))
+            .and_then(|(_, rest)| rest.split_once(&format!("</{tag}>")));
         STANDARD.encode(Sha256::digest(inner.map_or("", |(inner, _)| inner)))
     };
     format!(

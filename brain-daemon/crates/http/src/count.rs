@@ -7,8 +7,9 @@ use std::time::Duration;
 /// Routes that are counted by name; there are fewer.
 const ROUTES: usize = 64;
 /// Upper bounds of the histogram, in microseconds.
-pub(crate) const BOUNDS_US: [u64; 12] =
-    [500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000];
+pub(crate) const BOUNDS_US: [u64; 12] = [
+    500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000,
+];
 
 /// A counter.
 #[derive(Debug, Default)]
@@ -126,8 +127,10 @@ mod tests {
         counts.answered("/health", 200, Duration::from_micros(400));
         counts.answered("/ingest", 202, Duration::from_millis(2));
         counts.answered("/ingest", 429, Duration::from_secs(60));
-        let routes: Vec<_> =
-            counts.routes().map(|(name, route)| (name, route.classes().collect::<Vec<_>>())).collect();
+        let routes: Vec<_> = counts
+            .routes()
+            .map(|(name, route)| (name, route.classes().collect::<Vec<_>>()))
+            .collect();
         assert_eq!(routes, [("/health", vec![(2, 1)]), ("/ingest", vec![(2, 1), (4, 1)])]);
         let sums: Vec<u64> = counts.histogram().map(|(_, sum)| sum).collect();
         assert_eq!((sums[0], sums[1], sums[2], sums.last()), (1, 1, 2, Some(&2)));

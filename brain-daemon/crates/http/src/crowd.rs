@@ -96,8 +96,10 @@ impl Crowd {
         let Places { taken, hand, .. } = &mut *places;
         let begin = if taken.len() > COMPARED { *hand % taken.len() } else { 0 };
         *hand = begin + COMPARED;
-        let compared = || taken.iter().cycle().skip(begin).take(taken.len().min(COMPARED)).flatten();
-        let closing = compared().filter(|pulse| pulse.phase() == Phase::Closing && pulse.ask_to_go());
+        let compared =
+            || taken.iter().cycle().skip(begin).take(taken.len().min(COMPARED)).flatten();
+        let closing =
+            compared().filter(|pulse| pulse.phase() == Phase::Closing && pulse.ask_to_go());
         if closing.take(CLOSING).count() > 0 {
             return;
         }
@@ -202,8 +204,9 @@ mod tests {
     async fn where_all_have_something_under_way_the_body_that_drags_on_longest_makes_room() {
         let crowd = Crowd::new(4);
         let ages = [Some(1), Some(5), Some(9), None];
-        let pulses = ages
-            .map(|age| Arc::new(age.map_or_else(|| Pulse::new(0), |age| dragging(Duration::from_secs(age)))));
+        let pulses = ages.map(|age| {
+            Arc::new(age.map_or_else(|| Pulse::new(0), |age| dragging(Duration::from_secs(age))))
+        });
         let mut places = Vec::new();
         for pulse in &pulses {
             places.push(crowd.enter(pulse).await);
@@ -251,7 +254,11 @@ mod tests {
             bodies.push(body);
         }
         let evicted: Vec<bool> = pulses.iter().map(|pulse| pulse.is_evicted()).collect();
-        assert_eq!(evicted, [false, true, false, false, false], "half of the places are for bodies");
+        assert_eq!(
+            evicted,
+            [false, true, false, false, false],
+            "half of the places are for bodies"
+        );
         // What is given back is there for others.
         bodies.truncate(3);
         let late = Arc::new(Pulse::new(3));

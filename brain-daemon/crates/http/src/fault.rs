@@ -190,13 +190,20 @@ mod tests {
 
     #[test]
     fn what_is_the_owners_business_is_not_told() {
-        for code in [FaultCode::Io, FaultCode::StoreDamaged, FaultCode::DiskFull, FaultCode::ReadOnly] {
-            let refusal =
-                Refusal::from(Fault::new(code, "cannot write /home/ann/.brain/x").hint("look there"));
-            assert!(!refusal.inner.body.message.contains("/home"), "{}", refusal.inner.body.message);
+        for code in
+            [FaultCode::Io, FaultCode::StoreDamaged, FaultCode::DiskFull, FaultCode::ReadOnly]
+        {
+            let refusal = Refusal::from(
+                Fault::new(code, "cannot write /home/ann/.brain/x").hint("look there"),
+            );
+            assert!(
+                !refusal.inner.body.message.contains("/home"),
+                "{}",
+                refusal.inner.body.message
+            );
         }
-        let fault =
-            Fault::new(FaultCode::UnknownSource, "source \"x\" is not registered").hint("registered: secret");
+        let fault = Fault::new(FaultCode::UnknownSource, "source \"x\" is not registered")
+            .hint("registered: secret");
         assert_eq!(Refusal::from(fault).inner.body.message, "source \"x\" is not registered");
     }
 }

@@ -85,12 +85,15 @@ pub(crate) enum Pass {
 impl Guard {
     /// As it is configured.
     pub(crate) fn new(config: &Config) -> Self {
-        let lower = |texts: Vec<String>| texts.into_iter().map(|text| text.to_ascii_lowercase()).collect();
+        let lower =
+            |texts: Vec<String>| texts.into_iter().map(|text| text.to_ascii_lowercase()).collect();
         let own = config.http_base_url().map(str::to_ascii_lowercase);
         let mut hosts: Vec<String> = lower(config.http_allowed_hosts());
         let host = own.as_deref().and_then(|url| url.split_once("://")).map(|(_, host)| host);
         // A tunnel may add or leave out the port.
-        hosts.extend(host.and_then(|host| host.parse::<Authority>().ok()).map(|it| it.host().to_owned()));
+        hosts.extend(
+            host.and_then(|host| host.parse::<Authority>().ok()).map(|it| it.host().to_owned()),
+        );
         Self { hosts, origins: lower(config.http_allowed_origins()), own }
     }
 
@@ -117,19 +120,24 @@ impl Guard {
         if host == text && uri.authority().is_none() && !headers.contains_key(header::ORIGIN) {
             return Ok(Pass::Plain);
         }
-        let host =
-            host.to_str().ok().and_then(authority).ok_or_else(|| bad("the field Host is not a name"))?;
+        let host = host
+            .to_str()
+            .ok()
+            .and_then(authority)
+            .ok_or_else(|| bad("the field Host is not a name"))?;
         self.addressed(&host, here, tunnel)?;
         // The absolute form counts more than the field (RFC 9112 section 3.2.2).
         if let Some(named) = uri.authority() {
-            let named =
-                authority(named.as_str()).ok_or_else(|| bad("the address of this request is not a name"))?;
+            let named = authority(named.as_str())
+                .ok_or_else(|| bad("the address of this request is not a name"))?;
             self.addressed(&named, here, tunnel)?;
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(Pass::Plain) };
         let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
         if self.origins.contains(&text) {
-            if method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
+            if method == Method::OPTIONS
+                && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+            {
                 let mut answer = StatusCode::NO_CONTENT.into_response();
                 for (name, value) in &CORS {
                     answer.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -163,7 +171,8 @@ impl Guard {
         let ours = match bare.parse::<IpAddr>() {
             // No name server can change where an address leads.
             Ok(ip) => {
-                ip.to_canonical() == here.ip().to_canonical() || (ip.is_loopback() && here.ip().is_loopback())
+                ip.to_canonical() == here.ip().to_canonical()
+                    || (ip.is_loopback() && here.ip().is_loopback())
             }
             Err(_) => name == "localhost" && here.ip().to_canonical().is_loopback(),
         };
@@ -272,7 +281,10 @@ mod tests {
         ] {
             assert_eq!(verdict(&public, here, host, None), expected, "{host} at {here}");
         }
-        assert_eq!(verdict(&guard(&[]), "127.0.0.1:1", "brain.example.org", None), "forbidden_host");
+        assert_eq!(
+            verdict(&guard(&[]), "127.0.0.1:1", "brain.example.org", None),
+            "forbidden_host"
+        );
     }
 
     #[test]
@@ -296,7 +308,11 @@ mod tests {
             ("localhost:3131", "http://claude.ai", "forbidden_origin"),
             ("localhost:3131", "https://x.claude.ai", "forbidden_origin"),
         ] {
-            assert_eq!(verdict(&guard, "127.0.0.1:3131", host, Some(origin)), expected, "{origin} at {host}");
+            assert_eq!(
+                verdict(&guard, "127.0.0.1:3131", host, Some(origin)),
+                expected,
+                "{origin} at {host}"
+            );
         }
     }
 
@@ -304,7 +320,9 @@ mod tests {
     fn what_can_be_read_in_two_ways_is_refused() {
         let check = |uri: &Uri, headers: &HeaderMap| {
             let here = "127.0.0.1:3131";
-            guard(&[]).check(&Method::GET, uri, headers, here.parse().unwrap(), here, &|| None).unwrap_err()
+            guard(&[])
+                .check(&Method::GET, uri, headers, here.parse().unwrap(), here, &|| None)
+                .unwrap_err()
         };
         for name in &ONCE {
             let mut headers = HeaderMap::new();

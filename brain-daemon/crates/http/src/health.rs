@@ -108,7 +108,9 @@ impl Health {
         if let Some(known) = self.known() {
             return known;
         }
-        let Ok(mut looking) = timeout(self.patience, self.looking.lock()).await else { return self.hangs() };
+        let Ok(mut looking) = timeout(self.patience, self.looking.lock()).await else {
+            return self.hangs();
+        };
         // Somebody else may have looked meanwhile.
         if let Some(known) = self.known() {
             return known;
@@ -175,7 +177,8 @@ async fn health(State(desk): State<Desk>) -> Response {
                 version: VERSION,
                 engine: ENGINE,
             };
-            (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], Json(body)).into_response()
+            (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], Json(body))
+                .into_response()
         }
     }
 }

@@ -8,7 +8,9 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{Fault, FaultCode, Job, JobId, JobShow, Reply, Request as Ask, Slug, SourceId};
+use brain_protocol::{
+    Fault, FaultCode, Job, JobId, JobShow, Reply, Request as Ask, Slug, SourceId,
+};
 use serde::de::IgnoredAny;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -78,7 +80,8 @@ async fn ingest(State(desk): State<Desk>, request: Request) -> Result<Response, 
     match take(&desk, request).await {
         Ok(accepted) => {
             log::became(accepted.job_id);
-            let count = if accepted.status == "duplicate" { &counts.duplicate } else { &counts.accepted };
+            let count =
+                if accepted.status == "duplicate" { &counts.duplicate } else { &counts.accepted };
             count.add(1);
             Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
         }
@@ -134,12 +137,15 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
     if let Some(Ok(source)) = &source
         && !caller.may_use(source)
     {
-        let fault =
-            Fault::new(FaultCode::Forbidden, format!("this grant does not reach the source \"{source}\""));
+        let fault = Fault::new(
+            FaultCode::Forbidden,
+            format!("this grant does not reach the source \"{source}\""),
+        );
         return Err(auth::insufficient(desk, Resource::Service, fault, Scope::Write));
     }
     let media_type = media_type(headers)?;
-    let name = |code, error: brain_protocol::NameError| Refusal::from(Fault::new(code, error.message));
+    let name =
+        |code, error: brain_protocol::NameError| Refusal::from(Fault::new(code, error.message));
     let item = Item {
         media_type,
         source: source.transpose().map_err(|error| name(FaultCode::InvalidSource, error))?,
@@ -180,14 +186,16 @@ fn is_json(body: &[u8]) -> Result<(), Refusal> {
 }
 
 fn allowed(desk: &Desk, caller: &Caller, scope: Scope) -> Result<(), Refusal> {
-    caller.require(scope, "this").map_err(|fault| auth::insufficient(desk, Resource::Service, fault, scope))
+    caller
+        .require(scope, "this")
+        .map_err(|fault| auth::insufficient(desk, Resource::Service, fault, scope))
 }
 
 /// Hands an item to the brain and waits until it is on disk.
 async fn queue(desk: &Desk, caller: Caller, item: Item) -> Result<Accepted, Refusal> {
     let (done, answer) = desk.room.answers.expect();
-    let light =
-        matches!(item.media_type, MediaType::Plain | MediaType::Markdown) && item.body.len() <= AT_ONCE;
+    let light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
+        && item.body.len() <= AT_ONCE;
     if light {
         desk.brain.ingest(&caller, item, done);
     } else {
@@ -205,9 +213,11 @@ async fn queue(desk: &Desk, caller: Caller, item: Item) -> Result<Accepted, Refu
 /// A field as text, without white space around it; `None` when it is not there or empty.
 fn text(headers: &HeaderMap, name: &str, most: usize) -> Result<Option<String>, Refusal> {
     let Some(value) = headers.get(name) else { return Ok(None) };
-    let invalid =
-        |why: String| Refusal::from(Fault::new(FaultCode::InvalidRequest, format!("the field {name} {why}")));
-    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| invalid("is not UTF-8".into()))?.trim();
+    let invalid = |why: String| {
+        Refusal::from(Fault::new(FaultCode::InvalidRequest, format!("the field {name} {why}")))
+    };
+    let text =
+        std::str::from_utf8(value.as_bytes()).map_err(|_| invalid("is not UTF-8".into()))?.trim();
     if text.len() > most {
         return Err(invalid(format!("has {} bytes; at most {most} are taken", text.len())));
     }
@@ -228,9 +238,13 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, Refusal> {
     let unsupported = |what: String, hint: &str| {
         Refusal::from(Fault::new(FaultCode::UnsupportedContentType, what).hint(hint))
     };
-    let coding = headers.get(header::CONTENT_ENCODING).map_or(&b"identity"[..], HeaderValue::as_bytes);
+    let coding =
+        headers.get(header::CONTENT_ENCODING).map_or(&b"identity"[..], HeaderValue::as_bytes);
     if !coding.eq_ignore_ascii_case(b"identity") {
-        return Err(unsupported("compressed bodies are not taken".into(), "send the body as it is"));
+        return Err(unsupported(
+            "compressed bodies are not taken".into(),
+            "send the body as it is",
+        ));
     }
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Err(unsupported("there is no Content-Type".into(), TAKEN));
@@ -276,7 +290,9 @@ async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, R
             "send it in parts, or raise ingest.max_bytes"
         }))
     };
-    let said = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let said = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if said.is_some_and(|bytes| bytes > most as u64) {
         return Err(too_large());
     }
@@ -325,7 +341,10 @@ mod tests {
             ("text/markdown; variant=GFM", Ok(MediaType::Markdown)),
             ("text/html", Ok(MediaType::Html)),
             ("application/json", Ok(MediaType::Json)),
-            ("text/plain; charset=iso-8859-1", Err("the charset \"iso-8859-1\" is not taken; send UTF-8")),
+            (
+                "text/plain; charset=iso-8859-1",
+                Err("the charset \"iso-8859-1\" is not taken; send UTF-8"),
+            ),
             ("application/pdf", Err("skill pack")),
             ("image/png", Err("skill pack")),
             ("application/octet-stream", Err("send text/plain")),
@@ -347,13 +366,15 @@ mod tests {
         }
         assert!(media_type(&HeaderMap::new()).is_err());
         assert!(
-            media_type(&headers(&[("content-type", "text/plain"), ("content-encoding", "gzip")])).is_err()
+            media_type(&headers(&[("content-type", "text/plain"), ("content-encoding", "gzip")]))
+                .is_err()
         );
     }
 
     #[test]
     fn fields_are_text_of_a_length() {
-        let field = |value: &str, most| text(&headers(&[("x-brain-title", value)]), "x-brain-title", most);
+        let field =
+            |value: &str, most| text(&headers(&[("x-brain-title", value)]), "x-brain-title", most);
         assert_eq!(field(" Grüße ", 10).unwrap().as_deref(), Some("Grüße"));
         assert_eq!(field("  ", 10).unwrap(), None);
         assert_eq!(text(&HeaderMap::new(), "x-brain-title", 10).unwrap(), None);

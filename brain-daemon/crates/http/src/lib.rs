@@ -164,7 +164,9 @@ impl std::ops::Deref for Desk {
 impl Desk {
     /// Lets the brain answer on a thread that may block.
     pub(crate) async fn ask(&self, caller: Caller, request: Request) -> Result<Reply, Refusal> {
-        self.block(move |brain| brain.answer(&caller, request, &Silent)).await?.map_err(Refusal::from)
+        self.block(move |brain| brain.answer(&caller, request, &Silent))
+            .await?
+            .map_err(Refusal::from)
     }
 
     /// Runs `work` on a thread that may block.
@@ -179,14 +181,14 @@ impl Desk {
 
 /// The refusal that nobody should see.
 fn defect() -> Refusal {
-    let message =
-        "a defect in brain ended this request; the log of the daemon has the place; please report it";
+    let message = "a defect in brain ended this request; the log of the daemon has the place; please report it";
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
 }
 
 /// Everything that is served on one side.
 fn routes(side: Side) -> OpenApiRouter<Desk> {
-    let common = OpenApiRouter::new().merge(health::routes()).merge(ingest::routes()).merge(oauth::routes());
+    let common =
+        OpenApiRouter::new().merge(health::routes()).merge(ingest::routes()).merge(oauth::routes());
     match side {
         Side::Local => common.merge(admin::routes()).merge(metrics::routes()),
         Side::Public => common,

@@ -23,7 +23,8 @@ const STRANGERS_MS: i64 = 10_000;
 const SWEEP: u32 = 1024;
 
 /// Calls by client, known by a keyed hash of its name.
-type Clients<C> = RateLimiter<u64, HashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
+type Clients<C> =
+    RateLimiter<u64, HashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// The limits of one daemon.
 pub(crate) struct Limits<C: Clock = DefaultClock> {
@@ -76,7 +77,13 @@ impl<C: Clock + Clone> Limits<C> {
     ///
     /// # Errors
     /// 429 with the seconds to wait.
-    pub(crate) fn stranger(&self, from: IpAddr, side: Side, token: &str, now: i64) -> Result<(), Refusal> {
+    pub(crate) fn stranger(
+        &self,
+        from: IpAddr,
+        side: Side,
+        token: &str,
+        now: i64,
+    ) -> Result<(), Refusal> {
         let name = format!("{}:{}", side.as_str(), auth::beginning(token));
         self.strangers.count(from, &name, now).map_err(limited)
     }
@@ -151,8 +158,14 @@ mod tests {
         for call in 0..STRANGERS {
             assert!(limits.stranger(from, Side::Local, "brain_pt_wrong", 0).is_ok(), "{call}");
         }
-        assert_eq!(wait(limits.stranger(from, Side::Local, "brain_pt_wrong", 0).unwrap_err()), "10");
-        assert!(limits.stranger(from, Side::Public, "brain_pt_wrong", 0).is_ok(), "another listener");
+        assert_eq!(
+            wait(limits.stranger(from, Side::Local, "brain_pt_wrong", 0).unwrap_err()),
+            "10"
+        );
+        assert!(
+            limits.stranger(from, Side::Public, "brain_pt_wrong", 0).is_ok(),
+            "another listener"
+        );
         assert!(limits.stranger(from, Side::Local, "brain_pt_other", 0).is_ok(), "another token");
         assert!(limits.stranger(from, Side::Local, "brain_pt_wrong", STRANGERS_MS).is_ok());
     }

@@ -60,7 +60,9 @@ impl Listeners {
         let sides = [(Side::Local, &local), (Side::Public, &public)];
         let exposed: Vec<String> = sides
             .into_iter()
-            .filter_map(|(side, listener)| exposed(side, address(listener)?, config.http_base_url()))
+            .filter_map(|(side, listener)| {
+                exposed(side, address(listener)?, config.http_base_url())
+            })
             .collect();
         exposed.iter().for_each(|what| tracing::warn!("{what}"));
         Ok(Self { local, public, missing, exposed })
@@ -117,7 +119,11 @@ fn exposed(side: Side, address: SocketAddr, base_url: Option<&str>) -> Option<St
              the token: set http.local to an address of this machine alone, such as 127.0.0.1:3131"
         )),
         // Somebody in front of it has the key.
-        Side::Public if base_url.is_some_and(|url| url.to_ascii_lowercase().starts_with("https://")) => None,
+        Side::Public
+            if base_url.is_some_and(|url| url.to_ascii_lowercase().starts_with("https://")) =>
+        {
+            None
+        }
         Side::Public => Some(format!(
             "http.public serves the network, at {address}, without encryption: let a tunnel or a proxy forward https to it, \
              and set http.base_url to its address; or set http.public to 127.0.0.1:8765"
@@ -136,7 +142,11 @@ mod tests {
             exposed(side, address, base_url).unwrap_or_default()
         };
         for address in ["127.0.0.1:3131", "127.9.9.9:1", "[::1]:3131", "[::ffff:127.0.0.1]:3131"] {
-            assert_eq!(at(Side::Local, address, None) + &at(Side::Public, address, None), "", "{address}");
+            assert_eq!(
+                at(Side::Local, address, None) + &at(Side::Public, address, None),
+                "",
+                "{address}"
+            );
         }
         for address in ["0.0.0.0:3131", "[::]:3131", "192.168.1.5:3131"] {
             for url in [None, Some("https://brain.example.org")] {

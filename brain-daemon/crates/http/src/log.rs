@@ -123,13 +123,15 @@ impl Site {
             }
         };
         if here.pulse.is_evicted() && !response.status().is_success() {
-            let message = "too many requests are sending their bodies at the same time; send it again";
+            let message =
+                "too many requests are sending their bodies at the same time; send it again";
             response = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
                 .with(header::RETRY_AFTER, HeaderValue::from_static("1"))
                 .into_response();
         } else if here.pulse.is_late() && !response.status().is_success() {
             let message = "the body of this request did not come in time; send it again";
-            response = Refusal::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message).into_response();
+            response = Refusal::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+                .into_response();
         }
         let (status, took) = (response.status().as_u16(), began.elapsed());
         let received = here.pulse.received();
@@ -192,7 +194,8 @@ fn proof(desk: &Desk, route: &str, request: &Request) -> Option<Response> {
 
 /// Whether the owner wants to see that this came in: from outside, and not the watchdog's own look.
 fn is_inspected(route: &str, request: &Request) -> bool {
-    let probe = route == "/health" && request.headers().get(PROBE.0).is_some_and(|value| value == PROBE.1);
+    let probe =
+        route == "/health" && request.headers().get(PROBE.0).is_some_and(|value| value == PROBE.1);
     !probe && peer::is_from_outside(request.extensions(), request.headers())
 }
 
@@ -228,8 +231,8 @@ async fn served(router: Router, request: Request) -> Response {
 /// What comes with a request besides its body: names, and sizes in bytes.
 fn parameters(request: &Request) -> Vec<(String, u64)> {
     let query = request.uri().query().unwrap_or_default();
-    let asked =
-        form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.len()));
+    let asked = form_urlencoded::parse(query.as_bytes())
+        .map(|(name, value)| (name.into_owned(), value.len()));
     let ours = |name: &str| name.starts_with("x-brain-") || name == "idempotency-key";
     let fields = request.headers().iter().filter(|(name, _)| ours(name.as_str()));
     let fields = fields.map(|(name, value)| (name.as_str().to_owned(), value.len()));
@@ -258,7 +261,9 @@ fn in_json(response: Response) -> Response {
         return response;
     }
     let (error, message) = match status {
-        StatusCode::NOT_FOUND => ("not_found", "there is nothing here; /openapi.json lists what there is"),
+        StatusCode::NOT_FOUND => {
+            ("not_found", "there is nothing here; /openapi.json lists what there is")
+        }
         StatusCode::METHOD_NOT_ALLOWED => {
             ("method_not_allowed", "the field Allow names the methods that are served here")
         }
@@ -303,7 +308,10 @@ mod tests {
         };
         let many: String = (0..100).map(|at| format!("n{at:02}=1&")).collect();
         let many = found(&many);
-        assert_eq!((many.len(), &many[19], &many[20]), (21, &("n19".into(), 1), &("other".into(), 80 * 4)));
+        assert_eq!(
+            (many.len(), &many[19], &many[20]),
+            (21, &("n19".into(), 1), &("other".into(), 80 * 4))
+        );
         let long = "n".repeat(NAME);
         let text = format!("brain_pt_secret&a%20thought&{long}n&=&{long}=12");
         assert_eq!(found(&text), [(long, 2), ("other".to_owned(), 15 + 9 + 41)]);
@@ -323,7 +331,10 @@ mod tests {
         assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
         let text = std::str::from_utf8(&body).unwrap();
-        assert!(text.contains("\"error\":\"internal\"") && !text.contains("nobody outside"), "{text}");
+        assert!(
+            text.contains("\"error\":\"internal\"") && !text.contains("nobody outside"),
+            "{text}"
+        );
     }
 
     #[tokio::test]

@@ -66,7 +66,8 @@ async fn message(State(desk): State<Desk>, request: Request) -> Result<Response,
                 return Ok(called.refused(refusal));
             }
             if scope == Some(Scope::Write)
-                && let Err(refusal) = desk.room.quota.charge(&caller.name, bytes.len(), desk.brain.now())
+                && let Err(refusal) =
+                    desk.room.quota.charge(&caller.name, bytes.len(), desk.brain.now())
             {
                 return Ok(called.refused(refusal));
             }
@@ -75,7 +76,8 @@ async fn message(State(desk): State<Desk>, request: Request) -> Result<Response,
     }
     let json = media_type(&parts.headers).is_some_and(|kind| kind == "application/json");
     parts.extensions.insert(caller);
-    let answer = desk.room.tools.clone().oneshot(Request::from_parts(parts, Full::new(bytes))).await;
+    let answer =
+        desk.room.tools.clone().oneshot(Request::from_parts(parts, Full::new(bytes))).await;
     match answer {
         // The tools call JSON that is no message of theirs a wrong media type.
         Ok(response) if json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE => {
@@ -87,7 +89,9 @@ async fn message(State(desk): State<Desk>, request: Request) -> Result<Response,
 }
 
 fn allowed(desk: &Desk, caller: &Caller, scope: Scope) -> Result<(), Refusal> {
-    caller.require(scope, "this").map_err(|fault| auth::insufficient(desk, Resource::Mcp, fault, scope))
+    caller
+        .require(scope, "this")
+        .map_err(|fault| auth::insufficient(desk, Resource::Mcp, fault, scope))
 }
 
 /// Where large messages have room.
@@ -108,10 +112,15 @@ async fn read(body: Body) -> Result<Bytes, Refusal> {
     axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>) {
-            let message = format!("a message has at most {MAX_MESSAGE} bytes; write the page in parts");
+            let message =
+                format!("a message has at most {MAX_MESSAGE} bytes; write the page in parts");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
         } else {
-            Refusal::new(StatusCode::BAD_REQUEST, "bad_request", "the body ended before it was whole")
+            Refusal::new(
+                StatusCode::BAD_REQUEST,
+                "bad_request",
+                "the body ended before it was whole",
+            )
         }
     })
 }
@@ -152,12 +161,17 @@ impl<'a> Called<'a> {
             return Err((-32600, "batches are not taken: send one message a request"));
         }
         if parts(bytes) > PARTS {
-            return Err((-32600, "the message has too many parts: a tool takes texts and short lists"));
+            return Err((
+                -32600,
+                "the message has too many parts: a tool takes texts and short lists",
+            ));
         }
         // Of JSON in another shape than wanted serde says now this, now that.
-        serde_json::from_slice(bytes).map_err(|_| match serde_json::from_slice::<IgnoredAny>(bytes) {
-            Ok(_) => (-32600, NO_MESSAGE),
-            Err(_) => (-32700, "this is no JSON"),
+        serde_json::from_slice(bytes).map_err(|_| {
+            match serde_json::from_slice::<IgnoredAny>(bytes) {
+                Ok(_) => (-32600, NO_MESSAGE),
+                Err(_) => (-32700, "this is no JSON"),
+            }
         })
     }
 
@@ -166,7 +180,8 @@ impl<'a> Called<'a> {
         let (error, message) = (refusal.error().to_owned(), refusal.message().to_owned());
         let (mut parts, _) = refusal.into_response().into_parts();
         parts.headers.remove(header::CONTENT_LENGTH);
-        let error = serde_json::json!({ "code": REFUSED, "message": message, "data": { "error": error } });
+        let error =
+            serde_json::json!({ "code": REFUSED, "message": message, "data": { "error": error } });
         let body = serde_json::json!({ "jsonrpc": "2.0", "id": self.id, "error": error });
         Response::from_parts(parts, Body::from(body.to_string()))
     }
@@ -181,8 +196,12 @@ impl<'a> Called<'a> {
 /// What the tools refuse by a status alone, in words that say what to send instead.
 fn in_words(response: Response) -> Response {
     let message = match response.status() {
-        _ if media_type(response.headers()).is_some_and(|kind| kind != "text/plain") => return response,
-        StatusCode::NOT_ACCEPTABLE => "send the field `Accept: application/json, text/event-stream`",
+        _ if media_type(response.headers()).is_some_and(|kind| kind != "text/plain") => {
+            return response;
+        }
+        StatusCode::NOT_ACCEPTABLE => {
+            "send the field `Accept: application/json, text/event-stream`"
+        }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "send the field `Content-Type: application/json`",
         StatusCode::BAD_REQUEST => {
             "the field MCP-Protocol-Version names no revision that is spoken here: send `initialize` without it, and then the one that the \
@@ -215,8 +234,7 @@ fn refused(code: i32, message: &str) -> Response {
 
 /// The same with another status.
 fn refusal(status: StatusCode, code: i32, message: &str) -> Response {
-    let body =
-        serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
+    let body = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     (status, axum::Json(body)).into_response()
 }
 

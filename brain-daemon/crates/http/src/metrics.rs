@@ -44,26 +44,54 @@ async fn metrics(State(desk): State<Desk>) -> Result<Response, Refusal> {
 fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) -> String {
     let mut out = String::with_capacity(4096);
     head(&mut out, "brain_build_info", "gauge", "1, with the version.");
-    let _ = writeln!(out, "brain_build_info{{version=\"{VERSION}\",schema=\"{}\"}} 1", status.schema);
+    let _ =
+        writeln!(out, "brain_build_info{{version=\"{VERSION}\",schema=\"{}\"}} 1", status.schema);
     for (name, kind, what, value) in [
         ("brain_uptime_seconds", "gauge", "Since the daemon began.", status.uptime_seconds),
         ("brain_pages", "gauge", "Active pages.", status.pages),
         ("brain_pages_deleted", "gauge", "Deleted pages that can be restored.", status.deleted),
         ("brain_store_bytes", "gauge", "Size of the store's file.", status.store_bytes),
-        ("brain_index_behind", "gauge", "Changes that the index on disk has not seen.", status.index_behind),
+        (
+            "brain_index_behind",
+            "gauge",
+            "Changes that the index on disk has not seen.",
+            status.index_behind,
+        ),
         ("brain_outbox", "gauge", "Files that are still to be written.", status.outbox),
-        ("brain_degraded", "gauge", "Parts that do not work as they should.", status.degraded.len() as u64),
-        ("brain_queue_waiting", "gauge", "Items that are on their way to a page.", status.jobs.waiting),
+        (
+            "brain_degraded",
+            "gauge",
+            "Parts that do not work as they should.",
+            status.degraded.len() as u64,
+        ),
+        (
+            "brain_queue_waiting",
+            "gauge",
+            "Items that are on their way to a page.",
+            status.jobs.waiting,
+        ),
         ("brain_queue_failed", "gauge", "Items that failed for good.", status.jobs.failed),
-        ("brain_http_received_bytes_total", "counter", "Bytes of bodies that came.", counts.bytes_in.get()),
+        (
+            "brain_http_received_bytes_total",
+            "counter",
+            "Bytes of bodies that came.",
+            counts.bytes_in.get(),
+        ),
     ] {
         head(&mut out, name, kind, what);
         let _ = writeln!(out, "{name} {value}");
     }
-    head(&mut out, "brain_ingest_items_total", "counter", "Items that were sent, by what became of them.");
-    for (result, count) in
-        [("accepted", &counts.accepted), ("duplicate", &counts.duplicate), ("refused", &counts.refused)]
-    {
+    head(
+        &mut out,
+        "brain_ingest_items_total",
+        "counter",
+        "Items that were sent, by what became of them.",
+    );
+    for (result, count) in [
+        ("accepted", &counts.accepted),
+        ("duplicate", &counts.duplicate),
+        ("refused", &counts.refused),
+    ] {
         let _ = writeln!(out, "brain_ingest_items_total{{result=\"{result}\"}} {}", count.get());
     }
     head(&mut out, "brain_http_connections", "gauge", "Connections that are open.");
@@ -73,8 +101,10 @@ fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) ->
     head(&mut out, "brain_http_requests_total", "counter", "Requests that were answered.");
     for (name, route) in counts.routes() {
         for (class, count) in route.classes() {
-            let _ =
-                writeln!(out, "brain_http_requests_total{{route=\"{name}\",status=\"{class}xx\"}} {count}");
+            let _ = writeln!(
+                out,
+                "brain_http_requests_total{{route=\"{name}\",status=\"{class}xx\"}} {count}"
+            );
         }
     }
     histogram(&mut out, counts);

@@ -7,7 +7,8 @@ use axum::routing::get;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{
-    ComponentsBuilder, Content, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
+    ComponentsBuilder, Content, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, Response,
+    ResponseBuilder,
 };
 use utoipa::{PartialSchema as _, ToSchema as _};
 
@@ -46,7 +47,9 @@ fn document(mut api: OpenApi) -> OpenApi {
     api.info = InfoBuilder::new()
         .title("brain")
         .version(brain_protocol::VERSION)
-        .description(Some("A daemon that keeps a person's knowledge: what it takes in, and who may come in."))
+        .description(Some(
+            "A daemon that keeps a person's knowledge: what it takes in, and who may come in.",
+        ))
         .build();
     let about = Operation::builder()
         .tag("service")
@@ -54,13 +57,21 @@ fn document(mut api: OpenApi) -> OpenApi {
         .summary(Some("This document."))
         .response(
             "200",
-            ResponseBuilder::new().description("OpenAPI 3.1").content("application/json", Content::default()),
+            ResponseBuilder::new()
+                .description("OpenAPI 3.1")
+                .content("application/json", Content::default()),
         )
         .build();
     api.paths.paths.insert(PATH.into(), PathItem::new(HttpMethod::Get, about));
     for item in api.paths.paths.values_mut() {
-        let operations =
-            [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch, &mut item.head];
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+            &mut item.patch,
+            &mut item.head,
+        ];
         for operation in operations.into_iter().flatten() {
             for (status, what) in COMMON {
                 add(operation, status, what);
@@ -77,9 +88,12 @@ fn document(mut api: OpenApi) -> OpenApi {
 
 /// Adds a refusal to what an operation says of itself: another form of a status that it knows, or another status.
 fn add(operation: &mut Operation, status: &str, what: &str) {
-    let refusal = || ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name()))).build();
+    let refusal =
+        || ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name()))).build();
     match operation.responses.responses.entry(status.into()).or_insert_with(|| {
-        RefOr::T(ResponseBuilder::new().description(what).content("application/json", refusal()).build())
+        RefOr::T(
+            ResponseBuilder::new().description(what).content("application/json", refusal()).build(),
+        )
     }) {
         RefOr::T(known) => either(known, refusal),
         RefOr::Ref(_) => {}
@@ -89,7 +103,8 @@ fn add(operation: &mut Operation, status: &str, what: &str) {
 /// A response whose JSON is `known`, or the common refusal.
 fn either(known: &mut Response, refusal: impl Fn() -> Content) {
     use utoipa::openapi::schema::{OneOfBuilder, Schema};
-    let json = known.content.entry("application/json".into()).or_insert_with(|| RefOr::T(refusal()));
+    let json =
+        known.content.entry("application/json".into()).or_insert_with(|| RefOr::T(refusal()));
     let RefOr::T(content) = json else { return };
     let common = Ref::from_schema_name(ErrorBody::name());
     match content.schema.take() {
@@ -102,13 +117,14 @@ fn either(known: &mut Response, refusal: impl Fn() -> Content) {
 }
 
 fn schemes() -> [(&'static str, SecurityScheme); 3] {
-    let bearer = Http::builder()
-        .scheme(HttpAuthScheme::Bearer)
-        .description(Some("An access token, a personal token, or for administration the admin token."));
-    let client = Http::builder()
-        .scheme(HttpAuthScheme::Basic)
-        .description(Some("A client's id and secret, each encoded as in a form (RFC 6749 section 2.3.1)."));
-    let session = ApiKeyValue::with_description("brain-admin", "The session that `/admin/login` opens.");
+    let bearer = Http::builder().scheme(HttpAuthScheme::Bearer).description(Some(
+        "An access token, a personal token, or for administration the admin token.",
+    ));
+    let client = Http::builder().scheme(HttpAuthScheme::Basic).description(Some(
+        "A client's id and secret, each encoded as in a form (RFC 6749 section 2.3.1).",
+    ));
+    let session =
+        ApiKeyValue::with_description("brain-admin", "The session that `/admin/login` opens.");
     [
         ("bearer", SecurityScheme::Http(bearer.build())),
         ("client", SecurityScheme::Http(client.build())),

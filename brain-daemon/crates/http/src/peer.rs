@@ -39,7 +39,9 @@ pub(super) fn is_from_outside(extensions: &Extensions, headers: &HeaderMap) -> b
         let name = host.host().trim_start_matches('[').trim_end_matches(']');
         !name.eq_ignore_ascii_case("localhost") && name.parse::<IpAddr>().is_err()
     });
-    named || headers.contains_key(FORWARDED) || !peer.is_some_and(|peer| peer.to_canonical().is_loopback())
+    named
+        || headers.contains_key(FORWARDED)
+        || !peer.is_some_and(|peer| peer.to_canonical().is_loopback())
 }
 
 fn last_hop(headers: &HeaderMap) -> Option<IpAddr> {
@@ -61,8 +63,9 @@ mod tests {
         let from = |peer: &str, fields: &[(&'static str, &str)]| {
             let mut extensions = Extensions::new();
             extensions.insert(ConnectInfo::<SocketAddr>(peer.parse().unwrap()));
-            let fields =
-                fields.iter().map(|(name, value)| ((*name).parse().unwrap(), value.parse().unwrap()));
+            let fields = fields
+                .iter()
+                .map(|(name, value)| ((*name).parse().unwrap(), value.parse().unwrap()));
             is_from_outside(&extensions, &fields.collect())
         };
         for host in ["127.0.0.1:8765", "localhost:8765", "LOCALHOST", "[::1]:8765"] {

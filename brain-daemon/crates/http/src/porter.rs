@@ -95,7 +95,10 @@ impl Porter {
         {
             sessions.remove(&oldest);
         }
-        sessions.insert(digest(&name), Session { purpose, until: now + SESSION_MS, token: token.clone() });
+        sessions.insert(
+            digest(&name),
+            Session { purpose, until: now + SESSION_MS, token: token.clone() },
+        );
         Ok(name)
     }
 
@@ -111,7 +114,8 @@ impl Porter {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         // Found by digest: how long it takes to find nothing tells nothing of the names there are.
         let session = sessions.get(&digest(name))?;
-        let good = session.purpose == purpose && now < session.until && is_owner(session.token.expose());
+        let good =
+            session.purpose == purpose && now < session.until && is_owner(session.token.expose());
         good.then_some(session.until)
     }
 
@@ -135,8 +139,11 @@ impl Porter {
             }
         };
         // All parts have one length: nothing can be moved from one to the next.
-        let seal =
-            Sha256::new().chain_update(key).chain_update(digest(name)).chain_update(digest(what)).finalize();
+        let seal = Sha256::new()
+            .chain_update(key)
+            .chain_update(digest(name))
+            .chain_update(digest(what))
+            .finalize();
         Ok(URL_SAFE_NO_PAD.encode(seal))
     }
 
@@ -177,8 +184,9 @@ mod tests {
         let porter = Porter::default();
         let name = porter.open(Purpose::Consent, &owner(), 1000).unwrap();
         assert_eq!(name.len(), 43);
-        let until =
-            |name: &str, purpose, now| porter.until(name, purpose, now, |token| token == "the owner's");
+        let until = |name: &str, purpose, now| {
+            porter.until(name, purpose, now, |token| token == "the owner's")
+        };
         assert_eq!(until(&name, Purpose::Consent, 1000), Some(1000 + SESSION_MS));
         assert_eq!(until(&name, Purpose::Admin, 1000), None, "it only agrees");
         assert_eq!(until(&name, Purpose::Consent, 1000 + SESSION_MS), None, "12 hours");
@@ -195,8 +203,9 @@ mod tests {
     #[test]
     fn sessions_are_bounded_and_the_oldest_gives_way() {
         let porter = Porter::default();
-        let names: Vec<String> =
-            (0..=SESSIONS).map(|at| porter.open(Purpose::Admin, &owner(), at as i64).unwrap()).collect();
+        let names: Vec<String> = (0..=SESSIONS)
+            .map(|at| porter.open(Purpose::Admin, &owner(), at as i64).unwrap())
+            .collect();
         let good = |name: &String| porter.until(name, Purpose::Admin, 100, |_| true).is_some();
         assert!(!good(&names[0]));
         assert!(names[1..].iter().all(good));
@@ -210,13 +219,18 @@ mod tests {
         let (porter, other) = (Porter::default(), Porter::default());
         let seal = porter.seal("browser", "request").unwrap();
         assert!(porter.fits("browser", "request", &seal).unwrap());
-        for (name, what, given) in
-            [("other", "request", &*seal), ("browser", "other", &*seal), ("browserr", "equest", &*seal)]
-        {
+        for (name, what, given) in [
+            ("other", "request", &*seal),
+            ("browser", "other", &*seal),
+            ("browserr", "equest", &*seal),
+        ] {
             assert!(!porter.fits(name, what, given).unwrap(), "{name} {what}");
         }
         assert!(!porter.fits("browser", "request", "").unwrap());
-        assert!(!other.fits("browser", "request", &seal).unwrap(), "every daemon has a key of its own");
+        assert!(
+            !other.fits("browser", "request", &seal).unwrap(),
+            "every daemon has a key of its own"
+        );
     }
 
     #[test]

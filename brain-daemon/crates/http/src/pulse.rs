@@ -37,7 +37,15 @@ impl Times {
     pub(crate) fn new(patience: Duration, idle: Duration) -> Self {
         let linger = Duration::from_secs(2).min(patience);
         let drain = Duration::from_millis(2800);
-        Self { head: patience, step: patience, small: patience, body: patience * 6, idle, linger, drain }
+        Self {
+            head: patience,
+            step: patience,
+            small: patience,
+            body: patience * 6,
+            idle,
+            linger,
+            drain,
+        }
     }
 }
 
@@ -247,7 +255,9 @@ impl Pulse {
 
     /// Since when the request's body is on its way, if that is long enough to give way to others, and it was not asked to.
     pub(crate) fn drags_since(&self) -> Option<Instant> {
-        let drags = self.gives_way() && self.phase() == Phase::Body && !self.leaving.load(Ordering::Acquire);
+        let drags = self.gives_way()
+            && self.phase() == Phase::Body
+            && !self.leaving.load(Ordering::Acquire);
         drags.then(|| self.in_phase_since())
     }
 
@@ -376,7 +386,9 @@ impl Pulse {
         let soon = (times.head.min(times.step).as_millis() as u64 / 2).max(1);
         let since = self.since.load(Ordering::Acquire);
         let mut left_ms = match self.phase() {
-            Phase::Idle => left(since, times.idle).min(if left(since, times.idle) == 0 { 0 } else { soon }),
+            Phase::Idle => {
+                left(since, times.idle).min(if left(since, times.idle) == 0 { 0 } else { soon })
+            }
             Phase::Head => left(since, times.head),
             // A body has its own times.
             Phase::Body | Phase::Busy => soon,
@@ -407,7 +419,10 @@ pub(super) mod tests {
         assert!(matches!(pulse.verdict(&times()), Verdict::Wait(_)), "work takes its time");
         pulse.answered();
         std::thread::sleep(Duration::from_millis(60));
-        assert!(matches!(pulse.verdict(&times()), Verdict::Wait(_)), "a pause may be longer than a head");
+        assert!(
+            matches!(pulse.verdict(&times()), Verdict::Wait(_)),
+            "a pause may be longer than a head"
+        );
         pulse.read(b"GET", 100);
         assert_eq!(pulse.phase(), Phase::Head);
         std::thread::sleep(Duration::from_millis(60));
@@ -442,7 +457,11 @@ pub(super) mod tests {
 
     /// A connection whose request's body is on its way for so long.
     pub(crate) fn dragging(age: Duration) -> Pulse {
-        Pulse { began: Instant::now() - age, phase: AtomicU8::new(Phase::Body as u8), ..Pulse::new(0) }
+        Pulse {
+            began: Instant::now() - age,
+            phase: AtomicU8::new(Phase::Body as u8),
+            ..Pulse::new(0)
+        }
     }
 
     #[tokio::test]

@@ -75,8 +75,9 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener, Faul
             std::io::ErrorKind::AddrInUse => FaultCode::Conflict,
             _ => FaultCode::Io,
         };
-        Fault::new(code, format!("cannot listen on {address} ({key}): {error}"))
-            .hint(format!("set {key} to a free address, or to \"off\": `brain config path` names the file"))
+        Fault::new(code, format!("cannot listen on {address} ({key}): {error}")).hint(format!(
+            "set {key} to a free address, or to \"off\": `brain config path` names the file"
+        ))
     })
 }
 
@@ -86,8 +87,11 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener, Faul
 /// When it cannot be used.
 pub(crate) fn adopt(socket: std::net::TcpListener) -> Result<TcpListener, Fault> {
     socket.set_nonblocking(true).and_then(|()| TcpListener::from_std(socket)).map_err(|error| {
-        Fault::new(FaultCode::Io, format!("cannot listen on the socket that systemd passed in: {error}"))
-            .hint("restart its socket unit: `systemctl --user restart brain-http-local.socket`")
+        Fault::new(
+            FaultCode::Io,
+            format!("cannot listen on the socket that systemd passed in: {error}"),
+        )
+        .hint("restart its socket unit: `systemctl --user restart brain-http-local.socket`")
     })
 }
 
@@ -139,7 +143,12 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stop: Cancell
 }
 
 /// One connection to its end.
-async fn connection(stream: TcpStream, peer: SocketAddr, service: &Arc<Service>, pulse: Arc<Pulse>) {
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    service: &Arc<Service>,
+    pulse: Arc<Pulse>,
+) {
     // An answer is written at once; waiting for more only delays it.
     let _ = stream.set_nodelay(true);
     let Ok(address) = stream.local_addr() else { return };
@@ -252,15 +261,18 @@ async fn read_rest(body: &Arc<RequestBody>, times: &Times) -> bool {
 /// `has_length` says whether its head has a Content-Length, if that was seen.
 fn framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<Refusal> {
     let lines = headers.get_all(header::TRANSFER_ENCODING).iter();
-    let codings: Vec<&[u8]> =
-        lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii).collect();
+    let codings: Vec<&[u8]> = lines
+        .flat_map(|line| line.as_bytes().split(|&byte| byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .collect();
     if codings.is_empty() {
         return None;
     }
     let refusal = |status, error, message: &str| Some(Refusal::new(status, error, message));
     let bad = |message| refusal(StatusCode::BAD_REQUEST, "bad_request", message);
     if !codings.iter().all(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
-        let message = "no transfer coding but `chunked` is known here; send the body without another";
+        let message =
+            "no transfer coding but `chunked` is known here; send the body without another";
         return refusal(StatusCode::NOT_IMPLEMENTED, "not_implemented", message);
     }
     if codings.len() > 1 {
@@ -270,7 +282,11 @@ fn framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<Refusal> {
     // (section 6.3).
     match has_length {
         Some(false) => None,
-        Some(true) => bad("Transfer-Encoding and Content-Length do not go together; send one of them"),
-        None => bad("a request with Transfer-Encoding must wait for the answer to the one before it"),
+        Some(true) => {
+            bad("Transfer-Encoding and Content-Length do not go together; send one of them")
+        }
+        None => {
+            bad("a request with Transfer-Encoding must wait for the answer to the one before it")
+        }
     }
 }

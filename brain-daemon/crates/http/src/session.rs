@@ -58,7 +58,9 @@ fn owner(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let given = headers.get(CSRF).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if !same_origin(desk, headers) || !desk.porter.fits(name, ADMINISTER, given)? {
-            return Err(foreign("send the `csrf_token` of the session in the header `X-Brain-Csrf`"));
+            return Err(foreign(
+                "send the `csrf_token` of the session in the header `X-Brain-Csrf`",
+            ));
         }
     }
     Ok(administrator())
@@ -79,8 +81,10 @@ fn bearer(desk: &Desk, parts: &Parts) -> Result<Caller, Refusal> {
 
 /// 429: there were too many wrong admin tokens.
 pub(super) fn too_often(seconds: u64) -> Refusal {
-    let message = format!("too many wrong admin tokens from your address; try again in {seconds} seconds");
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message).with(RETRY_AFTER, seconds.into())
+    let message =
+        format!("too many wrong admin tokens from your address; try again in {seconds} seconds");
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
+        .with(RETRY_AFTER, seconds.into())
 }
 
 /// The owner, when the request comes with their session. For what only shows something.
@@ -112,13 +116,18 @@ pub(super) fn foreign(way_out: &str) -> Refusal {
 }
 
 /// The session for `purpose` that a request comes with: its name, and until when it lasts.
-pub(super) fn session<'a>(desk: &Desk, headers: &'a HeaderMap, purpose: Purpose) -> Option<(&'a str, i64)> {
+pub(super) fn session<'a>(
+    desk: &Desk,
+    headers: &'a HeaderMap,
+    purpose: Purpose,
+) -> Option<(&'a str, i64)> {
     if purpose == Purpose::Consent && !keeps_consent(desk) {
         return None;
     }
     let name = cookie(headers, cookie_name(desk, purpose))?;
-    let until =
-        desk.porter.until(name, purpose, desk.brain.now(), |token| desk.brain.is_admin_token(token))?;
+    let until = desk
+        .porter
+        .until(name, purpose, desk.brain.now(), |token| desk.brain.is_admin_token(token))?;
     Some((name, until))
 }
 
@@ -128,7 +137,11 @@ pub(super) fn keeps_consent(desk: &Desk) -> bool {
 }
 
 /// The value of the cookie for `purpose`, whatever it is worth.
-pub(super) fn cookie_of<'a>(desk: &Desk, headers: &'a HeaderMap, purpose: Purpose) -> Option<&'a str> {
+pub(super) fn cookie_of<'a>(
+    desk: &Desk,
+    headers: &'a HeaderMap,
+    purpose: Purpose,
+) -> Option<&'a str> {
     cookie(headers, cookie_name(desk, purpose))
 }
 
@@ -142,7 +155,8 @@ pub(super) fn set_cookie(desk: &Desk, purpose: Purpose, value: &str) -> Option<H
     let age = if value.is_empty() { 0 } else { SESSION_MS / 1000 };
     let secure = if is_secure(desk) { "; Secure" } else { "" };
     let name = cookie_name(desk, purpose);
-    let text = format!("{name}={value}; Path=/; HttpOnly; SameSite={same_site}; Max-Age={age}{secure}");
+    let text =
+        format!("{name}={value}; Path=/; HttpOnly; SameSite={same_site}; Max-Age={age}{secure}");
     text.parse().ok()
 }
 

@@ -107,6 +107,10 @@ mod tests {
         assert_eq!(tries.count(address("2001:db8::2"), "", 0), Err(60));
         assert_eq!(tries.count(address("2001:db8:0:1::2"), "", 0), Ok(()));
         assert_eq!(tries.count(address("::ffff:192.0.2.1"), "", 0), Ok(()));
-        assert_eq!(tries.count(address("192.0.2.1"), "", 0), Err(60), "the same in another notation");
+        assert_eq!(
+            tries.count(address("192.0.2.1"), "", 0),
+            Err(60),
+            "the same in another notation"
+        );
     }
 }

@@ -62,7 +62,10 @@ fn explained(answer: &[u8]) -> Option<Bytes> {
     let text = std::str::from_utf8(answer).ok()?;
     let line = text.strip_prefix("HTTP/1.1 ")?.lines().next()?;
     // Every answer of ours has this field.
-    if !line.starts_with('4') || !text.ends_with("\r\n\r\n") || text.contains("x-content-type-options") {
+    if !line.starts_with('4')
+        || !text.ends_with("\r\n\r\n")
+        || text.contains("x-content-type-options")
+    {
         return None;
     }
     let (error, message) = match line.get(..3)? {
@@ -98,7 +101,11 @@ impl AsyncRead for Wire {
 }
 
 impl AsyncWrite for Wire {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         ready!(self.poll_first(cx))?;
         if self.explains(buf) {
             return Poll::Ready(Ok(buf.len()));
@@ -180,7 +187,15 @@ impl Upload {
         }
         let (body, length) = (Arc::clone(body), inner.size_hint().exact());
         let inner = Some(inner);
-        Body::new(Self { inner, body, times: *times, length, began: None, alarm: None, ended: false })
+        Body::new(Self {
+            inner,
+            body,
+            times: *times,
+            length,
+            began: None,
+            alarm: None,
+            ended: false,
+        })
     }
 
     /// All of it is there.
@@ -212,7 +227,8 @@ impl hyper::body::Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let failed = |kind: io::ErrorKind| Poll::Ready(Some(Err(axum::Error::new(io::Error::from(kind)))));
+        let failed =
+            |kind: io::ErrorKind| Poll::Ready(Some(Err(axum::Error::new(io::Error::from(kind)))));
         if self.body.pulse().is_evicted() {
             return failed(io::ErrorKind::ResourceBusy);
         }

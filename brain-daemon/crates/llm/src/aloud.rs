@@ -46,7 +46,8 @@ impl Aloud {
                 State::Thinks => {
                     let Some((_, rest)) = self.held.split_once(CLOSE) else {
                         // Of a thought only what may be the beginning of its end is kept.
-                        let keep = (1..CLOSE.len()).rev().find(|n| self.held.ends_with(&CLOSE[..*n]));
+                        let keep =
+                            (1..CLOSE.len()).rev().find(|n| self.held.ends_with(&CLOSE[..*n]));
                         self.held = CLOSE.get(..keep.unwrap_or(0)).unwrap_or_default().to_owned();
                         return String::new();
                     };

@@ -21,7 +21,8 @@ pub(super) fn body(model: &str, question: &Question<'_>, without: Without, strea
         };
         json!({ "type": "image", "source": source })
     });
-    let content: Vec<Value> = images.chain([json!({ "type": "text", "text": question.text })]).collect();
+    let content: Vec<Value> =
+        images.chain([json!({ "type": "text", "text": question.text })]).collect();
     let mut body = json!({
         "model": model,
         "max_tokens": question.max_tokens,
@@ -55,9 +56,13 @@ pub(super) fn read(answer: &Value) -> Option<Said> {
 
 /// The tokens in and out that an answer or an event names; 0 where it does not.
 pub(super) fn usage(answer: &Value) -> (u64, u64) {
-    let usage = |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    let usage =
+        |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
     let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
-    (parts.into_iter().filter_map(usage).fold(0, u64::saturating_add), usage("output_tokens").unwrap_or(0))
+    (
+        parts.into_iter().filter_map(usage).fold(0, u64::saturating_add),
+        usage("output_tokens").unwrap_or(0),
+    )
 }
 
 /// Takes an event of a stream, and gives the text that it brings; `None` when it is none.
@@ -75,10 +80,16 @@ pub(super) fn hear(heard: &mut Heard, event: &Value) -> Option<String> {
         }
         "message_delta" => {
             heard.count(usage(event));
-            match event.get("delta").and_then(|delta| delta.get("stop_reason")).and_then(Value::as_str) {
+            match event
+                .get("delta")
+                .and_then(|delta| delta.get("stop_reason"))
+                .and_then(Value::as_str)
+            {
                 None => {}
                 Some("refusal") => heard.is_refused = true,
-                Some("max_tokens" | "model_context_window_exceeded") => heard.finish = Some(Finish::Length),
+                Some("max_tokens" | "model_context_window_exceeded") => {
+                    heard.finish = Some(Finish::Length)
+                }
                 Some(_) => heard.finish = Some(Finish::Stop),
             }
         }

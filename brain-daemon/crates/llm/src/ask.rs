@@ -109,13 +109,17 @@ impl Model {
             let fault = ModelFault::refusal(&self.url, &self.name, &answer, self.key.as_ref());
             let rest = match fault.why {
                 Why::RateLimited(_) | Why::Overloaded | Why::ServerError => {
-                    let asked = answer.header("retry-after").and_then(|text| text.trim().parse().ok());
+                    let asked =
+                        answer.header("retry-after").and_then(|text| text.trim().parse().ok());
                     asked.map_or(pause, Duration::from_secs)
                 }
                 _ => return Err(fault),
             };
             again += 1;
-            if again > AGAIN || question.busy.is_zero() || rested.saturating_add(rest) > question.busy {
+            if again > AGAIN
+                || question.busy.is_zero()
+                || rested.saturating_add(rest) > question.busy
+            {
                 return Err(fault);
             }
             tracing::debug!(model = self.name, seconds = rest.as_secs(), why = ?fault.why, "asked again later");
@@ -190,7 +194,12 @@ impl Model {
     }
 
     /// What an answer comes to, and what it cost. An entry that is dropped counts at its worst.
-    fn heard(&self, sent: Sent, hearing: Hearing<'_>, entry: Entry<'_>) -> Result<Reply, ModelFault> {
+    fn heard(
+        &self,
+        sent: Sent,
+        hearing: Hearing<'_>,
+        entry: Entry<'_>,
+    ) -> Result<Reply, ModelFault> {
         let (text, end, tokens) = hearing.end();
         let fault = match (sent, end) {
             // Whatever came after the end of an answer.
@@ -210,7 +219,9 @@ impl Model {
                 entry.settle(tokens.0, tokens.1);
                 ModelFault::refused(&self.name)
             }
-            (_, End::GaveUp(kind, words)) => ModelFault::told(&self.url, &kind, &words, self.key.as_ref()),
+            (_, End::GaveUp(kind, words)) => {
+                ModelFault::told(&self.url, &kind, &words, self.key.as_ref())
+            }
             (_, End::Unreadable) => ModelFault::unreadable(&self.url),
             (_, End::Open) => ModelFault::broken(&self.url),
         };
@@ -230,9 +241,11 @@ fn was_not_sent(trouble: &Trouble) -> bool {
         | Trouble::Tls(_)
         | Trouble::Setup(_) => true,
         // A time-out says not how far it came.
-        Trouble::Slow(_) | Trouble::Large(_) | Trouble::Status(_) | Trouble::Kind | Trouble::Broken(_) => {
-            false
-        }
+        Trouble::Slow(_)
+        | Trouble::Large(_)
+        | Trouble::Status(_)
+        | Trouble::Kind
+        | Trouble::Broken(_) => false,
     }
 }
 

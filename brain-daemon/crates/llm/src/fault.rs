@@ -56,7 +56,10 @@ impl Why {
     /// Whether the service is the reason, so that no other question need be asked now.
     #[must_use]
     pub fn is_the_services(self) -> bool {
-        !matches!(self, Self::Invalid | Self::Refused | Self::Cut | Self::NotJson | Self::Unreadable)
+        !matches!(
+            self,
+            Self::Invalid | Self::Refused | Self::Cut | Self::NotJson | Self::Unreadable
+        )
     }
 
     /// Whether the question may be the reason, so that it counts as tried.
@@ -92,10 +95,13 @@ impl ModelFault {
 
     pub(super) fn cost(fault: &CostFault) -> Self {
         let (why, hint) = match fault {
-            CostFault::OverBudget { .. } => (Why::Budget, "allow it to cost more, or give it less to read"),
-            CostFault::Ledger { .. } => {
-                (Why::Ledger, "nothing is paid that is not entered there: mend that first; `brain doctor`")
+            CostFault::OverBudget { .. } => {
+                (Why::Budget, "allow it to cost more, or give it less to read")
             }
+            CostFault::Ledger { .. } => (
+                Why::Ledger,
+                "nothing is paid that is not entered there: mend that first; `brain doctor`",
+            ),
         };
         Self::new(why, fault.to_string(), hint)
     }
@@ -122,7 +128,9 @@ impl ModelFault {
             _ => Why::Unreachable,
         };
         let hint = match why {
-            Why::Slow => "a smaller or nearer model answers sooner; llm.silence is how long it is waited for",
+            Why::Slow => {
+                "a smaller or nearer model answers sooner; llm.silence is how long it is waited for"
+            }
             Why::Broken => "ask again; if it goes on, look at the service's own log",
             _ => "is it running? check llm.base_url and the network",
         };
@@ -133,14 +141,17 @@ impl ModelFault {
         let status = answer.status;
         let (words, problem) = problem(&answer.body);
         let is = |names: &[&str]| names.iter().any(|name| problem.contains(name));
-        let spent = is(&["insufficient_quota", "billing"]) || words.contains("credit balance is too low");
+        let spent =
+            is(&["insufficient_quota", "billing"]) || words.contains("credit balance is too low");
         let why = match status {
             401 if key.is_none() => Why::NoKey,
             401 | 403 => Why::Unauthorized,
             402 => Why::Payment,
             400 | 429 if spent => Why::Payment,
             404 => Why::NotFound,
-            429 => Why::RateLimited(answer.header("retry-after").and_then(|text| text.trim().parse().ok())),
+            429 => Why::RateLimited(
+                answer.header("retry-after").and_then(|text| text.trim().parse().ok()),
+            ),
             503 | 529 => Why::Overloaded,
             500.. => Why::ServerError,
             _ => Why::Invalid,
@@ -164,11 +175,19 @@ impl ModelFault {
             _ => "the service or the model does not take such a question: check llm.provider and llm.model"
                 .into(),
         };
-        Self::new(why, format!("the language model at {url} answers with status {status}{said}"), hint)
+        Self::new(
+            why,
+            format!("the language model at {url} answers with status {status}{said}"),
+            hint,
+        )
     }
 
     pub(super) fn refused(model: &str) -> Self {
-        Self::new(Why::Refused, format!("the model \"{model}\" does not want to answer"), "another model may")
+        Self::new(
+            Why::Refused,
+            format!("the model \"{model}\" does not want to answer"),
+            "another model may",
+        )
     }
 
     /// The answer was cut at its length.
@@ -220,7 +239,8 @@ impl ModelFault {
         };
         let words = repeated(words, key);
         let said = if words.is_empty() { String::new() } else { format!(": {words}") };
-        let message = format!("the language model at {url} gave up in the middle of its answer{said}");
+        let message =
+            format!("the language model at {url} gave up in the middle of its answer{said}");
         Self::new(why, message, "ask again; if it goes on, look at the service's own log")
     }
 
@@ -235,13 +255,18 @@ impl ModelFault {
 
 /// What the question may be asked without after this answer: the service says that it does not take what was sent. `None` when it
 /// says nothing of the kind.
-pub(super) fn declined(answer: &Answer, without: Without, question: &Question<'_>) -> Option<Without> {
+pub(super) fn declined(
+    answer: &Answer,
+    without: Without,
+    question: &Question<'_>,
+) -> Option<Without> {
     if !matches!(answer.status, 400 | 422) {
         return None;
     }
     let text = String::from_utf8_lossy(&answer.body);
     let more = Without {
-        temperature: without.temperature || (question.temperature.is_some() && text.contains("temperature")),
+        temperature: without.temperature
+            || (question.temperature.is_some() && text.contains("temperature")),
         format: without.format || (question.json && text.contains("response_format")),
         max_tokens: without.max_tokens || text.contains("max_completion_tokens"),
         usage: without.usage || text.contains("stream_options"),
@@ -267,7 +292,13 @@ fn repeated(words: &str, key: Option<&Secret>) -> String {
     let bare = key.map(|key| key.expose().trim_start_matches("Bearer "));
     let words = bare.map_or_else(|| words.to_owned(), |key| words.replace(key, "…"));
     let seen = words.chars().map(|c| if c.is_control() || steers(c) { ' ' } else { c });
-    seen.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ").chars().take(REPEATED).collect()
+    seen.collect::<String>()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(REPEATED)
+        .collect()
 }
 
 /// Characters that end a line or turn the direction of a text.

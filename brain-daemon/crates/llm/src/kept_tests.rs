@@ -59,7 +59,8 @@ fn paid(base: Url, dir: &Path) -> (Model, Arc<Ledger>) {
     let till = Till { ledger: Arc::clone(&ledger), price };
     let silence = Duration::from_secs(20);
     let provider = Provider::OpenAi;
-    let settings = Settings { provider, base: Some(base), model: None, vision_model: None, silence };
+    let settings =
+        Settings { provider, base: Some(base), model: None, vision_model: None, silence };
     (Model::open(&settings, "m", None, &Client::new(), till).unwrap(), ledger)
 }
 
@@ -73,7 +74,8 @@ fn a_model_that_is_busy_and_closes_is_asked_again_and_costs_one_answer() {
     let reply = model.ask(&question, None, &|| true).unwrap();
     assert_eq!((reply.text.as_str(), reply.tokens_in, reply.tokens_out), ("hi", 11, 3));
     let costs = ledger.read(None, None, 10).unwrap();
-    let calls: Vec<_> = costs.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
+    let calls: Vec<_> =
+        costs.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
     assert_eq!(calls, [("done", 17), ("failed", 0)], "nothing counts that was not answered");
 }
 

@@ -73,7 +73,9 @@ impl Settings {
     /// Whether it is a provider's own service, which is paid.
     #[must_use]
     pub fn is_paid(&self) -> bool {
-        self.base.as_ref().is_none_or(|base| base.host_str().is_some_and(|host| PAID.contains(&host)))
+        self.base
+            .as_ref()
+            .is_none_or(|base| base.host_str().is_some_and(|host| PAID.contains(&host)))
     }
 }
 
@@ -202,9 +204,10 @@ impl Model {
             Provider::Anthropic => base.strip_suffix("/v1").unwrap_or(base),
             Provider::OpenAi => base,
         };
-        let url =
-            Url::parse(&format!("{base}/{path}")).map_err(|e| ModelFault::address(base, &e.to_string()))?;
-        let link = net.link(&url).map_err(|trouble| ModelFault::address(base, &trouble.to_string()))?;
+        let url = Url::parse(&format!("{base}/{path}"))
+            .map_err(|e| ModelFault::address(base, &e.to_string()))?;
+        let link =
+            net.link(&url).map_err(|trouble| ModelFault::address(base, &trouble.to_string()))?;
         let key = key.map(|key| match settings.provider {
             Provider::OpenAi => Secret::new(format!("Bearer {}", key.expose())),
             Provider::Anthropic => key,

@@ -15,7 +15,9 @@ pub(super) fn body(model: &str, question: &Question<'_>, without: Without, strea
         let images = question.images.iter().map(|image| {
             let url = match image {
                 Image::At(url) => url.clone(),
-                Image::Bytes { kind, bytes } => format!("data:{kind};base64,{}", STANDARD.encode(bytes)),
+                Image::Bytes { kind, bytes } => {
+                    format!("data:{kind};base64,{}", STANDARD.encode(bytes))
+                }
             };
             json!({ "type": "image_url", "image_url": { "url": url } })
         });
@@ -65,7 +67,8 @@ pub(super) fn read(answer: &Value) -> Option<Said> {
 
 /// The tokens in and out that an answer or an event names; 0 where it does not.
 pub(super) fn usage(answer: &Value) -> (u64, u64) {
-    let usage = |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    let usage =
+        |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
     (usage("prompt_tokens").unwrap_or(0), usage("completion_tokens").unwrap_or(0))
 }
 
@@ -77,14 +80,17 @@ pub(super) fn hear(heard: &mut Heard, event: &Value) -> Option<String> {
     }
     heard.count(usage(event));
     // The event with the tokens has no choice in it.
-    let Some(choice) = event.get("choices")?.as_array()?.first() else { return Some(String::new()) };
+    let Some(choice) = event.get("choices")?.as_array()?.first() else {
+        return Some(String::new());
+    };
     match choice.get("finish_reason").and_then(Value::as_str) {
         None => {}
         Some("content_filter") => heard.is_refused = true,
         Some("length") => heard.finish = Some(Finish::Length),
         Some(_) => heard.finish = Some(Finish::Stop),
     }
-    let said = |name: &str| choice.get("delta").and_then(|delta| delta.get(name)).and_then(Value::as_str);
+    let said =
+        |name: &str| choice.get("delta").and_then(|delta| delta.get(name)).and_then(Value::as_str);
     heard.is_refused |= said("refusal").is_some_and(|why| !why.is_empty());
     Some(said("content").unwrap_or_default().to_owned())
 }

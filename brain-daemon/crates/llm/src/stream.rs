@@ -136,10 +136,11 @@ impl<'a> Hearing<'a> {
             self.heard.is_over = true;
             return;
         }
-        let piece = serde_json::from_slice::<Value>(data).ok().and_then(|event| match self.provider {
-            Provider::OpenAi => openai::hear(&mut self.heard, &event),
-            Provider::Anthropic => anthropic::hear(&mut self.heard, &event),
-        });
+        let piece =
+            serde_json::from_slice::<Value>(data).ok().and_then(|event| match self.provider {
+                Provider::OpenAi => openai::hear(&mut self.heard, &event),
+                Provider::Anthropic => anthropic::hear(&mut self.heard, &event),
+            });
         self.is_known |= piece.is_some();
         match piece {
             Some(piece) if piece.is_empty() => {}

@@ -63,7 +63,10 @@ fn a_stream_in_the_shape_of_openai() {
     );
     assert_eq!(costs, [("done".into(), 11 + 2 * 3)]);
     let body = &net.sent()[0].body;
-    assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({ "include_usage": true })));
+    assert_eq!(
+        (&body["stream"], &body["stream_options"]),
+        (&json!(true), &json!({ "include_usage": true }))
+    );
 }
 
 #[test]
@@ -113,17 +116,25 @@ fn a_server_that_knows_no_streams_answers_all_the_same() {
 
 #[test]
 fn what_breaks_off_is_a_fault_that_has_what_came_and_counts_at_its_worst() {
-    let error =
-        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded sk-very-secret-key"}}"#;
-    let text = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half "}}"#;
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded sk-very-secret-key"}}"#;
+    let text =
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half "}}"#;
     let torn = r#"{"choices":[{"delta":{"content":"ha"#;
     for (provider, body, why) in [
         (Provider::OpenAi, events(&[&delta("half ")], ""), Why::Broken),
         (Provider::OpenAi, events(&[&delta("half ")], "broken"), Why::Broken),
         (Provider::OpenAi, events(&[&delta("half ")], "silent"), Why::Slow),
         (Provider::OpenAi, cut(events(&[&delta("half "), torn], "")), Why::Broken),
-        (Provider::OpenAi, events(&[&delta("half "), "nonsense", &delta("more")], ""), Why::Unreadable),
-        (Provider::OpenAi, events(&[&delta("half "), r#"{"error":{"message":"no"}}"#], ""), Why::ServerError),
+        (
+            Provider::OpenAi,
+            events(&[&delta("half "), "nonsense", &delta("more")], ""),
+            Why::Unreadable,
+        ),
+        (
+            Provider::OpenAi,
+            events(&[&delta("half "), r#"{"error":{"message":"no"}}"#], ""),
+            Why::ServerError,
+        ),
         (Provider::Anthropic, events(&[text, error, text], ""), Why::Overloaded),
         (Provider::Anthropic, events(&[text], ""), Why::Broken),
     ] {
@@ -133,7 +144,11 @@ fn what_breaks_off_is_a_fault_that_has_what_came_and_counts_at_its_worst() {
             let patient = Question { busy: Duration::from_secs(60), ..plain() };
             let (pieces, reply, costs) = heard(provider, &net, &patient);
             let fault = reply.unwrap_err();
-            assert_eq!((fault.why, fault.came.as_str(), pieces.as_str()), (why, "half", "half "), "{shown}");
+            assert_eq!(
+                (fault.why, fault.came.as_str(), pieces.as_str()),
+                (why, "half", "half "),
+                "{shown}"
+            );
             assert!(!fault.to_string().contains(KEY), "{fault}");
             assert_eq!(costs, [("failed".into(), WORST)], "{shown}");
             assert_eq!(net.sent().len(), 1, "never again after text came");
@@ -163,7 +178,10 @@ fn a_model_that_does_not_want_to_says_so() {
 fn a_busy_service_is_asked_again_as_often_and_as_soon_as_it_says() {
     let busy = |status: u16, after: Option<u64>| Answer {
         status,
-        headers: after.map(|seconds| ("retry-after".to_owned(), seconds.to_string())).into_iter().collect(),
+        headers: after
+            .map(|seconds| ("retry-after".to_owned(), seconds.to_string()))
+            .into_iter()
+            .collect(),
         body: Vec::new(),
         from: None,
     };
@@ -179,7 +197,9 @@ fn a_busy_service_is_asked_again_as_often_and_as_soon_as_it_says() {
         assert_eq!(costs, [("done".into(), 11 + 2 * 3), ("failed".into(), state)], "{status}");
     }
     // It goes round in no circle, and waits no longer than it may.
-    for (after, patience, calls) in [(Some(0), 5, 5), (Some(3600), 5, 1), (None, 0, 1), (Some(0), 0, 1)] {
+    for (after, patience, calls) in
+        [(Some(0), 5, 5), (Some(3600), 5, 1), (None, 0, 1), (Some(0), 0, 1)]
+    {
         let net = Net::new(move |_| Ok(busy(429, after)));
         let question = Question { busy: Duration::from_secs(patience), ..plain() };
         let (_, reply, costs) = heard(Provider::OpenAi, &net, &question);
@@ -213,7 +233,11 @@ fn what_may_cost_too_much_is_not_sent() {
     let fault = model.ask(&plain(), Some(&budget), &|| true).unwrap_err();
     assert_eq!(
         (fault.why, fault.message.as_str(), net.sent().len()),
-        (Why::Budget, "the next call may cost 0.000068 USD, and 0.000067 USD are left of 0.000084 USD", 1)
+        (
+            Why::Budget,
+            "the next call may cost 0.000068 USD, and 0.000067 USD are left of 0.000084 USD",
+            1
+        )
     );
     assert_eq!((budget.spent().actual, ledger.read(None, None, 0).unwrap().total.actual), (17, 17));
     // Nor what cannot be entered.

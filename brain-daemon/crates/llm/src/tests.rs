@@ -24,7 +24,12 @@ fn settings(provider: Provider, base: Option<&str>) -> Settings {
 }
 
 /// A model that costs nothing: it needs no ledger.
-fn open(provider: Provider, base: Option<&str>, key: Option<&str>, net: &Net) -> Result<Model, ModelFault> {
+fn open(
+    provider: Provider,
+    base: Option<&str>,
+    key: Option<&str>,
+    net: &Net,
+) -> Result<Model, ModelFault> {
     let ledger = Arc::new(Ledger::new(Path::new("/nowhere/costs.jsonl"), Arc::new(SystemClock)));
     let till = Till { ledger, price: Price::default() };
     Model::open(&settings(provider, base), "m", key.map(Secret::new), net, till)
@@ -60,14 +65,18 @@ fn message(blocks: &Value, stop: &str) -> Value {
 #[test]
 fn a_question_in_the_shape_of_openai() {
     let net = Net::new(|_| answer(200, &completion(&json!("<think>hm</think>\n hi "), "stop")));
-    let model = open(Provider::OpenAi, Some("http://127.0.0.1:11434/v1/"), Some(KEY), &net).unwrap();
+    let model =
+        open(Provider::OpenAi, Some("http://127.0.0.1:11434/v1/"), Some(KEY), &net).unwrap();
     let images = [
         Image::At("https://e.org/a.png".into()),
         Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
     ];
     let question = Question { images: &images, temperature: Some(0.5), json: true, ..plain() };
     let reply = ask(&model, &question).unwrap();
-    assert_eq!(reply, Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop });
+    assert_eq!(
+        reply,
+        Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
+    );
     let sent = net.sent().remove(0);
     assert_eq!(sent.url, "http://127.0.0.1:11434/v1/chat/completions");
     assert_eq!(sent.authorization.as_deref(), Some("Bearer sk-very-secret-key"));
@@ -88,7 +97,8 @@ fn a_question_in_the_shape_of_openai() {
 
 #[test]
 fn a_question_in_the_shape_of_anthropic() {
-    let blocks = json!([{ "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "hi" }]);
+    let blocks =
+        json!([{ "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "hi" }]);
     let net = Net::new(move |_| answer(200, &message(&blocks, "end_turn")));
     for (base, url) in [
         (None, "https://api.anthropic.com/v1/messages"),
@@ -101,12 +111,19 @@ fn a_question_in_the_shape_of_anthropic() {
             Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
         ];
         let reply = ask(&model, &Question { images: &images, json: true, ..plain() }).unwrap();
-        assert_eq!(reply, Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop });
+        assert_eq!(
+            reply,
+            Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
+        );
         let sent = net.sent().pop().unwrap();
         assert_eq!((sent.url.as_str(), sent.authorization), (url, None));
-        let header =
-            |name: &str| sent.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
-        assert_eq!((header("x-api-key"), header("anthropic-version")), (Some(KEY), Some("2023-06-01")));
+        let header = |name: &str| {
+            sent.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str())
+        };
+        assert_eq!(
+            (header("x-api-key"), header("anthropic-version")),
+            (Some(KEY), Some("2023-06-01"))
+        );
         assert_eq!(
             sent.body,
             json!({ "model": "m", "max_tokens": 7, "system": "be", "messages": [{ "role": "user", "content": [
@@ -123,7 +140,9 @@ fn a_key_is_needed_where_the_providers_own_service_is_asked() {
     for provider in [Provider::OpenAi, Provider::Anthropic] {
         let fault = open(provider, None, None, &net).err().unwrap();
         assert_eq!(fault.why, Why::NoKey);
-        assert!(fault.hint.contains("secrets/llm-api-key") && fault.hint.contains("BRAIN_LLM_API_KEY"));
+        assert!(
+            fault.hint.contains("secrets/llm-api-key") && fault.hint.contains("BRAIN_LLM_API_KEY")
+        );
         assert!(net.sent().is_empty());
     }
     // A server of one's own says itself whether it wants one.
@@ -157,23 +176,31 @@ fn what_a_model_does_not_take_is_left_out() {
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
     let question = Question { temperature: Some(0.0), json: true, ..plain() };
     assert_eq!(ask(&model, &question).unwrap().text, "{}");
-    assert_eq!((net.sent().len(), net.sent()[3].body["max_completion_tokens"].as_u64()), (4, Some(7)));
+    assert_eq!(
+        (net.sent().len(), net.sent()[3].body["max_completion_tokens"].as_u64()),
+        (4, Some(7))
+    );
     // It is remembered.
     ask(&model, &question).unwrap();
     assert_eq!(net.sent().len(), 5);
 
     let net = Net::new(|_| {
-        answer(400, &json!({ "error": { "message": "`temperature` is deprecated for this model." } }))
+        answer(
+            400,
+            &json!({ "error": { "message": "`temperature` is deprecated for this model." } }),
+        )
     });
     let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
-    assert_eq!(ask(&model, &Question { temperature: Some(0.0), ..plain() }).unwrap_err().why, Why::Invalid);
+    assert_eq!(
+        ask(&model, &Question { temperature: Some(0.0), ..plain() }).unwrap_err().why,
+        Why::Invalid
+    );
     assert_eq!(net.sent().len(), 2, "it goes round in no circle");
 }
 
 #[test]
 fn each_refusal_has_its_name_and_its_way_out() {
-    let error =
-        |message: &str, code: &str| json!({ "error": { "message": message, "type": "t", "code": code } });
+    let error = |message: &str, code: &str| json!({ "error": { "message": message, "type": "t", "code": code } });
     for (status, body, why, services) in [
         (
             401,
@@ -184,7 +211,12 @@ fn each_refusal_has_its_name_and_its_way_out() {
         (403, error("no", ""), Why::Unauthorized, true),
         (402, error("pay", ""), Why::Payment, true),
         (429, error("You exceeded your current quota", "insufficient_quota"), Why::Payment, true),
-        (400, error("Your credit balance is too low to access the Anthropic API.", ""), Why::Payment, true),
+        (
+            400,
+            error("Your credit balance is too low to access the Anthropic API.", ""),
+            Why::Payment,
+            true,
+        ),
         (404, error("The model `m` does not exist", "model_not_found"), Why::NotFound, true),
         (429, error("slow down", "rate_limit_exceeded"), Why::RateLimited(Some(17)), true),
         (503, json!({ "error": "Loading model" }), Why::Overloaded, true),
@@ -215,7 +247,11 @@ fn what_a_service_says_is_one_bounded_line() {
     let net = Net::new(move |_| answer(500, &json!({ "error": { "message": words } })));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
     let fault = ask(&model, &plain()).unwrap_err();
-    assert!(fault.message.contains(": a b c xxx") && fault.message.len() < 350, "{}", fault.message);
+    assert!(
+        fault.message.contains(": a b c xxx") && fault.message.len() < 350,
+        "{}",
+        fault.message
+    );
 }
 
 #[test]
@@ -234,7 +270,10 @@ fn answers_that_are_none() {
     let said = |text: &str, finish: &str| completion(&json!(text), finish);
     for (body, why) in [
         (completion(&json!(null), "content_filter"), Why::Refused),
-        (json!({ "choices": [{ "message": { "content": null, "refusal": "I cannot" } }] }), Why::Refused),
+        (
+            json!({ "choices": [{ "message": { "content": null, "refusal": "I cannot" } }] }),
+            Why::Refused,
+        ),
         (json!({ "choices": [] }), Why::Unreadable),
         (json!({ "error": { "message": "upstream" } }), Why::Unreadable),
         (json!("<html>"), Why::Unreadable),

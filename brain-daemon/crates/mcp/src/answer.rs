@@ -17,9 +17,8 @@ pub(super) fn told(answer: &impl Serialize) -> Result<CallToolResult, Fault> {
     let text = serde_json::to_string(answer).map_err(broken)?;
     if text.len() > LONGEST {
         let message = format!("the answer would have {} bytes, more than {LONGEST}", text.len());
-        return Err(
-            Fault::new(FaultCode::TooLarge, message).hint("ask for less: a lower limit, or a part of it")
-        );
+        return Err(Fault::new(FaultCode::TooLarge, message)
+            .hint("ask for less: a lower limit, or a part of it"));
     }
     let value = serde_json::to_value(answer).map_err(broken)?;
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -43,7 +42,8 @@ pub(super) fn weight_of(c: char) -> usize {
 
 /// At most `most` characters of `text` on one line, with `…` where it was cut.
 pub(super) fn short(text: &str, most: usize) -> String {
-    let mut cut: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut cut: String =
+        text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(most).is_some() {
         cut.pop();
         cut.push('…');

@@ -14,7 +14,10 @@ use super::answer::short;
 ///
 /// # Errors
 /// [`FaultCode::InvalidRequest`], naming the argument.
-pub(super) fn read<T: DeserializeOwned>(arguments: JsonObject, schema: &JsonObject) -> Result<T, Fault> {
+pub(super) fn read<T: DeserializeOwned>(
+    arguments: JsonObject,
+    schema: &JsonObject,
+) -> Result<T, Fault> {
     let none = JsonObject::new();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     let required = schema.get("required").and_then(Value::as_array);
@@ -30,10 +33,12 @@ pub(super) fn read<T: DeserializeOwned>(arguments: JsonObject, schema: &JsonObje
         check(&name, &value, kind)?;
         meant.insert(name, value);
     }
-    if let Some(missing) = known.keys().find(|name| is_required(name) && !meant.contains_key(*name)) {
+    if let Some(missing) = known.keys().find(|name| is_required(name) && !meant.contains_key(*name))
+    {
         return Err(refused(format!("the argument \"{missing}\" is missing")));
     }
-    serde_json::from_value(Value::Object(meant)).map_err(|error| refused(short(&error.to_string(), 300)))
+    serde_json::from_value(Value::Object(meant))
+        .map_err(|error| refused(short(&error.to_string(), 300)))
 }
 
 fn refused(message: String) -> Fault {
@@ -54,10 +59,12 @@ fn unknown(name: &str, known: &JsonObject) -> Fault {
 fn fit(value: Value, schema: &Value) -> Value {
     let kind = schema.get("type").and_then(Value::as_str);
     match (kind, value) {
-        (Some("integer" | "number"), Value::String(text)) => match serde_json::from_str(text.trim()) {
-            Ok(Value::Number(number)) => whole(number),
-            _ => Value::String(text),
-        },
+        (Some("integer" | "number"), Value::String(text)) => {
+            match serde_json::from_str(text.trim()) {
+                Ok(Value::Number(number)) => whole(number),
+                _ => Value::String(text),
+            }
+        }
         (Some("integer"), Value::Number(number)) => whole(number),
         (Some("boolean"), Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
             "true" => true.into(),
@@ -73,8 +80,9 @@ fn fit(value: Value, schema: &Value) -> Value {
                 other => return other,
             };
             let kind = schema.get("items").unwrap_or(&Value::Null);
-            let blank =
-                |item: &Value| item.is_null() || item.as_str().is_some_and(|text| text.trim().is_empty());
+            let blank = |item: &Value| {
+                item.is_null() || item.as_str().is_some_and(|text| text.trim().is_empty())
+            };
             items.into_iter().filter(|item| !blank(item)).map(|item| fit(item, kind)).collect()
         }
         (_, value) => value,
@@ -100,7 +108,12 @@ fn list(text: &str) -> Vec<Value> {
 /// `10.0` is a whole number, too.
 fn whole(number: Number) -> Value {
     match number.as_f64() {
-        Some(float) if !number.is_u64() && !number.is_i64() && float.fract() == 0.0 && float.abs() < 1e15 => {
+        Some(float)
+            if !number.is_u64()
+                && !number.is_i64()
+                && float.fract() == 0.0
+                && float.abs() < 1e15 =>
+        {
             Value::from(float as i64)
         }
         _ => Value::Number(number),
@@ -127,7 +140,11 @@ fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
         && !choices.contains(value)
     {
         let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
-        return Err(refused(format!("\"{name}\" is one of {}, not {}", choices.join(", "), shown())));
+        return Err(refused(format!(
+            "\"{name}\" is one of {}, not {}",
+            choices.join(", "),
+            shown()
+        )));
     }
     if let Some(number) = value.as_f64() {
         let bound = |which: &str| schema.get(which).and_then(Value::as_f64);
@@ -186,10 +203,14 @@ mod tests {
 
     #[test]
     fn what_is_meant_is_taken() {
-        let plain =
-            ask(json!({ "query": "a", "limit": 10, "tags": ["x", "y"], "sort": "slug", "dry": true }));
+        let plain = ask(
+            json!({ "query": "a", "limit": 10, "tags": ["x", "y"], "sort": "slug", "dry": true }),
+        );
         for (arguments, name) in [
-            (json!({ "query": "a", "limit": "10", "tags": "x, y", "sort": "slug", "dry": "true" }), "text"),
+            (
+                json!({ "query": "a", "limit": "10", "tags": "x, y", "sort": "slug", "dry": "true" }),
+                "text",
+            ),
             (
                 json!({ "query": "a", "limit": 10.0, "tags": "[\"x\",\"y\"]", "sort": " Slug", "dry": "True" }),
                 "JSON",
@@ -203,8 +224,7 @@ mod tests {
         }
         let bare = ask(json!({ "query": 2024 })).unwrap();
         assert_eq!((bare.query.as_str(), bare.limit, bare.dry), ("2024", None, false));
-        let absent =
-            json!({ "query": "2024", "limit": "", "tags": "", "sort": null, "dry": " ", "sorts": [] });
+        let absent = json!({ "query": "2024", "limit": "", "tags": "", "sort": null, "dry": " ", "sorts": [] });
         assert_eq!(ask(absent).unwrap(), bare);
         assert_eq!(
             ask(json!({ "query": "a", "sorts": "SLUG, updated" })).unwrap().sorts,
@@ -223,9 +243,15 @@ mod tests {
             (json!({ "query": "a", "limit": "51" }), "\"limit\" is 1 to 50, not 51"),
             (json!({ "query": "a", "limit": -1e300 }), "\"limit\" is of type integer, not -1e+300"),
             (json!({ "query": "a", "limit": 1.5 }), "\"limit\" is of type integer, not 1.5"),
-            (json!({ "query": "a", "limit": "many" }), "\"limit\" is of type integer, not \"many\""),
+            (
+                json!({ "query": "a", "limit": "many" }),
+                "\"limit\" is of type integer, not \"many\"",
+            ),
             (json!({ "query": "a", "dry": "maybe" }), "\"dry\" is of type boolean, not \"maybe\""),
-            (json!({ "query": "a", "sort": "best" }), "\"sort\" is one of updated, slug, not \"best\""),
+            (
+                json!({ "query": "a", "sort": "best" }),
+                "\"sort\" is one of updated, slug, not \"best\"",
+            ),
             (
                 json!({ "query": "a", "sorts": "slug,best" }),
                 "\"sorts\" is one of updated, slug, not \"best\"",

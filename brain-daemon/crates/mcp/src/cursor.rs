@@ -95,7 +95,8 @@ pub(super) fn part<T, R: Serialize>(
         Some(place) => {
             let (count, mark) = read(place)?;
             let moved = |at: &usize| at.abs_diff(count.saturating_sub(1));
-            let same = (0..items.len()).filter(|&at| digits(&key(&items[at])) == mark).min_by_key(moved);
+            let same =
+                (0..items.len()).filter(|&at| digits(&key(&items[at])) == mark).min_by_key(moved);
             same.map_or(count, |at| at + 1)
         }
     };
@@ -123,7 +124,8 @@ pub(super) fn passed(after: Option<&str>) -> Result<usize, Fault> {
 }
 
 fn read(place: &str) -> Result<(usize, &str), Fault> {
-    let parts = place.split_once(':').and_then(|(count, mark)| Some((count.parse::<u32>().ok()?, mark)));
+    let parts =
+        place.split_once(':').and_then(|(count, mark)| Some((count.parse::<u32>().ok()?, mark)));
     let (count, mark) = parts.ok_or_else(|| bad("the cursor is none that brain has made"))?;
     Ok((count as usize, mark))
 }
@@ -138,14 +140,29 @@ mod tests {
         let cursors = Cursors::of("query", &("grüße", Some(1)));
         let cursor = cursors.after("20:ab cd");
         assert_eq!(cursors.place(Some(&cursor)).unwrap().as_deref(), Some("20:ab cd"));
-        assert_eq!(cursors.place(Some(&format!(" {cursor}== "))).unwrap().as_deref(), Some("20:ab cd"));
+        assert_eq!(
+            cursors.place(Some(&format!(" {cursor}== "))).unwrap().as_deref(),
+            Some("20:ab cd")
+        );
         assert_eq!(cursors.place(None).unwrap(), None);
-        let refusal = |cursors: &Cursors, cursor: &str| cursors.place(Some(cursor)).unwrap_err().message;
-        assert!(refusal(&Cursors::of("query", &("grüße", Some(2))), &cursor).contains("other arguments"));
-        assert!(refusal(&Cursors::of("get_links", &("grüße", Some(1))), &cursor).contains("another tool"));
-        for forged in
-            ["20", "!", "ÄÖ", "YnJhaW4", &URL_SAFE_NO_PAD.encode([0xff, 0xfe]), &"A".repeat(100_000)]
-        {
+        let refusal =
+            |cursors: &Cursors, cursor: &str| cursors.place(Some(cursor)).unwrap_err().message;
+        assert!(
+            refusal(&Cursors::of("query", &("grüße", Some(2))), &cursor)
+                .contains("other arguments")
+        );
+        assert!(
+            refusal(&Cursors::of("get_links", &("grüße", Some(1))), &cursor)
+                .contains("another tool")
+        );
+        for forged in [
+            "20",
+            "!",
+            "ÄÖ",
+            "YnJhaW4",
+            &URL_SAFE_NO_PAD.encode([0xff, 0xfe]),
+            &"A".repeat(100_000),
+        ] {
             assert!(refusal(&cursors, forged).contains("none that brain has made"), "{forged}");
         }
     }

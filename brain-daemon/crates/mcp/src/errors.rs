@@ -19,7 +19,9 @@ fn text(fault: &Fault) -> String {
     let message = short(fault.message.trim_end_matches('.'), LONGEST);
     let next = hint(fault).or_else(|| next(fault.code).map(str::to_owned));
     match next {
-        Some(next) => format!("{}: {message}. Next: {}.", code(fault.code), next.trim_end_matches('.')),
+        Some(next) => {
+            format!("{}: {message}. Next: {}.", code(fault.code), next.trim_end_matches('.'))
+        }
         None => format!("{}: {message}.", code(fault.code)),
     }
 }
@@ -45,7 +47,8 @@ fn hint(fault: &Fault) -> Option<String> {
     if fault.code == FaultCode::Forbidden && hint.ends_with("sources") {
         return Some(short(hint, LONGEST));
     }
-    let of_commands = hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
+    let of_commands =
+        hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
     // Where a tool has the answer, its name is worth more than general advice.
     let of_tools = next(fault.code).is_none() || hint.contains('`');
     (!of_commands && of_tools).then(|| short(hint, LONGEST))
@@ -54,11 +57,19 @@ fn hint(fault: &Fault) -> Option<String> {
 /// What a model does next after a failure of this kind.
 fn next(code: FaultCode) -> Option<&'static str> {
     Some(match code {
-        FaultCode::NotFound => "find the page with `query`, or list slugs with `list_pages` and a prefix",
-        FaultCode::Conflict => "read it with `get_page` and write again with the content_hash that it shows",
-        FaultCode::AlreadySoftDeleted => "`restore_page` brings it back; there is nothing more to delete",
+        FaultCode::NotFound => {
+            "find the page with `query`, or list slugs with `list_pages` and a prefix"
+        }
+        FaultCode::Conflict => {
+            "read it with `get_page` and write again with the content_hash that it shows"
+        }
+        FaultCode::AlreadySoftDeleted => {
+            "`restore_page` brings it back; there is nothing more to delete"
+        }
         FaultCode::AlreadyActive => "read it with `get_page`",
-        FaultCode::UnknownVersion => "`get_page` with include [\"versions\"] shows the versions there are",
+        FaultCode::UnknownVersion => {
+            "`get_page` with include [\"versions\"] shows the versions there are"
+        }
         FaultCode::UnknownSource => "`brain_status` lists the sources that you may use",
         FaultCode::Forbidden => {
             "tell the user that this connection may only read; the owner can grant \"write\""
@@ -81,8 +92,11 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_to_call_next() {
-        let missing =
-            said(FaultCode::NotFound, "there is no page \"a\"", Some("look for it: `brain search \"a\"`"));
+        let missing = said(
+            FaultCode::NotFound,
+            "there is no page \"a\"",
+            Some("look for it: `brain search \"a\"`"),
+        );
         let next = "find the page with `query`, or list slugs with `list_pages` and a prefix.";
         assert_eq!(missing, format!("not_found: there is no page \"a\". Next: {next}"));
         let deleted = said(
@@ -90,10 +104,19 @@ mod tests {
             "the page \"a\" is soft-deleted",
             Some("`brain restore a` brings it back"),
         );
-        assert!(deleted.contains("Next: tell the user") && deleted.contains("`restore_page`"), "{deleted}");
-        let source =
-            said(FaultCode::UnknownSource, "no", Some("`brain sources add x --path <path>`; registered: a"));
-        assert!(source.ends_with("Next: `brain_status` lists the sources that you may use."), "{source}");
+        assert!(
+            deleted.contains("Next: tell the user") && deleted.contains("`restore_page`"),
+            "{deleted}"
+        );
+        let source = said(
+            FaultCode::UnknownSource,
+            "no",
+            Some("`brain sources add x --path <path>`; registered: a"),
+        );
+        assert!(
+            source.ends_with("Next: `brain_status` lists the sources that you may use."),
+            "{source}"
+        );
         let day = said(FaultCode::Usage, "\"x\" is not a day.", Some("write it as YYYY-MM-DD"));
         assert_eq!(day, "invalid_params: \"x\" is not a day. Next: write it as YYYY-MM-DD.");
         assert_eq!(said(FaultCode::Internal, "a defect", None), "internal: a defect.");

@@ -30,10 +30,10 @@ use std::sync::Arc;
 use brain_protocol::{Fault, FaultCode, Reply, Request, SourceId, VERSION};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -99,7 +99,8 @@ impl Server {
                 .get::<axum::http::request::Parts>()
                 .and_then(|parts| parts.extensions.get::<Caller>().cloned()),
         };
-        let caller = caller.ok_or_else(|| ErrorData::internal_error("nobody is known to ask", None))?;
+        let caller =
+            caller.ok_or_else(|| ErrorData::internal_error("nobody is known to ask", None))?;
         Ok(Desk { brain: Arc::clone(&self.brain), caller, usual: OnceCell::new() })
     }
 
@@ -117,7 +118,10 @@ impl Server {
         };
         let ended = tokio::task::spawn_blocking(move || work(&desk)).await;
         ended.map_err(|_| {
-            ErrorData::internal_error("a defect in brain ended this request; please report it", None)
+            ErrorData::internal_error(
+                "a defect in brain ended this request; please report it",
+                None,
+            )
         })
     }
 }
@@ -183,8 +187,10 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(entry) = tools::find(&request.name) else {
             let name = answer::short(&request.name, REPEATED);
-            let message =
-                format!("there is no tool \"{}\"; tools/list has those there are", name.escape_debug());
+            let message = format!(
+                "there is no tool \"{}\"; tools/list has those there are",
+                name.escape_debug()
+            );
             return Err(ErrorData::invalid_params(message, None));
         };
         let arguments = request.arguments.unwrap_or_default();
@@ -252,7 +258,10 @@ impl ServerHandler for Server {
 /// The refusal of a request that is none of ours.
 fn strange(method: &str) -> ErrorData {
     if let Some((name, params)) = METHODS.iter().find(|(name, _)| *name == method) {
-        return ErrorData::invalid_params(format!("the params of {name} are an object with {params}"), None);
+        return ErrorData::invalid_params(
+            format!("the params of {name} are an object with {params}"),
+            None,
+        );
     }
     let shown = answer::short(method, REPEATED);
     let message = format!("there is no method \"{}\" here", shown.escape_debug());

@@ -31,7 +31,11 @@ pub(super) fn page(desk: &Desk, page: &PageRef) -> Result<Page, Fault> {
 ///
 /// # Errors
 /// Those of `answer`.
-pub(super) fn or_near<T>(desk: &Desk, page: &PageRef, answer: Result<T, Fault>) -> Result<T, Fault> {
+pub(super) fn or_near<T>(
+    desk: &Desk,
+    page: &PageRef,
+    answer: Result<T, Fault>,
+) -> Result<T, Fault> {
     answer.map_err(|fault| {
         let deleted = fault.hint.as_deref().is_some_and(|hint| hint.contains("restore"));
         if fault.code != FaultCode::NotFound || deleted {
@@ -95,7 +99,8 @@ mod tests {
 
     #[test]
     fn slugs_are_alike_by_their_last_part() {
-        let near = |a: &str, b: &str| likeness(&Slug::parse(a).unwrap(), &Slug::parse(b).unwrap()) >= LIKE;
+        let near =
+            |a: &str, b: &str| likeness(&Slug::parse(a).unwrap(), &Slug::parse(b).unwrap()) >= LIKE;
         assert!(near("people/ada-lovelace", "people/ada-lovelaec"));
         assert!(near("people/ada-lovelace", "persons/ada-lovelace"));
         assert!(near("ada-lovelace", "people/ada-lovelace"));

@@ -26,7 +26,9 @@ pub(super) fn parse(text: &str) -> Result<Place, Fault> {
     let text = text.trim();
     let text = text.strip_prefix(SCHEME).unwrap_or(text);
     let (name, section) = match text.split_once('#') {
-        Some((name, section)) => (name, Some(section.trim().to_owned()).filter(|it| !it.is_empty())),
+        Some((name, section)) => {
+            (name, Some(section.trim().to_owned()).filter(|it| !it.is_empty()))
+        }
         None => (text, None),
     };
     let (source, slug) = match name.split_once(':') {
@@ -34,8 +36,9 @@ pub(super) fn parse(text: &str) -> Result<Place, Fault> {
         None => (None, name),
     };
     let slug = Slug::parse(slug).map_err(|error| {
-        Fault::new(FaultCode::InvalidSlug, error.message)
-            .hint("a slug looks like people/ada-lovelace; `query` and `list_pages` show those there are")
+        Fault::new(FaultCode::InvalidSlug, error.message).hint(
+            "a slug looks like people/ada-lovelace; `query` and `list_pages` show those there are",
+        )
     })?;
     Ok(Place { page: PageRef { source, slug }, section })
 }
@@ -64,7 +67,8 @@ pub(super) fn page(text: &str) -> Result<PageRef, Fault> {
 /// # Errors
 /// `invalid_source`.
 pub(super) fn source(text: &str) -> Result<SourceId, Fault> {
-    SourceId::parse(text.trim()).map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
+    SourceId::parse(text.trim())
+        .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
 }
 
 impl Desk {
@@ -109,7 +113,8 @@ fn encoded(name: &str) -> String {
 /// As [`parse`], and `invalid_slug` when the address is of another kind.
 pub(super) fn of_uri(uri: &str) -> Result<Place, Fault> {
     let strange = || {
-        let message = format!("\"{}\" is no address of a page", short(uri, REPEATED).escape_debug());
+        let message =
+            format!("\"{}\" is no address of a page", short(uri, REPEATED).escape_debug());
         Fault::new(FaultCode::InvalidSlug, message)
             .hint("an address looks like brain://page/people/ada-lovelace")
     };
@@ -143,7 +148,10 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(read("people/ada").unwrap(), (None, "people/ada".into(), None));
         assert_eq!(read(" work:people/ada ").unwrap(), (some("work"), "people/ada".into(), None));
-        assert_eq!(read("people/ada#Early life").unwrap(), (None, "people/ada".into(), some("Early life")));
+        assert_eq!(
+            read("people/ada#Early life").unwrap(),
+            (None, "people/ada".into(), some("Early life"))
+        );
         assert_eq!(read("brain://page/work:a#").unwrap(), (some("work"), "a".into(), None));
         for (bad, code) in [
             ("", FaultCode::InvalidSlug),

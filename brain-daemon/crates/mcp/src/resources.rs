@@ -4,8 +4,8 @@ use brain_protocol::{Fault, FaultCode, Get, List, Page, PageRow, Reply, Request,
 use rmcp::ErrorData;
 use rmcp::model::{
     Annotations, CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo,
-    ListResourceTemplatesResult, ListResourcesResult, MetaObject, ReadResourceResult, Reference, Resource,
-    ResourceContents, ResourceTemplate,
+    ListResourceTemplatesResult, ListResourcesResult, MetaObject, ReadResourceResult, Reference,
+    Resource, ResourceContents, ResourceTemplate,
 };
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -30,7 +30,8 @@ pub(super) fn list(desk: &Desk, after: Option<String>) -> Result<ListResourcesRe
     let Reply::Pages(pages) = desk.ask(Request::List(pages)).map_err(told)? else {
         return Err(told(defect()));
     };
-    let resources: Result<Vec<_>, Fault> = pages.pages.into_iter().map(|row| resource(desk, row)).collect();
+    let resources: Result<Vec<_>, Fault> =
+        pages.pages.into_iter().map(|row| resource(desk, row)).collect();
     let mut listed = ListResourcesResult::with_all_items(resources.map_err(told)?);
     listed.next_cursor = pages.next;
     (listed.ttl_ms, listed.cache_scope) = (Some(0), Some(CacheScope::Private));
@@ -85,12 +86,15 @@ pub(super) fn read(desk: &Desk, uri: &str) -> Result<ReadResourceResult, ErrorDa
         Trust::Outside => {
             let origin = trust::origin(page.source_kind.as_deref(), page.source_uri.as_deref());
             // Not the hash of the page: that leaves out the frontmatter, which then could have the mark in it.
-            let hash =
-                Sha256::digest(&page.content).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let hash = Sha256::digest(&page.content)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>();
             trust::framed(&page.content, &origin, &hash)
         }
     };
-    let contents = ResourceContents::text(text, uri).with_mime_type(MARKDOWN).with_meta(meta(about));
+    let contents =
+        ResourceContents::text(text, uri).with_mime_type(MARKDOWN).with_meta(meta(about));
     let mut read = ReadResourceResult::new(vec![contents]);
     (read.ttl_ms, read.cache_scope) = (Some(0), Some(CacheScope::Private));
     Ok(read)
@@ -112,7 +116,10 @@ fn page(desk: &Desk, uri: &str) -> Result<Page, Fault> {
 }
 
 /// What may stand for what was typed: slugs for the template, people for the prompt about one.
-pub(super) fn complete(desk: &Desk, request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+pub(super) fn complete(
+    desk: &Desk,
+    request: &CompleteRequestParams,
+) -> Result<CompleteResult, ErrorData> {
     let (argument, typed) = (request.argument.name.as_str(), request.argument.value.as_str());
     let values = match &request.r#ref {
         Reference::Resource(template) if template.uri != TEMPLATE => {
@@ -123,7 +130,11 @@ pub(super) fn complete(desk: &Desk, request: &CompleteRequestParams) -> Result<C
         Reference::Resource(_) => Ok(Vec::new()),
         Reference::Prompt(prompt) => {
             prompts::known(&prompt.name)?;
-            if prompts::is_person(&prompt.name, argument) { people(desk, typed) } else { Ok(Vec::new()) }
+            if prompts::is_person(&prompt.name, argument) {
+                people(desk, typed)
+            } else {
+                Ok(Vec::new())
+            }
         }
         _ => Ok(Vec::new()),
     };
@@ -143,7 +154,10 @@ fn slugs(desk: &Desk, typed: &str) -> Result<Vec<String>, Fault> {
             Err(_) => return Ok(Vec::new()),
         },
         // None of theirs may be meant without being named.
-        None => (Some(desk.brain.usual_source(&desk.caller)?).filter(|it| desk.caller.may_use(it)), typed),
+        None => (
+            Some(desk.brain.usual_source(&desk.caller)?).filter(|it| desk.caller.may_use(it)),
+            typed,
+        ),
     };
     let rows = match desk.ask(Request::List(List {
         source,

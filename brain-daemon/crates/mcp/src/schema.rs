@@ -39,7 +39,10 @@ fn strip(schema: &mut Value, described: bool) {
         object.remove("description");
         object.remove("minimum");
     }
-    if object.get("default").is_some_and(|value| value.is_null() || value == &Value::Array(Vec::new())) {
+    if object
+        .get("default")
+        .is_some_and(|value| value.is_null() || value == &Value::Array(Vec::new()))
+    {
         object.remove("default");
     }
     if let Some(Value::Array(kinds)) = object.get_mut("type") {

@@ -59,11 +59,13 @@ pub fn over_http<H: ServerHandler + Send + 'static>(
     match mode {
         Mode::Stateless => {
             let config = config.with_legacy_session_mode(false).with_json_response(true);
-            let service = StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
+            let service =
+                StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
             boxed(service)
         }
         Mode::Sessions => {
-            let service = StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config);
+            let service =
+                StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config);
             boxed(service)
         }
     }

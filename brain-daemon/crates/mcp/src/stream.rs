@@ -52,10 +52,23 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     /// Carries messages as long as `turns` has places for them.
-    pub(super) fn new(read: R, write: W, turns: Arc<Semaphore>, crowded: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(
+        read: R,
+        write: W,
+        turns: Arc<Semaphore>,
+        crowded: watch::Receiver<bool>,
+    ) -> Self {
         let write = AsyncRwTransport::new_server(tokio::io::empty(), write);
         let unread = Arc::new(Semaphore::new(AT_ONCE));
-        Self { read: BufReader::new(read), line: Vec::new(), too_long: false, write, turns, unread, crowded }
+        Self {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            too_long: false,
+            write,
+            turns,
+            unread,
+            crowded,
+        }
     }
 
     /// The next message; what is none is answered. Whoever stops waiting loses nothing.
@@ -88,9 +101,10 @@ where
             self.line.clear();
             self.line.shrink_to(ROOM);
             let refusal = match read {
-                _ if too_long => {
-                    ErrorData::invalid_request(format!("a message has at most {MAX_MESSAGE} bytes"), None)
-                }
+                _ if too_long => ErrorData::invalid_request(
+                    format!("a message has at most {MAX_MESSAGE} bytes"),
+                    None,
+                ),
                 _ if nothing => continue,
                 Ok(message) => return Some(message),
                 Err(error) if error.is_data() => {
@@ -99,9 +113,10 @@ where
                 Err(_) => ErrorData::parse_error("this is no JSON", None),
             };
             // By itself: whoever stops waiting would break it off.
-            tokio::spawn(
-                self.send(TxJsonRpcMessage::<RoleServer>::error(refusal, asked.and_then(|it: Asked| it.id))),
-            );
+            tokio::spawn(self.send(TxJsonRpcMessage::<RoleServer>::error(
+                refusal,
+                asked.and_then(|it: Asked| it.id),
+            )));
         }
     }
 }
@@ -192,14 +207,18 @@ mod tests {
         let mut stream = Yielding::new(read, write, Arc::new(Semaphore::new(AT_ONCE)), crowded);
         let (answers, mut to) = tokio::io::split(theirs);
         let long = "no".repeat(64);
-        let refusal =
-            || TxJsonRpcMessage::<RoleServer>::error(ErrorData::parse_error(long.clone(), None), None);
+        let refusal = || {
+            TxJsonRpcMessage::<RoleServer>::error(ErrorData::parse_error(long.clone(), None), None)
+        };
         for _ in 0..AT_ONCE {
             tokio::spawn(stream.send(refusal()));
         }
         to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
         let mut heard = std::pin::pin!(stream.receive());
-        assert!(timeout(Duration::from_millis(50), &mut heard).await.is_err(), "nothing was taken yet");
+        assert!(
+            timeout(Duration::from_millis(50), &mut heard).await.is_err(),
+            "nothing was taken yet"
+        );
         let mut lines = BufReader::new(answers).lines();
         lines.next_line().await.unwrap().unwrap();
         lines.next_line().await.unwrap().unwrap();
@@ -229,9 +248,11 @@ mod tests {
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         let feeder = tokio::spawn(async move {
             let pad = " ".repeat(MAX_MESSAGE - ping.len());
-            to.write_all(format!("junk\n{{\"id\":7}}\n\r\n {pad}{ping}\n{pad}{ping}\n{ping}").as_bytes())
-                .await
-                .unwrap();
+            to.write_all(
+                format!("junk\n{{\"id\":7}}\n\r\n {pad}{ping}\n{pad}{ping}\n{ping}").as_bytes(),
+            )
+            .await
+            .unwrap();
             to.shutdown().await.unwrap();
         });
         assert!(stream.receive().await.is_some());

@@ -78,7 +78,11 @@ impl Entry {
     }
 }
 
-fn run<T: Call>(desk: &Desk, arguments: JsonObject, schema: &JsonObject) -> Result<CallToolResult, Fault> {
+fn run<T: Call>(
+    desk: &Desk,
+    arguments: JsonObject,
+    schema: &JsonObject,
+) -> Result<CallToolResult, Fault> {
     let call: T = arguments::read(arguments, schema)?;
     answer::told(&call.call(desk)?)
 }

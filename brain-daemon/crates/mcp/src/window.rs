@@ -117,7 +117,10 @@ mod tests {
 
     #[test]
     fn lines_are_counted() {
-        assert_eq!([lines(""), lines("a"), lines("a\n"), lines("a\nb"), lines("\n\n")], [0, 1, 1, 2, 2]);
+        assert_eq!(
+            [lines(""), lines("a"), lines("a\n"), lines("a\nb"), lines("\n\n")],
+            [0, 1, 1, 2, 2]
+        );
     }
 
     #[test]
@@ -125,8 +128,14 @@ mod tests {
         let body = "one\ntwo\nthree\n";
         assert_eq!(shown(body, &whole(body)), (body, None));
         assert_eq!(shown("", &whole("")), ("", None));
-        assert_eq!(shown(body, &Wanted { line: Some(2), lines: 1, ..whole(body) }), ("two\n", Some((3, 0))));
-        assert_eq!(shown(body, &Wanted { line: Some(3), lines: 1, ..whole(body) }), ("three\n", None));
+        assert_eq!(
+            shown(body, &Wanted { line: Some(2), lines: 1, ..whole(body) }),
+            ("two\n", Some((3, 0)))
+        );
+        assert_eq!(
+            shown(body, &Wanted { line: Some(3), lines: 1, ..whole(body) }),
+            ("three\n", None)
+        );
         // A line's end is two bytes of JSON.
         assert_eq!(shown(body, &Wanted { bytes: 10, ..whole(body) }), ("one\ntwo\n", Some((3, 0))));
         assert_eq!(shown(body, &Wanted { bytes: 9, ..whole(body) }), ("one\n", Some((2, 0))));
@@ -140,7 +149,10 @@ mod tests {
         let body = "# A\na\n# B\nb\nbb\n# C\n";
         let part = 6..15;
         let wanted = |line| Wanted { part: part.clone(), line, ..whole(body) };
-        assert_eq!(window(body, &wanted(None)).unwrap(), Window { range: 6..15, line: 3, next: None });
+        assert_eq!(
+            window(body, &wanted(None)).unwrap(),
+            Window { range: 6..15, line: 3, next: None }
+        );
         assert_eq!(shown(body, &wanted(Some(4))), ("b\nbb\n", None));
         assert_eq!(shown(body, &wanted(Some(1))).0, "# B\nb\nbb\n");
         assert!(window(body, &wanted(Some(6))).unwrap_err().message.contains("last line is 5"));

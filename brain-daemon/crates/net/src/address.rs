@@ -19,9 +19,11 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         // Carrier-grade NAT.
         [100, 64..=127, ..] => true,
         // Protocol assignments, examples, the former 6to4 relays, benchmarks.
-        [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] | [198, 18 | 19, ..] => {
-            true
-        }
+        [192, 0, 0 | 2, _]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _]
+        | [192, 88, 99, _]
+        | [198, 18 | 19, ..] => true,
         // Groups, kept for later, broadcast.
         [224..=255, ..] => true,
         _ => false,
@@ -38,7 +40,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
             is_public_v4(Ipv4Addr::new(a, b, c, d))
         }
         // Protocol assignments with Teredo, examples (two ranges), 6to4, which has an IPv4 address within.
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => {
+            false
+        }
         // All that is handed out. Outside are loopback, unspecified, IPv4-mapped, unique-local, link-local, groups.
         [first, ..] => first & 0xe000 == 0x2000,
     }

@@ -10,8 +10,8 @@ use super::document::{self, Rules};
 use super::link::Wire;
 use super::way::{Bounds, Way};
 use super::{
-    Answer, Call, Document, DownloadTrouble, Link, Outgoing, SystemResolver, Trouble, WebPage, address,
-    download, web,
+    Answer, Call, Document, DownloadTrouble, Link, Outgoing, SystemResolver, Trouble, WebPage,
+    address, download, web,
 };
 
 /// How much of an answer is read for the owner, in bytes.

@@ -37,10 +37,16 @@ pub(super) struct Rules {
 
 impl Rules {
     /// The rules in force for documents.
-    pub(super) const STRICT: Self =
-        Self { schemes: &["https"], plain: true, usual: true, longest: LONGEST, admits: address::is_public };
+    pub(super) const STRICT: Self = Self {
+        schemes: &["https"],
+        plain: true,
+        usual: true,
+        longest: LONGEST,
+        admits: address::is_public,
+    };
     /// The rules in force for web pages: people write their addresses, in whatever spelling.
-    pub(super) const PAGES: Self = Self { schemes: &["https", "http"], plain: false, ..Self::STRICT };
+    pub(super) const PAGES: Self =
+        Self { schemes: &["https", "http"], plain: false, ..Self::STRICT };
     /// The rules in force for files.
     pub(super) const FILES: Self = Self { plain: false, longest: LONGEST_SIGNED, ..Self::STRICT };
 }
@@ -61,7 +67,8 @@ pub(super) fn read(way: &Way, rules: &Rules, text: &str) -> Result<Document, Tro
         // Nothing is read of what is refused anyhow.
         enough: |answer| answer.status != 200,
     };
-    let answer = way.exchange(&call, &Bounds { admits: Some(rules.admits), most: MOST, within: WITHIN })?;
+    let answer =
+        way.exchange(&call, &Bounds { admits: Some(rules.admits), most: MOST, within: WITHIN })?;
     if answer.status != 200 {
         return Err(Trouble::Status(answer.status));
     }
@@ -106,8 +113,9 @@ pub(super) fn check(rules: &Rules, text: &str) -> Result<Url, Trouble> {
 
 /// Whether a name may be that of a public host.
 fn is_host(name: &str) -> bool {
-    let local =
-        |suffix: &str| name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let local = |suffix: &str| {
+        name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
     name.contains('.') && !name.ends_with('.') && !LOCAL.into_iter().any(local)
 }
 
@@ -115,7 +123,9 @@ fn is_host(name: &str) -> bool {
 fn fresh(answer: &Answer) -> Option<Duration> {
     let lines = answer.headers.iter().filter(|(name, _)| name == "cache-control");
     let said: Vec<&str> = lines.flat_map(|(_, value)| value.split(',')).map(str::trim).collect();
-    if said.iter().any(|word| word.eq_ignore_ascii_case("no-store") || word.eq_ignore_ascii_case("no-cache"))
+    if said
+        .iter()
+        .any(|word| word.eq_ignore_ascii_case("no-store") || word.eq_ignore_ascii_case("no-cache"))
     {
         return Some(Duration::ZERO);
     }
@@ -196,13 +206,17 @@ mod tests {
     fn it_is_kept_as_long_as_it_says() {
         let said = |fields: &[(&str, &str)]| {
             let headers = fields.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-            fresh(&Answer { status: 200, headers, body: Vec::new(), from: None }).map(|d| d.as_secs())
+            fresh(&Answer { status: 200, headers, body: Vec::new(), from: None })
+                .map(|d| d.as_secs())
         };
         assert_eq!(said(&[]), None);
         assert_eq!(said(&[("cache-control", "public, Max-Age=\"600\"")]), Some(600));
         assert_eq!(said(&[("cache-control", "max-age=600"), ("age", "100")]), Some(500));
         assert_eq!(said(&[("cache-control", "max-age=600"), ("age", "9999")]), Some(0));
-        assert_eq!(said(&[("cache-control", "max-age=600"), ("cache-control", "no-store")]), Some(0));
+        assert_eq!(
+            said(&[("cache-control", "max-age=600"), ("cache-control", "no-store")]),
+            Some(0)
+        );
         assert_eq!(said(&[("cache-control", "max-age=soon")]), None);
     }
 }

@@ -135,15 +135,23 @@ impl Fetch<'_> {
             response = self.find(url, part, on)?;
         }
         let head = way::head(&response);
-        if head.header("content-encoding").is_some_and(|how| !how.eq_ignore_ascii_case("identity")) {
-            return Err(Trouble::Broken("the file comes compressed, which was not asked for".into()).into());
+        if head.header("content-encoding").is_some_and(|how| !how.eq_ignore_ascii_case("identity"))
+        {
+            return Err(Trouble::Broken(
+                "the file comes compressed, which was not asked for".into(),
+            )
+            .into());
         }
         let (mut file, total) = match head.status {
             206 => match head.header("content-range").and_then(range) {
                 Some((from, total)) if from == part.bytes && part.tag.is_some() => {
                     (part.go_on()?, Some(total))
                 }
-                _ => return Err(Trouble::Broken("another part came than was asked for".into()).into()),
+                _ => {
+                    return Err(
+                        Trouble::Broken("another part came than was asked for".into()).into()
+                    );
+                }
             },
             200 => {
                 let file = part.begin(head.header("etag"))?;
@@ -192,19 +200,27 @@ impl Fetch<'_> {
 
     fn ask(&self, url: &Url, part: &Part, on: Heard<'_>) -> Result<Response, DownloadTrouble> {
         let looking = async { timeout(CONNECT, self.way.look_up(url)).await };
-        let addresses = self.runtime.block_on(looking).unwrap_or(Err(Trouble::Slow(CONNECT.as_secs())))?;
+        let addresses =
+            self.runtime.block_on(looking).unwrap_or(Err(Trouble::Slow(CONNECT.as_secs())))?;
         if !addresses.iter().copied().all(self.rules.admits) {
             return Err(Trouble::NotPublic.into());
         }
-        let builder = self.way.builder(url, &addresses).pool_max_idle_per_host(0).connect_timeout(CONNECT);
+        let builder =
+            self.way.builder(url, &addresses).pool_max_idle_per_host(0).connect_timeout(CONNECT);
         let client = way::build(builder)?;
         let span = format!("bytes={}-", part.bytes);
         let mut headers = vec![("accept", "*/*"), ("accept-encoding", "identity")];
         if let Some(tag) = &part.tag {
             headers.extend([("range", span.as_str()), ("if-range", tag.as_str())]);
         }
-        let call =
-            Call { url, body: None, headers: &headers, authorization: None, public: true, enough: |_| false };
+        let call = Call {
+            url,
+            body: None,
+            headers: &headers,
+            authorization: None,
+            public: true,
+            enough: |_| false,
+        };
         let mut sending = Box::pin(way::request(&client, &call)?.send());
         let sent = self.wait(&mut || on(part.bytes, None), |limit| {
             self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() })

@@ -52,11 +52,16 @@ fn keeping(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
                 .find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
                 .unwrap_or_default()
         };
-        let from = field("range:").trim_start_matches("bytes=").trim_end_matches('-').parse::<usize>();
+        let from =
+            field("range:").trim_start_matches("bytes=").trim_end_matches('-').parse::<usize>();
         let from = from.ok().filter(|_| field("if-range:") == tag);
         let status = match from {
             Some(from) => {
-                format!("206 Partial Content\r\nContent-Range: bytes {from}-{}/{}", all.len() - 1, all.len())
+                format!(
+                    "206 Partial Content\r\nContent-Range: bytes {from}-{}/{}",
+                    all.len() - 1,
+                    all.len()
+                )
             }
             None => "200 OK".into(),
         };
@@ -64,7 +69,8 @@ fn keeping(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
         let length = body.len();
         let body = if turn.fetch_add(1, Ordering::SeqCst) == 0 { &body[..cut] } else { body };
         let _ = stream.write_all(
-            format!("HTTP/1.1 {status}\r\nETag: {tag}\r\nContent-Length: {length}\r\n\r\n").as_bytes(),
+            format!("HTTP/1.1 {status}\r\nETag: {tag}\r\nContent-Length: {length}\r\n\r\n")
+                .as_bytes(),
         );
         let _ = stream.write_all(body);
     })
@@ -85,7 +91,9 @@ fn what_was_cut_is_gone_on_with() {
         heard.contains(&format!("range: bytes={there}-")) && heard.contains("if-range: \"one\""),
         "{heard}"
     );
-    assert!(!heard.contains("authorization") && !heard.contains("cookie") && !heard.contains("referer"));
+    assert!(
+        !heard.contains("authorization") && !heard.contains("cookie") && !heard.contains("referer")
+    );
     // Nothing but the file is left.
     assert_eq!(std::fs::read_dir(to.parent().unwrap()).unwrap().count(), 1);
 }
@@ -150,9 +158,12 @@ fn a_redirect_leads_to_public_places_only_and_not_for_ever() {
     let client = Client::with_files(told(&[&["127.0.0.1"], &["10.0.0.1"]]), LOOSE);
     let refused = client.download(&at(&leading), &to, &mut |_, _| true);
     assert!(matches!(refused, Err(DownloadTrouble::Call(Trouble::NotPublic))), "{refused:?}");
-    for inside in
-        ["http://localhost/x", "http://127.0.0.1/x", "file:///etc/passwd", "https://store.example/x"]
-    {
+    for inside in [
+        "http://localhost/x",
+        "http://127.0.0.1/x",
+        "file:///etc/passwd",
+        "https://store.example/x",
+    ] {
         let strict = Rules { usual: true, ..LOOSE };
         assert!(check(&strict, inside).is_err(), "{inside}");
     }
@@ -169,7 +180,8 @@ fn a_redirect_leads_to_public_places_only_and_not_for_ever() {
 fn server_that_leads_to_itself() -> Server {
     server(|mut stream, _| {
         head(&mut stream);
-        let _ = stream.write_all(b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n");
+        let _ = stream
+            .write_all(b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n");
     })
 }
 
@@ -202,8 +214,9 @@ fn the_rules_in_force_are_https_at_public_names() {
 fn too_large_refused_compressed_and_a_full_disk() {
     let (_dir, to) = home();
     let way = Way { resolver: told(&[&["127.0.0.1"]]), roots: Vec::new() };
-    let bring_at_most =
-        |server: &Server, most| download::fetch(&way, &LOOSE, &at(server), &to, most, &mut |_, _| true);
+    let bring_at_most = |server: &Server, most| {
+        download::fetch(&way, &LOOSE, &at(server), &to, most, &mut |_, _| true)
+    };
     let sized = answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde");
     assert_eq!(bring_at_most(&sized, 5).unwrap(), 5);
     let large = bring_at_most(&sized, 4);
@@ -211,9 +224,11 @@ fn too_large_refused_compressed_and_a_full_disk() {
     let unsized_ = answering("HTTP/1.1 200 OK\r\n\r\nabcde");
     let large = bring_at_most(&unsized_, 4);
     assert!(matches!(large, Err(DownloadTrouble::Call(Trouble::Large(4)))), "{large:?}");
-    let packed = answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde");
+    let packed =
+        answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde");
     assert!(bring(&at(&packed), &to).is_err());
-    let missing = bring(&at(&answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")), &to);
+    let missing =
+        bring(&at(&answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")), &to);
     assert!(matches!(missing, Err(DownloadTrouble::Call(Trouble::Status(404)))), "{missing:?}");
     match bring(&at(&sized), Path::new("/dev/full")) {
         Err(DownloadTrouble::Disk(e)) => assert_eq!(e.kind(), ErrorKind::StorageFull),

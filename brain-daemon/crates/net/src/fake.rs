@@ -70,7 +70,11 @@ impl Link for Net {
             let sent = Sent {
                 before: all.len(),
                 url: call.url.to_string(),
-                headers: call.headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
+                headers: call
+                    .headers
+                    .iter()
+                    .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+                    .collect(),
                 authorization: call.authorization.map(|secret| secret.expose().to_owned()),
                 body: serde_json::from_slice(call.body.unwrap()).unwrap(),
             };
@@ -82,7 +86,8 @@ impl Link for Net {
             return Ok(answer);
         }
         let (one, two) = answer.body.split_at(answer.body.len() / 2);
-        let heard = [Part::Head, Part::Bytes(one), Part::Nothing, Part::Bytes(two)].into_iter().all(part);
+        let heard =
+            [Part::Head, Part::Bytes(one), Part::Nothing, Part::Bytes(two)].into_iter().all(part);
         match answer.header("then") {
             Some("broken") if heard => Err(Trouble::Broken("reset".into())),
             Some("silent") if heard => Err(Trouble::Slow(180)),

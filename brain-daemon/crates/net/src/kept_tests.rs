@@ -44,7 +44,9 @@ fn request(stream: &mut TcpStream) -> bool {
 }
 
 /// A server that counts requests, each connection in a thread of its own.
-fn counting(serve: impl Fn(TcpStream, &AtomicUsize) + Send + Sync + 'static) -> (Server, Arc<AtomicUsize>) {
+fn counting(
+    serve: impl Fn(TcpStream, &AtomicUsize) + Send + Sync + 'static,
+) -> (Server, Arc<AtomicUsize>) {
     let (requests, serve) = (Arc::new(AtomicUsize::new(0)), Arc::new(serve));
     let counted = Arc::clone(&requests);
     let server = server(move |stream, _: &Mutex<String>| {
@@ -115,7 +117,11 @@ fn a_request_that_meets_the_end_of_a_kept_connection_is_sent_once_more() {
         });
         let (link, url) = (Client::new().link(&base(&server)).unwrap(), base(&server));
         for nth in 1..=3 {
-            assert_eq!(post(&*link, &url, &[b'x'; 5000], followed).unwrap().body, b"ok", "{reads} {nth}");
+            assert_eq!(
+                post(&*link, &url, &[b'x'; 5000], followed).unwrap().body,
+                b"ok",
+                "{reads} {nth}"
+            );
             assert_eq!(server.connections.load(Ordering::SeqCst), nth);
             assert_eq!(requests.load(Ordering::SeqCst), 2 * nth - 1);
         }
@@ -166,7 +172,8 @@ fn what_is_no_http_is_no_end_of_a_connection() {
 fn a_refusal_that_comes_while_the_body_is_still_sent_is_heard() {
     const REFUSAL: &[u8] =
         b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 4\r\n\r\nwait";
-    for (size, drains) in [(100, false), (200_000, false), (16_000_000, false), (16_000_000, true)] {
+    for (size, drains) in [(100, false), (200_000, false), (16_000_000, false), (16_000_000, true)]
+    {
         for followed in [false, true] {
             let (server, requests) = counting(move |mut stream, requests| {
                 head(&mut stream);
@@ -184,7 +191,8 @@ fn a_refusal_that_comes_while_the_body_is_still_sent_is_heard() {
             for nth in 1..=5 {
                 let began = Instant::now();
                 let answer = post(&*link, &url, &body, followed);
-                let answer = answer.unwrap_or_else(|e| panic!("{size} {drains} {followed} {nth}: {e}"));
+                let answer =
+                    answer.unwrap_or_else(|e| panic!("{size} {drains} {followed} {nth}: {e}"));
                 assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")));
                 assert_eq!(requests.load(Ordering::SeqCst), nth);
                 assert!(began.elapsed() < SILENCE);

@@ -106,7 +106,9 @@ impl Wire {
     /// [`Trouble::Address`].
     pub(super) fn new(way: Way, base: &Url) -> Result<Self, Trouble> {
         if !matches!(base.scheme(), "https" | "http") || !base.has_host() {
-            return Err(Trouble::Address("the address must begin with https:// or http://, and name a host"));
+            return Err(Trouble::Address(
+                "the address must begin with https:// or http://, and name a host",
+            ));
         }
         Ok(Self { way, base: base.clone(), ready: Mutex::default() })
     }
@@ -127,7 +129,8 @@ impl Wire {
             None => self.make()?,
         };
         if call.public
-            && (call.url.scheme() != "https" || !ready.addresses.iter().copied().all(address::is_public))
+            && (call.url.scheme() != "https"
+                || !ready.addresses.iter().copied().all(address::is_public))
         {
             return Err(Trouble::NotPublic);
         }
@@ -146,7 +149,8 @@ impl Wire {
                 count.fetch_add(1, Ordering::SeqCst);
                 to
             });
-            let builder = builder.connect_timeout(CONNECT).pool_idle_timeout(IDLE).connector_layer(counting);
+            let builder =
+                builder.connect_timeout(CONNECT).pool_idle_timeout(IDLE).connector_layer(counting);
             Ok((way::build(builder)?, begun, addresses))
         });
         match made {
@@ -214,8 +218,9 @@ impl Following<'_> {
         part: &mut dyn FnMut(Part<'_>) -> bool,
     ) -> Result<Answer, Trouble> {
         let mut sending = Box::pin(ready.send(call));
-        let Some(response) = self
-            .wait(part, |limit| self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() }))?
+        let Some(response) = self.wait(part, |limit| {
+            self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() })
+        })?
         else {
             // It was not waited for to the end: nothing is known of it.
             return Ok(Answer { status: 200, headers: Vec::new(), body: Vec::new(), from: None });

@@ -114,7 +114,8 @@ fn nothing_is_looked_up_before_the_first_call_and_then_once() {
     let server = keeping(usize::MAX);
     let names = told(&[&["127.0.0.1"], &["127.0.0.9"]]);
     let client = Client::with(names.clone(), Vec::new(), Rules::STRICT);
-    let url = Url::parse(&format!("http://api.example:{}/2/users/me", server.address.port())).unwrap();
+    let url =
+        Url::parse(&format!("http://api.example:{}/2/users/me", server.address.port())).unwrap();
     let link = client.link(&url).unwrap();
     assert_eq!(names.asked.load(Ordering::SeqCst), 0);
     for _ in 0..2 {
@@ -149,9 +150,11 @@ fn a_token_goes_to_its_own_server_only() {
     }
     assert_eq!(theirs.connections.load(Ordering::SeqCst), 0);
     // Nor where the server itself would send it.
-    let leading = answering(&format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\n\r\n"));
+    let leading =
+        answering(&format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\n\r\n"));
     let url = base(&leading);
-    let answer = linked(&leading).call(&Call { authorization: Some(&token), ..call(&url) }).unwrap();
+    let answer =
+        linked(&leading).call(&Call { authorization: Some(&token), ..call(&url) }).unwrap();
     assert_eq!(answer.status, 302);
     assert_eq!(theirs.connections.load(Ordering::SeqCst), 0);
     assert!(leading.heard.lock().unwrap().contains("authorization: Bearer hidden"));
@@ -290,11 +293,15 @@ fn whoever_follows_may_call_meanwhile() {
 
 #[test]
 fn a_refusal_is_read_whole() {
-    let server =
-        answering("HTTP/1.1 429 Too Many Requests\r\nX-Rate-Limit-Reset: 7\r\nContent-Length: 4\r\n\r\nwait");
+    let server = answering(
+        "HTTP/1.1 429 Too Many Requests\r\nX-Rate-Limit-Reset: 7\r\nContent-Length: 4\r\n\r\nwait",
+    );
     let (begun, text, end) = followed(&server, LONG);
     let answer = end.unwrap();
-    assert_eq!((begun, text.as_str(), answer.status, answer.body.as_slice()), (false, "", 429, &b"wait"[..]));
+    assert_eq!(
+        (begun, text.as_str(), answer.status, answer.body.as_slice()),
+        (false, "", 429, &b"wait"[..])
+    );
     assert_eq!(answer.header("x-rate-limit-reset"), Some("7"));
 }
 
@@ -318,7 +325,9 @@ fn a_web_page_is_read_where_it_is() {
         html.len()
     ));
     let to = named(&there, "other.example", "/page");
-    let first = answering(&format!("HTTP/1.1 301 Moved\r\nLocation: {to}#part\r\nContent-Length: 0\r\n\r\n"));
+    let first = answering(&format!(
+        "HTTP/1.1 301 Moved\r\nLocation: {to}#part\r\nContent-Length: 0\r\n\r\n"
+    ));
     let found = page(&[&["127.0.0.1"]], &named(&first, "short.example", "/x#y")).unwrap();
     assert_eq!(
         found,
@@ -329,15 +338,18 @@ fn a_web_page_is_read_where_it_is() {
         heard.starts_with("get /page http/1.1") && heard.contains("accept-encoding: identity"),
         "{heard}"
     );
-    assert!(!heard.contains("cookie") && !heard.contains("referer") && !heard.contains("authorization"));
+    assert!(
+        !heard.contains("cookie") && !heard.contains("referer") && !heard.contains("authorization")
+    );
 }
 
 #[test]
 fn a_page_that_leads_inside_is_not_followed() {
     let inside = answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin");
     let port = inside.address.port();
-    let leading =
-        |to: &str| answering(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"));
+    let leading = |to: &str| {
+        answering(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"))
+    };
     // The first name is public, the second is not.
     let names: &[&[&str]] = &[&["127.0.0.1"], &["10.0.0.1"]];
     let first = leading(&format!("http://inside.example:{port}/"));
@@ -384,7 +396,9 @@ fn the_rules_in_force_for_pages_want_a_public_name_and_the_usual_port() {
     }
     assert_eq!(names.asked.load(Ordering::SeqCst), 0);
     // In whatever spelling, if only it is one.
-    for good in ["HTTP://News.Example:80", "https://news.example/a/../b#c", "https://bücher.example/"] {
+    for good in
+        ["HTTP://News.Example:80", "https://news.example/a/../b#c", "https://bücher.example/"]
+    {
         assert_eq!(client.web_page(good), Err(Trouble::NotPublic), "{good}");
     }
 }
@@ -395,7 +409,8 @@ fn three_redirects_are_followed_and_no_fourth() {
         let left = AtomicUsize::new(hops);
         let there = server(move |mut stream, _| {
             head(&mut stream);
-            let more = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
+            let more =
+                left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
             let text = match more {
                 // Relative, as most are.
                 true => "HTTP/1.1 302 Found\r\nLocation: on?x\r\nContent-Length: 0\r\n\r\n",
@@ -426,7 +441,8 @@ fn a_page_is_small_plain_and_there() {
         read("HTTP/1.1 404 Not Found\r\nContent-Length: 9999999\r\n\r\n".into()),
         Err(Trouble::Status(404))
     );
-    let packed =
-        read("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x00".into());
+    let packed = read(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x00".into(),
+    );
     assert!(matches!(packed, Err(Trouble::Broken(_))), "{packed:?}");
 }

@@ -27,7 +27,8 @@ impl Resolver for Told {
 }
 
 pub(super) fn told(turns: &[&[&str]]) -> Arc<Told> {
-    let addresses = turns.iter().map(|texts| texts.iter().map(|t| t.parse().unwrap()).collect()).collect();
+    let addresses =
+        turns.iter().map(|texts| texts.iter().map(|t| t.parse().unwrap()).collect()).collect();
     Arc::new(Told { addresses, asked: AtomicUsize::new(0) })
 }
 
@@ -124,7 +125,9 @@ fn a_name_that_leads_inside_is_not_followed() {
 fn a_refused_address_is_not_even_looked_up() {
     let resolver = told(&[&["127.0.0.1"]]);
     let client = Client::with(resolver.clone(), Vec::new(), Rules::STRICT);
-    for url in ["https://localhost/c", "https://127.0.0.1/c", "https://[::1]/c", "http://app.example/c"] {
+    for url in
+        ["https://localhost/c", "https://127.0.0.1/c", "https://[::1]/c", "http://app.example/c"]
+    {
         assert!(matches!(client.document(url), Err(Trouble::Address(_))), "{url}");
     }
     assert_eq!(resolver.asked.load(Ordering::SeqCst), 0);
@@ -153,7 +156,9 @@ fn only_a_small_json_document_comes_back() {
     let heard = good.heard.lock().unwrap().to_ascii_lowercase();
     assert!(heard.starts_with("get /client.json http/1.1\r\n"), "{heard}");
     assert!(
-        heard.contains("accept: application/json") && !heard.contains("cookie") && !heard.contains("referer")
+        heard.contains("accept: application/json")
+            && !heard.contains("cookie")
+            && !heard.contains("referer")
     );
 
     let full = "x".repeat(64 * 1024);
@@ -175,9 +180,12 @@ fn only_a_small_json_document_comes_back() {
 #[test]
 fn nobody_is_followed_elsewhere() {
     let inside = answering(&json("{}", ""));
-    for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+    for status in
+        ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"]
+    {
         let location = format!("http://127.0.0.1:{}/c", inside.address.port());
-        let text = format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+        let text =
+            format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
         let refused = read(&answering(&text));
         assert!(matches!(refused, Err(Trouble::Status(301..=308))), "{refused:?}");
     }
@@ -211,7 +219,8 @@ pub(super) fn call<'a>(url: &'a Url) -> Call<'a> {
 
 #[test]
 fn the_owner_may_call_this_machine_and_sees_any_status() {
-    let teapot = answering("HTTP/1.1 418 I'm a teapot\r\nX-Who: me\r\nContent-Length: 5\r\n\r\nshort");
+    let teapot =
+        answering("HTTP/1.1 418 I'm a teapot\r\nX-Who: me\r\nContent-Length: 5\r\n\r\nshort");
     let url = Url::parse(&format!("http://localhost:{}/mcp", teapot.address.port())).unwrap();
     let secret = Secret::new("Bearer brain_pt_hidden");
     let body = b"{}";
@@ -241,11 +250,13 @@ fn the_owner_may_call_this_machine_and_sees_any_status() {
 fn a_stream_is_read_until_it_is_enough() {
     let endless = server(|mut stream, _| {
         head(&mut stream);
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n\n");
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n\n");
         std::thread::spawn(move || stream.read(&mut [0; 64]));
     });
     let url = Url::parse(&format!("http://127.0.0.1:{}/", endless.address.port())).unwrap();
-    let answer = loosened().call(&Call { enough: |a| a.body.ends_with(b"\n\n"), ..call(&url) }).unwrap();
+    let answer =
+        loosened().call(&Call { enough: |a| a.body.ends_with(b"\n\n"), ..call(&url) }).unwrap();
     assert_eq!(answer.body, b"data: {}\n\n");
 }
 
@@ -256,7 +267,10 @@ pub(super) fn tls(certificate: &'static [u8], key: &'static [u8]) -> Server {
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![CertificateDer::from(certificate)], PrivatePkcs8KeyDer::from(key).into())
+        .with_single_cert(
+            vec![CertificateDer::from(certificate)],
+            PrivatePkcs8KeyDer::from(key).into(),
+        )
         .unwrap();
     let config = Arc::new(config);
     server(move |stream, _| {
@@ -272,7 +286,8 @@ pub(super) fn tls(certificate: &'static [u8], key: &'static [u8]) -> Server {
 #[test]
 fn what_is_wrong_with_tls_is_told_apart() {
     let good = || tls(include_bytes!("testdata/good.der"), include_bytes!("testdata/good.key.der"));
-    let expired = tls(include_bytes!("testdata/expired.der"), include_bytes!("testdata/expired.key.der"));
+    let expired =
+        tls(include_bytes!("testdata/expired.der"), include_bytes!("testdata/expired.key.der"));
     let root = || vec![Certificate::from_der(include_bytes!("testdata/root.der")).unwrap()];
     let read = |server: &Server, host: &str, roots: Vec<Certificate>| {
         let rules = Rules { schemes: &["https"], ..LOOSE };

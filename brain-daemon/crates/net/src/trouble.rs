@@ -116,8 +116,10 @@ pub(super) fn is_ended(error: &reqwest::Error) -> bool {
 /// Whether the other end went away; one error of the system may be wrapped in another.
 fn is_end(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| {
-        matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
-            || error.get_ref().is_some_and(|inner| is_end(inner))
+        matches!(
+            error.kind(),
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+        ) || error.get_ref().is_some_and(|inner| is_end(inner))
     })
 }
 
@@ -143,8 +145,12 @@ fn of_tls(error: &rustls::Error) -> Tls {
     match error {
         rustls::Error::InvalidCertificate(flaw) => match flaw {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => Tls::Expired,
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Tls::Early,
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Tls::Name,
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                Tls::Early
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Tls::Name
+            }
             CertificateError::UnknownIssuer => Tls::Issuer,
             other => Tls::Other(other.to_string()),
         },

@@ -69,7 +69,8 @@ impl Way {
         {
             return Err(Trouble::NotPublic);
         }
-        let builder = self.builder(call.url, &addresses).pool_max_idle_per_host(0).connect_timeout(CONNECT);
+        let builder =
+            self.builder(call.url, &addresses).pool_max_idle_per_host(0).connect_timeout(CONNECT);
         let request = request(&build(builder)?, call)?;
         read(request.send().await.map_err(of_reqwest)?, call, bounds.most).await
     }
@@ -108,7 +109,8 @@ impl Way {
             .dns_resolver(Nobody);
         if let Some(Host::Domain(name)) = url.host() {
             // Port 0 stands for the one in the address.
-            let pinned: Vec<SocketAddr> = addresses.iter().map(|&ip| SocketAddr::new(ip, 0)).collect();
+            let pinned: Vec<SocketAddr> =
+                addresses.iter().map(|&ip| SocketAddr::new(ip, 0)).collect();
             builder = builder.resolve_to_addrs(name, &pinned);
         }
         // Reading the system's certificates takes a moment, which plain HTTP can do without.
@@ -134,21 +136,27 @@ pub(super) fn build(builder: ClientBuilder) -> Result<reqwest::Client, Trouble> 
 ///
 /// # Errors
 /// [`Trouble::Setup`] when a field of the head cannot be sent.
-pub(super) fn request(client: &reqwest::Client, call: &Call<'_>) -> Result<RequestBuilder, Trouble> {
+pub(super) fn request(
+    client: &reqwest::Client,
+    call: &Call<'_>,
+) -> Result<RequestBuilder, Trouble> {
     let mut request = match call.body {
         Some(body) => client.post(call.url.clone()).body(body.to_vec()),
         None => client.get(call.url.clone()),
     };
     for (name, value) in call.headers {
-        let (Ok(name), Ok(mut value)) = (HeaderName::try_from(*name), HeaderValue::try_from(*value)) else {
+        let (Ok(name), Ok(mut value)) =
+            (HeaderName::try_from(*name), HeaderValue::try_from(*value))
+        else {
             return Err(Trouble::Setup(format!("the field {name} cannot be sent")));
         };
         value.set_sensitive(name == KEY);
         request = request.header(name, value);
     }
     if let Some(secret) = call.authorization {
-        let mut value = HeaderValue::try_from(secret.expose())
-            .map_err(|_| Trouble::Setup("the token has characters that no header carries".into()))?;
+        let mut value = HeaderValue::try_from(secret.expose()).map_err(|_| {
+            Trouble::Setup("the token has characters that no header carries".into())
+        })?;
         value.set_sensitive(true);
         request = request.header(AUTHORIZATION, value);
     }
@@ -158,8 +166,9 @@ pub(super) fn request(client: &reqwest::Client, call: &Call<'_>) -> Result<Reque
 /// The head of an answer, without its body.
 pub(super) fn head(response: &Response) -> Answer {
     let headers = response.headers().iter();
-    let headers =
-        headers.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    let headers = headers.filter_map(|(name, value)| {
+        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+    });
     Answer {
         status: response.status().as_u16(),
         headers: headers.collect(),
@@ -173,7 +182,11 @@ pub(super) fn head(response: &Response) -> Answer {
 ///
 /// # Errors
 /// [`Trouble::Large`]; why it broke off.
-pub(super) async fn read(mut response: Response, call: &Call<'_>, most: usize) -> Result<Answer, Trouble> {
+pub(super) async fn read(
+    mut response: Response,
+    call: &Call<'_>,
+    most: usize,
+) -> Result<Answer, Trouble> {
     let mut answer = head(&response);
     let enough = (call.enough)(&answer);
     if !enough && response.content_length().is_some_and(|length| length > most as u64) {

@@ -39,7 +39,10 @@ fn ask(way: &Way, rules: &Rules, url: &Url, deadline: Instant) -> Result<Answer,
     let call = Call {
         url,
         body: None,
-        headers: &[("accept", "text/html, text/plain;q=0.9, */*;q=0.1"), ("accept-encoding", "identity")],
+        headers: &[
+            ("accept", "text/html, text/plain;q=0.9, */*;q=0.1"),
+            ("accept-encoding", "identity"),
+        ],
         authorization: None,
         public: true,
         // Nothing is read of what is refused anyhow.
@@ -60,10 +63,12 @@ pub(super) fn elsewhere(answer: &Answer, from: &Url) -> Option<Url> {
 }
 
 fn page(url: Url, answer: Answer) -> Result<WebPage, Trouble> {
-    let packed = answer.header("content-encoding").is_some_and(|how| !how.eq_ignore_ascii_case("identity"));
+    let packed =
+        answer.header("content-encoding").is_some_and(|how| !how.eq_ignore_ascii_case("identity"));
     if packed {
         return Err(Trouble::Broken("the answer is compressed, which was not asked for".into()));
     }
-    let content_type = answer.header("content-type").unwrap_or_default().trim().to_ascii_lowercase();
+    let content_type =
+        answer.header("content-type").unwrap_or_default().trim().to_ascii_lowercase();
     Ok(WebPage { url: url.into(), content_type, body: answer.body })
 }

@@ -30,10 +30,14 @@ mod tests {
 
     #[test]
     fn only_addresses_of_the_web_are_passed_on() {
-        assert_eq!(web_address(" https://x.example/ä b ").as_deref(), Some("https://x.example/%C3%A4%20b"));
+        assert_eq!(
+            web_address(" https://x.example/ä b ").as_deref(),
+            Some("https://x.example/%C3%A4%20b")
+        );
         assert_eq!(web_address("http://x").as_deref(), Some("http://x/"));
         let long = format!("https://x/{}", "a".repeat(LONGEST));
-        for other in ["", "x", "javascript:alert(1)", "file:///etc/passwd", "webhook:c:1", "https://", &long]
+        for other in
+            ["", "x", "javascript:alert(1)", "file:///etc/passwd", "webhook:c:1", "https://", &long]
         {
             assert_eq!(web_address(other), None, "{other}");
         }

@@ -100,7 +100,9 @@ fn cut(body: &str, start: Place, left: usize) -> Place {
             let level = level.or_else(|| before.level(prev, c));
             if let Some(level) = level {
                 let slot = &mut best[level as usize];
-                if slot.is_none_or(|old: Place| old.chars.abs_diff(target) >= chars.abs_diff(target)) {
+                if slot
+                    .is_none_or(|old: Place| old.chars.abs_diff(target) >= chars.abs_diff(target))
+                {
                     *slot = Some(place);
                 }
             }
@@ -135,7 +137,9 @@ impl Before {
     fn push(&mut self, c: char) {
         self.flags = if is_flag(c) { self.flags + 1 } else { 0 };
         self.ended = match c {
-            '.' | '!' | '?' | '…' | '。' | '！' | '？' | '．' | '｡' | '।' | '؟' | '۔' => true,
+            '.' | '!' | '?' | '…' | '。' | '！' | '？' | '．' | '｡' | '।' | '؟' | '۔' => {
+                true
+            }
             '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '」' | '』' | '）' | '】' | '》' => {
                 self.ended
             }
@@ -148,9 +152,12 @@ impl Before {
         if joined(prev, next, self.flags) {
             return None;
         }
-        let wide = matches!(prev, '。' | '！' | '？' | '．' | '｡' | '」' | '』' | '）' | '】' | '》');
-        let closing =
-            matches!(next, '。' | '！' | '？' | '」' | '』' | '）' | '】' | '》' | '”' | '’' | '、' | '，');
+        let wide =
+            matches!(prev, '。' | '！' | '？' | '．' | '｡' | '」' | '』' | '）' | '】' | '》');
+        let closing = matches!(
+            next,
+            '。' | '！' | '？' | '」' | '』' | '）' | '】' | '》' | '”' | '’' | '、' | '，'
+        );
         if next.is_whitespace() || closing {
             return Some(Level::Character);
         }
@@ -180,7 +187,8 @@ mod tests {
 
     fn prose(chars: usize) -> String {
         let words =
-            "Lorem ipsum dolor sit amet, consectetur adipiscing elit. Sed do eiusmod tempor! ".chars();
+            "Lorem ipsum dolor sit amet, consectetur adipiscing elit. Sed do eiusmod tempor! "
+                .chars();
         words.cycle().take(chars).collect()
     }
 
@@ -205,7 +213,8 @@ mod tests {
     fn the_best_place_wins() {
         let p = prose(1500);
         assert!(
-            second(&format!("{}\n\n{}\n\n# Head\n\ntext {p}", prose(900), prose(900))).starts_with("# Head")
+            second(&format!("{}\n\n{}\n\n# Head\n\ntext {p}", prose(900), prose(900)))
+                .starts_with("# Head")
         );
         assert!(second(&format!("{p}\n\nPara {p}\nline")).starts_with("Para"));
         let plain = "word ".repeat(300);
@@ -229,7 +238,8 @@ mod tests {
 
     #[test]
     fn five_megabytes_of_anything_are_quick() {
-        for unit in ["a", "\n", "`", "```\n", "# a\n", " ", "字", "e\u{301}", "\u{301}", "word. ", "🇩🇪"]
+        for unit in
+            ["a", "\n", "`", "```\n", "# a\n", " ", "字", "e\u{301}", "\u{301}", "word. ", "🇩🇪"]
         {
             let body = unit.repeat(5_000_000 / unit.len());
             let start = std::time::Instant::now();

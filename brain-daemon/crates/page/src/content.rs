@@ -89,10 +89,19 @@ mod tests {
         assert_eq!(decode_text("añ\n".as_bytes()), Ok("añ\n"));
         assert_eq!(decode_text(b""), Ok(""));
         assert_eq!(decode_text(b"ab\0c"), Err(NotText { offset: 2, what: NotTextWhat::Nul }));
-        assert_eq!(decode_text(b"ab\xff\0"), Err(NotText { offset: 2, what: NotTextWhat::InvalidUtf8 }));
+        assert_eq!(
+            decode_text(b"ab\xff\0"),
+            Err(NotText { offset: 2, what: NotTextWhat::InvalidUtf8 })
+        );
         assert_eq!(decode_text(b"a\0b\xff"), Err(NotText { offset: 1, what: NotTextWhat::Nul }));
-        assert_eq!(decode_text(b"\xed\xa0\x80"), Err(NotText { offset: 0, what: NotTextWhat::InvalidUtf8 }));
-        assert_eq!(NotText { offset: 2, what: NotTextWhat::Nul }.to_string(), "a NUL byte at byte 2");
+        assert_eq!(
+            decode_text(b"\xed\xa0\x80"),
+            Err(NotText { offset: 0, what: NotTextWhat::InvalidUtf8 })
+        );
+        assert_eq!(
+            NotText { offset: 2, what: NotTextWhat::Nul }.to_string(),
+            "a NUL byte at byte 2"
+        );
     }
 
     #[test]

@@ -15,10 +15,14 @@ pub enum DatedError {
     #[error("\"{}\" is no day: write it as YYYY-MM-DD, one that the calendar has", .0.escape_debug())]
     NoDay(String),
     /// The text or the source is empty, has several lines, or would be read as something else.
-    #[error("{0} has to be one line of text, with its brackets closed and without a [Source: …] of its own")]
+    #[error(
+        "{0} has to be one line of text, with its brackets closed and without a [Source: …] of its own"
+    )]
     NoLine(&'static str),
     /// What follows in the page is code, because a fence is open.
-    #[error("the page opens a code fence that it does not close, so a line at its end is no timeline entry")]
+    #[error(
+        "the page opens a code fence that it does not close, so a line at its end is no timeline entry"
+    )]
     OpenFence,
 }
 
@@ -46,7 +50,8 @@ pub fn add_dated(body: &str, entry: &TimelineEntry) -> Result<Option<String>, Da
                 Ok([before, gap, &line, end, after].concat())
             }
             None => {
-                let heading = body[part.clone()].find('\n').map_or(part.end, |at| part.start + at + 1);
+                let heading =
+                    body[part.clone()].find('\n').map_or(part.end, |at| part.start + at + 1);
                 insert(body, heading, &line)
             }
         },
@@ -82,7 +87,8 @@ fn place(part: &str, date: &str) -> Option<usize> {
     let entries = blocks(part);
     let (first, last) = (entries.first()?, entries.last()?);
     let oldest_first = first.date < last.date;
-    let before = |it: &&Block| if oldest_first { it.date.as_str() > date } else { it.date.as_str() <= date };
+    let before =
+        |it: &&Block| if oldest_first { it.date.as_str() > date } else { it.date.as_str() <= date };
     Some(match entries.iter().position(|it| before(&it)) {
         // Behind the one before it rather than before the one behind it: what stands between them stays with its follower.
         Some(at) if oldest_first && at > 0 => entries[at - 1].end,
@@ -146,12 +152,16 @@ mod tests {
             add("## Timeline\n\n# B\r\n", "2024-02-29"),
             "## Timeline\n\n- 2024-02-29 | new\n\n# B\r\n"
         );
-        assert_eq!(add("a\r\n", "2024-02-29"), "a\r\n\r\n## Timeline\r\n\r\n- 2024-02-29 | new\r\n");
+        assert_eq!(
+            add("a\r\n", "2024-02-29"),
+            "a\r\n\r\n## Timeline\r\n\r\n- 2024-02-29 | new\r\n"
+        );
     }
 
     #[test]
     fn a_line_goes_where_the_order_has_it() {
-        let newest_first = "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n\n# Next\n";
+        let newest_first =
+            "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n\n# Next\n";
         assert_eq!(
             add(newest_first, "2024-02-15"),
             "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-15 | new\n- 2024-02-01 | b\n\n# Next\n"
@@ -160,13 +170,15 @@ mod tests {
             add(newest_first, "2024-01-01"),
             "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n- 2024-01-01 | new\n\n# Next\n"
         );
-        let oldest_first =
-            "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-02-01 | b";
+        let oldest_first = "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-02-01 | b";
         assert_eq!(
             add(oldest_first, "2024-01-15"),
             "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-01-15 | new\n- 2024-02-01 | b"
         );
-        assert_eq!(add(oldest_first, "2024-02-01"), format!("{oldest_first}\n- 2024-02-01 | new\n"));
+        assert_eq!(
+            add(oldest_first, "2024-02-01"),
+            format!("{oldest_first}\n- 2024-02-01 | new\n")
+        );
         assert_eq!(
             add(oldest_first, "2023-01-01"),
             oldest_first.replacen("- 2024-01-01", "- 2023-01-01 | new\n- 2024-01-01", 1)
@@ -188,12 +200,17 @@ mod tests {
 
     #[test]
     fn only_what_reads_back_is_put_in() {
-        let sourced =
-            TimelineEntry { source: Some("[mail](x), p. 3".into()), ..entry("2024-01-01", "Met Ann") };
+        let sourced = TimelineEntry {
+            source: Some("[mail](x), p. 3".into()),
+            ..entry("2024-01-01", "Met Ann")
+        };
         let new = add_dated("", &sourced).unwrap().unwrap();
         assert_eq!(timeline(&new), [sourced]);
         for date in ["2024-02-30", "24-1-1", "", "2024-01-01 | x", "2024-01-01\n", "yesterday"] {
-            assert!(matches!(add_dated("", &entry(date, "a")), Err(DatedError::NoDay(_))), "{date}");
+            assert!(
+                matches!(add_dated("", &entry(date, "a")), Err(DatedError::NoDay(_))),
+                "{date}"
+            );
         }
         for text in ["", " a", "a\nb", "a\u{2028}b", "a\u{7}", "a [Source: x] b", "[source: x]"] {
             let refused = add_dated("", &entry("2024-01-01", text));

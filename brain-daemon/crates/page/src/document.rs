@@ -27,7 +27,8 @@ impl Document {
         let Some((raw, body)) = split(text) else {
             return all_body();
         };
-        let body = ["\r\n", "\n", "\r"].iter().find_map(|end| body.strip_prefix(end)).unwrap_or(body);
+        let body =
+            ["\r\n", "\n", "\r"].iter().find_map(|end| body.strip_prefix(end)).unwrap_or(body);
         match Frontmatter::read(raw) {
             Ok(frontmatter) => Ok(Self { frontmatter, body: body.to_owned() }),
             Err(Failure::NotMapping) => all_body(),
@@ -51,7 +52,8 @@ impl Document {
 pub fn file_text(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() {
         let safe = !body.starts_with(['-', '\u{FEFF}'])
-            || Document::parse(body).is_ok_and(|read| read.frontmatter.is_empty() && read.body == body);
+            || Document::parse(body)
+                .is_ok_and(|read| read.frontmatter.is_empty() && read.body == body);
         if safe {
             return body.to_owned();
         }
@@ -119,7 +121,9 @@ fn is_key_line(line: &str) -> bool {
     let key = key.trim().trim_matches(['"', '\'']);
     (rest.is_empty() || rest.starts_with([' ', '\t']))
         && !key.is_empty()
-        && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '&' | '*' | '!'))
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '&' | '*' | '!'))
 }
 
 #[cfg(test)]
@@ -202,7 +206,9 @@ mod tests {
 
     #[test]
     fn get_and_put_add_nothing() {
-        for text in ["---\na: 1\n---\n\nbody\n", "---\na: 1\n---\n", "body\n", "---\nrule\n---\n", "\n\nx"] {
+        for text in
+            ["---\na: 1\n---\n\nbody\n", "---\na: 1\n---\n", "body\n", "---\nrule\n---\n", "\n\nx"]
+        {
             assert_eq!(Document::parse(text).unwrap().render(), text);
         }
     }

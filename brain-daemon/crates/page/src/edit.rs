@@ -59,7 +59,11 @@ fn at_lines(lines: &[usize], count: usize) -> String {
 }
 
 fn those(there: &[String]) -> String {
-    if there.is_empty() { "the page has none".into() } else { format!("there are: {}", there.join(" · ")) }
+    if there.is_empty() {
+        "the page has none".into()
+    } else {
+        format!("there are: {}", there.join(" · "))
+    }
 }
 
 /// Puts `text` below the part of `body` that `heading` begins (before its first sub-heading), or at the end. It gets a paragraph of its own;
@@ -100,7 +104,12 @@ pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, 
 ///
 /// # Errors
 /// [`EditError::Missing`], [`EditError::Several`], [`EditError::Empty`] when `find` is, [`EditError::NoSection`].
-pub fn replace_text(body: &str, heading: Option<&str>, find: &str, text: &str) -> Result<String, EditError> {
+pub fn replace_text(
+    body: &str,
+    heading: Option<&str>,
+    find: &str,
+    text: &str,
+) -> Result<String, EditError> {
     if find.is_empty() {
         return Err(EditError::Empty);
     }
@@ -141,8 +150,9 @@ pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, 
     let part = part_of(body, heading)?;
     let own = heading_of(body, &part);
     let text = text.trim_matches(['\r', '\n']);
-    let renamed =
-        headings(text).first().is_some_and(|first| first.range.start == 0 && first.level <= own.level);
+    let renamed = headings(text)
+        .first()
+        .is_some_and(|first| first.range.start == 0 && first.level <= own.level);
     let start = if renamed { part.start } else { own.range.end };
     let old = &body[start..part.end];
     let blank_before = if renamed { 0 } else { old.len() - from_text(old).len() };
@@ -158,7 +168,11 @@ pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, 
 ///
 /// # Errors
 /// [`EditError::BadKey`], [`EditError::NotPlain`].
-pub fn set_frontmatter(frontmatter: &mut Frontmatter, key: &str, value: &str) -> Result<(), EditError> {
+pub fn set_frontmatter(
+    frontmatter: &mut Frontmatter,
+    key: &str,
+    value: &str,
+) -> Result<(), EditError> {
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     if key.is_empty() || key.len() > 64 || !key.chars().all(word) {
         return Err(EditError::BadKey(key.chars().take(LINE).collect()));
@@ -267,7 +281,11 @@ fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
             .into_iter()
             .take(NAMED)
             .map(|it| {
-                format!("{} {}", "#".repeat(it.level.into()), it.text.chars().take(LINE).collect::<String>())
+                format!(
+                    "{} {}",
+                    "#".repeat(it.level.into()),
+                    it.text.chars().take(LINE).collect::<String>()
+                )
             })
             .collect(),
     })
@@ -321,8 +339,12 @@ fn most_alike(body: &str, find: &str) -> Option<(usize, String)> {
 
 /// How often each pair of neighbouring characters is in the head of a line, in lower case and without white space.
 fn pairs(line: &str) -> HashMap<(char, char), usize> {
-    let chars: Vec<char> =
-        line.chars().take(LINE).filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let chars: Vec<char> = line
+        .chars()
+        .take(LINE)
+        .filter(|c| !c.is_whitespace())
+        .flat_map(char::to_lowercase)
+        .collect();
     let mut pairs = HashMap::new();
     for pair in chars.windows(2) {
         *pairs.entry((pair[0], pair[1])).or_default() += 1;

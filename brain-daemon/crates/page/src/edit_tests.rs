@@ -31,7 +31,9 @@ fn what_is_appended_to_a_part_comes_before_its_sub_headings() {
         prepend(body, Some("Later"), "y").unwrap(),
         "# T\n\n## Todo\n- a\n\n### Later\n\ny\n\nx\n## Done\n"
     );
-    let EditError::NoSection { there, .. } = append(body, Some("Nope"), "x").unwrap_err() else { panic!() };
+    let EditError::NoSection { there, .. } = append(body, Some("Nope"), "x").unwrap_err() else {
+        panic!()
+    };
     assert_eq!(there, ["# T", "## Todo", "### Later", "## Done"]);
 }
 
@@ -50,8 +52,14 @@ fn a_text_is_replaced_when_it_is_there_once() {
     assert_eq!(replace_text("a\r\nb\r\n", None, "a\nb", "c\nd").unwrap(), "c\r\nd\r\n");
     let several = replace_text("x\ny\nx x\n", None, "x", "z").unwrap_err();
     assert_eq!(several.to_string(), "the text to replace is there 3 times, at lines 1, 3, 3");
-    assert_eq!(replace_text("aaa", None, "aa", "b"), Err(EditError::Several { count: 2, lines: vec![1, 1] }));
-    assert_eq!(replace_text("ééé", None, "éé", "b"), Err(EditError::Several { count: 2, lines: vec![1, 1] }));
+    assert_eq!(
+        replace_text("aaa", None, "aa", "b"),
+        Err(EditError::Several { count: 2, lines: vec![1, 1] })
+    );
+    assert_eq!(
+        replace_text("ééé", None, "éé", "b"),
+        Err(EditError::Several { count: 2, lines: vec![1, 1] })
+    );
     assert_eq!(replace_text("a", None, "", "b"), Err(EditError::Empty));
     let body = "# A\nx\n# B\nx\n";
     assert_eq!(replace_text(body, Some("B"), "x", "y").unwrap(), "# A\nx\n# B\ny\n");
@@ -60,12 +68,15 @@ fn a_text_is_replaced_when_it_is_there_once() {
 #[test]
 fn a_text_that_is_not_there_has_a_nearest_line() {
     let body = "one\n\n# Part\nAda wrote the  first Program.\nlast\n";
-    let told = replace_text(body, None, "Ada wrote the first program", "x").unwrap_err().to_string();
+    let told =
+        replace_text(body, None, "Ada wrote the first program", "x").unwrap_err().to_string();
     assert_eq!(
         told,
         "the text to replace is not there; the nearest is line 4: \"Ada wrote the  first Program.\""
     );
-    let told = replace_text(body, Some("Part"), "ada wrote the first program", "x").unwrap_err().to_string();
+    let told = replace_text(body, Some("Part"), "ada wrote the first program", "x")
+        .unwrap_err()
+        .to_string();
     assert!(told.contains("line 4"), "{told}");
     let told = replace_text(body, None, "zebra", "x").unwrap_err().to_string();
     assert_eq!(told, "the text to replace is not there");
@@ -74,15 +85,27 @@ fn a_text_that_is_not_there_has_a_nearest_line() {
 #[test]
 fn a_section_is_replaced_below_its_heading() {
     let body = "# T\nintro\n\n## A\n\nold\n\n### Sub\nx\n\n## B\nb\n";
-    assert_eq!(replace_section(body, "A", "new\n").unwrap(), "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n");
+    assert_eq!(
+        replace_section(body, "A", "new\n").unwrap(),
+        "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n"
+    );
     // Models repeat the heading, or give another one.
-    assert_eq!(replace_section(body, "A", "## A\n\nnew").unwrap(), "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n");
-    assert_eq!(replace_section(body, "A", "## C\nnew").unwrap(), "# T\nintro\n\n## C\nnew\n\n## B\nb\n");
+    assert_eq!(
+        replace_section(body, "A", "## A\n\nnew").unwrap(),
+        "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n"
+    );
+    assert_eq!(
+        replace_section(body, "A", "## C\nnew").unwrap(),
+        "# T\nintro\n\n## C\nnew\n\n## B\nb\n"
+    );
     assert_eq!(
         replace_section(body, "A", "### Sub\nnew").unwrap(),
         "# T\nintro\n\n## A\n\n### Sub\nnew\n\n## B\nb\n"
     );
-    assert_eq!(replace_section(body, "B", "").unwrap(), "# T\nintro\n\n## A\n\nold\n\n### Sub\nx\n\n## B\n");
+    assert_eq!(
+        replace_section(body, "B", "").unwrap(),
+        "# T\nintro\n\n## A\n\nold\n\n### Sub\nx\n\n## B\n"
+    );
     assert_eq!(replace_section("## A", "A", "x").unwrap(), "## A\n\nx\n");
     assert_eq!(replace_section("## A\n\n## B", "A", "x").unwrap(), "## A\n\nx\n\n## B");
     let none = replace_section("text", "A", "x").unwrap_err().to_string();
@@ -91,7 +114,8 @@ fn a_section_is_replaced_below_its_heading() {
 
 #[test]
 fn a_key_is_set_where_it_stands() {
-    let mut it = Frontmatter::parse("# mine\ntags: [a]\nrating: 3 # of 5\nnested:\n  x: 1\n").unwrap();
+    let mut it =
+        Frontmatter::parse("# mine\ntags: [a]\nrating: 3 # of 5\nnested:\n  x: 1\n").unwrap();
     set_frontmatter(&mut it, "rating", "5").unwrap();
     set_frontmatter(&mut it, "tags", "[a, \"b c\"]").unwrap();
     set_frontmatter(&mut it, "company", "[[companies/ada]]").unwrap();
@@ -99,7 +123,10 @@ fn a_key_is_set_where_it_stands() {
         it.raw().starts_with("# mine\n") && it.raw().ends_with("company: \"[[companies/ada]]\"\n"),
         "{it:?}"
     );
-    assert_eq!((it.get("rating").unwrap(), it.list("tags")), ("5".into(), vec!["a".into(), "b c".into()]));
+    assert_eq!(
+        (it.get("rating").unwrap(), it.list("tags")),
+        ("5".into(), vec!["a".into(), "b c".into()])
+    );
     set_frontmatter(&mut it, "rating", "").unwrap();
     assert_eq!(it.keys().collect::<Vec<_>>(), ["tags", "nested", "company"]);
     assert_eq!(set_frontmatter(&mut it, "nested", "x"), Err(EditError::NotPlain("nested".into())));
@@ -114,7 +141,10 @@ fn an_excerpt_shows_the_change_and_is_bounded() {
     assert_eq!(excerpt(old, old, 100), "");
     assert_eq!(excerpt(old, "1\n2\n3\nx\n5\n6\n", 100), "2\n3\nx\n5\n6\n");
     assert_eq!(excerpt(old, "1\n2\n3\n4\n6\n", 100), "3\n4\n6\n");
-    assert_eq!(excerpt("", &"é".repeat(50), 10), "ééééééééééé".chars().take(10).collect::<String>() + "…");
+    assert_eq!(
+        excerpt("", &"é".repeat(50), 10),
+        "ééééééééééé".chars().take(10).collect::<String>() + "…"
+    );
 }
 
 fn any_body() -> impl Strategy<Value = String> {
@@ -124,8 +154,13 @@ fn any_body() -> impl Strategy<Value = String> {
 /// Whether `new` is `old` with something put in at one place.
 fn only_adds(old: &str, new: &str) -> bool {
     let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
-    let tail =
-        old.bytes().rev().zip(new.bytes().rev()).take(old.len() - head).take_while(|(a, b)| a == b).count();
+    let tail = old
+        .bytes()
+        .rev()
+        .zip(new.bytes().rev())
+        .take(old.len() - head)
+        .take_while(|(a, b)| a == b)
+        .count();
     head + tail >= old.len() && new.len() > old.len()
 }
 

@@ -22,7 +22,8 @@ pub fn file_path(slug: &Slug) -> String {
 }
 
 fn file_name(segment: &str) -> String {
-    let mut name = if segment.starts_with('.') { format!("_{segment}") } else { segment.to_owned() };
+    let mut name =
+        if segment.starts_with('.') { format!("_{segment}") } else { segment.to_owned() };
     if name.len() > MAX_NAME {
         let digest = super::hex(&Sha256::digest(segment.as_bytes()).into());
         name.truncate(name.floor_char_boundary(MAX_NAME - 9));
@@ -35,8 +36,9 @@ fn file_name(segment: &str) -> String {
 /// Whether a file with this name is one that pages are made of: it ends in `.md`, `.markdown` or `.mdx`.
 #[must_use]
 pub fn is_markdown(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|e| ["md", "markdown", "mdx"].iter().any(|known| e.eq_ignore_ascii_case(known)))
+    path.extension().is_some_and(|e| {
+        ["md", "markdown", "mdx"].iter().any(|known| e.eq_ignore_ascii_case(known))
+    })
 }
 
 /// SHA-256 of the file of a page with this text.

@@ -65,7 +65,9 @@ impl Frontmatter {
                 message: "this is no `key: value`; write one key to a line".into(),
             },
             // The line of dashes before it counts.
-            Failure::Bad { line, column, message } => FrontmatterError { line: line + 1, column, message },
+            Failure::Bad { line, column, message } => {
+                FrontmatterError { line: line + 1, column, message }
+            }
         })
     }
 
@@ -74,13 +76,19 @@ impl Frontmatter {
         if raw.trim().is_empty() {
             return Ok(Self::empty());
         }
-        let mut raw =
-            if raw.contains('\r') { raw.replace("\r\n", "\n").replace('\r', "\n") } else { raw.to_owned() };
+        let mut raw = if raw.contains('\r') {
+            raw.replace("\r\n", "\n").replace('\r', "\n")
+        } else {
+            raw.to_owned()
+        };
         if !raw.ends_with('\n') {
             raw.push('\n');
         }
         if raw.len() > MAX_FRONTMATTER {
-            return bad(1, format!("{} bytes of frontmatter, more than {MAX_FRONTMATTER}", raw.len()));
+            return bad(
+                1,
+                format!("{} bytes of frontmatter, more than {MAX_FRONTMATTER}", raw.len()),
+            );
         }
         if let Some(n) = raw.lines().position(is_closing) {
             return bad(n + 1, "a line of dashes or dots ends the frontmatter".into());
@@ -210,7 +218,8 @@ impl Frontmatter {
 
     /// Sets several keys, each like [`Frontmatter::set`]. The text is read again once for all that are new.
     pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
-        let (there, new): (Vec<_>, Vec<_>) = pairs.iter().partition(|(key, _)| self.value(key).is_some());
+        let (there, new): (Vec<_>, Vec<_>) =
+            pairs.iter().partition(|(key, _)| self.value(key).is_some());
         for (key, value) in there {
             self.set(key, value);
         }
@@ -259,7 +268,11 @@ impl Frontmatter {
     pub fn same_content(&self, other: &Self, ignoring: &[&str]) -> bool {
         let (mine, theirs) = (self.without(ignoring), other.without(ignoring));
         let lines = |text: &'_ str| -> Vec<String> {
-            text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+            text.lines()
+                .map(str::trim_end)
+                .filter(|line| !line.is_empty())
+                .map(str::to_owned)
+                .collect()
         };
         mine == theirs || lines(&mine) == lines(&theirs)
     }
@@ -365,7 +378,10 @@ pub fn normal_tag(text: &str) -> String {
 /// Lines without the first `indent` spaces.
 fn dedent(lines: &str, indent: usize) -> String {
     let prefix = " ".repeat(indent);
-    lines.split_inclusive('\n').map(|line| line.strip_prefix(prefix.as_str()).unwrap_or(line)).collect()
+    lines
+        .split_inclusive('\n')
+        .map(|line| line.strip_prefix(prefix.as_str()).unwrap_or(line))
+        .collect()
 }
 
 /// Whether `line` ends a frontmatter block.
@@ -435,8 +451,7 @@ mod tests {
 
     #[test]
     fn an_edit_touches_its_own_lines_only() {
-        let raw =
-            "# head\ntitle: Old # why\n\n# about tags\ntags:\n  - a\n  - b\n'odd key': {x: 1}\n# tail\n";
+        let raw = "# head\ntitle: Old # why\n\n# about tags\ntags:\n  - a\n  - b\n'odd key': {x: 1}\n# tail\n";
         let mut f = fm(raw);
         f.set("title", "Old");
         f.set_list("tags", &["a".into(), "b".into()]);
@@ -463,15 +478,19 @@ mod tests {
     #[test]
     fn what_a_list_leaves_out_is_told() {
         let f = fm("a: 1\nb: [x, y]\nc: [x, {y: z}]\nd: {e: f}\ng:\nh: [x, [y]]\n");
-        let plain: Vec<&str> =
-            ["a", "b", "c", "d", "g", "h", "absent"].into_iter().filter(|k| f.is_plain(k)).collect();
+        let plain: Vec<&str> = ["a", "b", "c", "d", "g", "h", "absent"]
+            .into_iter()
+            .filter(|k| f.is_plain(k))
+            .collect();
         assert_eq!(plain, ["a", "b", "g", "absent"]);
     }
 
     #[test]
     fn keys_are_adopted_as_they_are_written() {
         let mut f = fm("title: Mine\nx: 1 # kept\n");
-        assert!(f.adopt(&fm("x: 1 # kept\ntitle: Theirs\nlist:\n  - a # why\n  - b\n"), &["title"]));
+        assert!(
+            f.adopt(&fm("x: 1 # kept\ntitle: Theirs\nlist:\n  - a # why\n  - b\n"), &["title"])
+        );
         assert_eq!(f.raw(), "title: Mine\nx: 1 # kept\nlist:\n  - a # why\n  - b\n");
         assert!(!f.adopt(&fm("list:\n  - a # why\n  - b\n"), &[]));
         assert!(f.adopt(&fm("{x: 2}"), &[]));

@@ -37,12 +37,14 @@ pub use chunk::chunks;
 pub use content::{NotText, NotTextWhat, content_digest, content_hash, decode_text, hex};
 pub use dated::{DatedError, add_dated};
 pub use document::{Document, file_text};
-pub use edit::{EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter};
+pub use edit::{
+    EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,
+};
 pub use file::{file_hash, file_path, is_markdown};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normal_tag};
 pub use links::{
-    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, each_link, file_name_key, is_attachment, is_link_key,
-    links, normal_name,
+    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, each_link, file_name_key, is_attachment,
+    is_link_key, links, normal_name,
 };
 pub use markdown::each_event;
 pub use note::add_note;

@@ -116,7 +116,8 @@ pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
 /// Calls `each` with the links that [`links`] returns.
 pub fn each_link(slug: &Slug, body: &str, frontmatter: &Frontmatter, mut each: impl FnMut(Link)) {
     let folder = slug.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut found = Found { folder, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
+    let mut found =
+        Found { folder, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
     found.frontmatter(frontmatter);
     // No bracket, no link: most short notes need no markdown parser.
     if body.contains('[') {
@@ -153,9 +154,14 @@ impl Found<'_> {
                 if let Some(inner) = value.strip_prefix("[[").and_then(|v| v.strip_suffix("]]")) {
                     let (raw, text) = inner.split_once('|').unwrap_or((inner, ""));
                     self.add(self.wiki(raw), &kind, text, raw);
-                } else if !LINK_KEYS.contains(&kind.as_str()) || value.is_empty() || is_external(value) {
-                } else if let Some((text, raw)) =
-                    value.strip_prefix('[').and_then(|v| v.strip_suffix(')')).and_then(|v| v.split_once("]("))
+                } else if !LINK_KEYS.contains(&kind.as_str())
+                    || value.is_empty()
+                    || is_external(value)
+                {
+                } else if let Some((text, raw)) = value
+                    .strip_prefix('[')
+                    .and_then(|v| v.strip_suffix(')'))
+                    .and_then(|v| v.split_once("]("))
                 {
                     self.add(self.markdown(raw), &kind, text, raw);
                 } else if value.contains('/') && !value.contains("/ ") && !value.contains(" /") {
@@ -173,7 +179,8 @@ impl Found<'_> {
         let mut text = String::new();
         each_event(body, MARKDOWN, |event, range| {
             match event {
-                Event::Start(Tag::Link { .. } | Tag::Image { .. }) if is_in(&hidden, range.start) => {}
+                Event::Start(Tag::Link { .. } | Tag::Image { .. })
+                    if is_in(&hidden, range.start) => {}
                 Event::Start(Tag::Link { link_type, dest_url, .. }) => {
                     open = Some((link_type, dest_url.into_string()));
                     text.clear();
@@ -186,7 +193,9 @@ impl Found<'_> {
                     self.add(self.wiki(&dest_url), MENTIONS, "", &dest_url);
                 }
                 // `![](page.md)` shows a page.
-                Event::Start(Tag::Image { dest_url, .. }) if open.is_none() && names_markdown(&dest_url) => {
+                Event::Start(Tag::Image { dest_url, .. })
+                    if open.is_none() && names_markdown(&dest_url) =>
+                {
                     self.add(self.markdown(&dest_url), MENTIONS, "", &dest_url);
                 }
                 Event::Text(shown) | Event::Code(shown) if open.is_some() && text.len() < 1000 => {
@@ -194,13 +203,20 @@ impl Found<'_> {
                 }
                 Event::SoftBreak | Event::HardBreak if open.is_some() => text.push(' '),
                 Event::End(TagEnd::Link) => {
-                    let Some((link_type, raw)) = open.take() else { return ControlFlow::Continue(()) };
+                    let Some((link_type, raw)) = open.take() else {
+                        return ControlFlow::Continue(());
+                    };
                     match link_type {
                         LinkType::Autolink | LinkType::Email => {}
                         LinkType::WikiLink { has_pothole } => {
                             // In a table the bar is escaped.
                             let raw = raw.strip_suffix('\\').unwrap_or(&raw);
-                            self.add(self.wiki(raw), MENTIONS, if has_pothole { &text } else { "" }, raw);
+                            self.add(
+                                self.wiki(raw),
+                                MENTIONS,
+                                if has_pothole { &text } else { "" },
+                                raw,
+                            );
                         }
                         _ => self.add(self.markdown(&raw), MENTIONS, &text, &raw),
                     }
@@ -281,7 +297,8 @@ fn resolved(folder: &str, path: &str) -> Option<Slug> {
 
 fn name(text: &str) -> Option<Target> {
     let text = text.trim();
-    let text = if is_markdown(ending(text)) { &text[..text.len() - ending(text).len() - 1] } else { text };
+    let text =
+        if is_markdown(ending(text)) { &text[..text.len() - ending(text).len() - 1] } else { text };
     let name = if text.len() > 1024 { String::new() } else { normal_name(text) };
     (!name.is_empty()).then_some(Target::Name(name))
 }
@@ -313,9 +330,9 @@ fn names_markdown(target: &str) -> bool {
 /// Whether a target is a file that no page is named like.
 fn is_media(target: &str) -> bool {
     const ENDINGS: [&str; 28] = [
-        "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic", "tif", "tiff", "pdf", "mp3",
-        "m4a", "wav", "ogg", "opus", "flac", "3gp", "mp4", "mov", "webm", "mkv", "avi", "zip", "gz",
-        "canvas", "base",
+        "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic", "tif", "tiff", "pdf",
+        "mp3", "m4a", "wav", "ogg", "opus", "flac", "3gp", "mp4", "mov", "webm", "mkv", "avi",
+        "zip", "gz", "canvas", "base",
     ];
     ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
 }
@@ -324,9 +341,9 @@ fn is_media(target: &str) -> bool {
 #[must_use]
 pub fn is_attachment(target: &str) -> bool {
     const ENDINGS: [&str; 30] = [
-        "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "rtf", "txt", "csv", "tsv", "json",
-        "xml", "yaml", "yml", "html", "htm", "epub", "ico", "psd", "tar", "tgz", "7z", "rar", "log", "tex",
-        "bib", "ipynb",
+        "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "rtf", "txt", "csv",
+        "tsv", "json", "xml", "yaml", "yml", "html", "htm", "epub", "ico", "psd", "tar", "tgz",
+        "7z", "rar", "log", "tex", "bib", "ipynb",
     ];
     is_media(target) || ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
 }
@@ -336,8 +353,9 @@ fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
-    let digit =
-        |b: Option<&u8>| b.and_then(|&b| char::from(b).to_digit(16)).and_then(|d| u8::try_from(d).ok());
+    let digit = |b: Option<&u8>| {
+        b.and_then(|&b| char::from(b).to_digit(16)).and_then(|d| u8::try_from(d).ok())
+    };
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -48,8 +48,11 @@ pub fn each_event<'a>(
             Part::Raw(tag, content) => {
                 let (end, whole) = (tag.to_end(), start..start + content.len());
                 let text = CowStr::Borrowed(content);
-                let text =
-                    if matches!(end, TagEnd::HtmlBlock) { Event::Html(text) } else { Event::Text(text) };
+                let text = if matches!(end, TagEnd::HtmlBlock) {
+                    Event::Html(text)
+                } else {
+                    Event::Text(text)
+                };
                 each(Event::Start(tag), whole.clone())?;
                 each(text, whole.clone())?;
                 each(Event::End(end), whole)?;
@@ -68,7 +71,11 @@ enum Part<'a> {
 }
 
 /// Calls `each` with the parts of `text` and where they begin, until it breaks.
-fn each_part<'a>(text: &'a str, options: Options, each: &mut dyn FnMut(usize, Part<'a>) -> ControlFlow<()>) {
+fn each_part<'a>(
+    text: &'a str,
+    options: Options,
+    each: &mut dyn FnMut(usize, Part<'a>) -> ControlFlow<()>,
+) {
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
@@ -86,7 +93,8 @@ fn each_part<'a>(text: &'a str, options: Options, each: &mut dyn FnMut(usize, Pa
             }
         };
         // What the parser takes for code or HTML, and this does not.
-        let (part, length) = if length == 0 { (Part::Parsed(&rest[..end]), end) } else { (part, length) };
+        let (part, length) =
+            if length == 0 { (Part::Parsed(&rest[..end]), end) } else { (part, length) };
         if each(at, part).is_break() {
             return;
         }
@@ -325,7 +333,8 @@ mod tests {
                 Event::Text(text) => out.push(format!("{}: {text}", range.start)),
                 _ => {}
             }
-            depth += i64::from(matches!(event, Event::Start(_))) - i64::from(matches!(event, Event::End(_)));
+            depth += i64::from(matches!(event, Event::Start(_)))
+                - i64::from(matches!(event, Event::End(_)));
             ControlFlow::Continue(())
         });
         assert_eq!(depth, 0);
@@ -400,7 +409,9 @@ mod tests {
     }
 
     fn whole_links(text: &str) -> usize {
-        Parser::new_ext(text, MARKDOWN).filter(|e| matches!(e, Event::Start(Tag::Link { .. }))).count()
+        Parser::new_ext(text, MARKDOWN)
+            .filter(|e| matches!(e, Event::Start(Tag::Link { .. })))
+            .count()
     }
 
     #[test]
@@ -422,7 +433,8 @@ mod tests {
     fn definitions_are_found_wherever_they_stand() {
         let text = format!("[Some  Where]: <a b> \"t\"\n\n{}[some where] [else]\n", many("x\n\n"));
         assert_eq!(links(&text), 1);
-        let text = format!("[some where] [else][Other]\n\n{}[Some Where]: a\n[other]: b", many("x\n\n"));
+        let text =
+            format!("[some where] [else][Other]\n\n{}[Some Where]: a\n[other]: b", many("x\n\n"));
         assert_eq!(links(&text), 2);
     }
 

@@ -87,7 +87,10 @@ pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadEr
 }
 
 fn all_body(text: &str) -> Payload {
-    Payload { document: Document { frontmatter: Frontmatter::empty(), body: text.to_owned() }, url: None }
+    Payload {
+        document: Document { frontmatter: Frontmatter::empty(), body: text.to_owned() },
+        url: None,
+    }
 }
 
 /// Text that may begin with frontmatter.

@@ -9,10 +9,9 @@ pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         let line = without_head(line.trim());
-        if line
-            .chars()
-            .all(|c| matches!(c, '-' | '=' | '*' | '_' | '|' | ':' | '~' | '`') || c.is_whitespace())
-        {
+        if line.chars().all(|c| {
+            matches!(c, '-' | '=' | '*' | '_' | '|' | ':' | '~' | '`') || c.is_whitespace()
+        }) {
             continue;
         }
         out.push(' ');
@@ -33,9 +32,14 @@ fn without_head(mut line: &str) -> &str {
         let bare = line.trim_start_matches(['>', '`']).trim_start();
         let bare = bare.strip_prefix("~~~").unwrap_or(bare);
         let marks = bare.trim_start_matches('#');
-        let bare = if bare.len() - marks.len() <= 6 && marks.starts_with([' ', '\t']) { marks } else { bare };
-        let entry =
-            ["- ", "* ", "+ ", "[ ] ", "[x] ", "[X] "].iter().find_map(|mark| bare.strip_prefix(mark));
+        let bare = if bare.len() - marks.len() <= 6 && marks.starts_with([' ', '\t']) {
+            marks
+        } else {
+            bare
+        };
+        let entry = ["- ", "* ", "+ ", "[ ] ", "[x] ", "[X] "]
+            .iter()
+            .find_map(|mark| bare.strip_prefix(mark));
         let bare = entry.unwrap_or(bare).trim_start();
         if bare.len() == line.len() {
             return bare;
@@ -96,8 +100,8 @@ fn link(rest: &str) -> Option<(&str, usize)> {
     let inner = rest.strip_prefix('<')?;
     let tag = &inner[..near(inner, '>')?];
     let is_address = tag.starts_with("http://") || tag.starts_with("https://");
-    let is_tag =
-        tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!') && !tag.contains('<');
+    let is_tag = tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!')
+        && !tag.contains('<');
     (is_address || is_tag).then_some((if is_address { tag } else { " " }, tag.len() + 2))
 }
 
@@ -132,7 +136,10 @@ mod tests {
             plain("see [the docs](https://x.test/a_b) and [[people/ann|Ann]] and [[acme]]"),
             "see the docs and Ann and acme"
         );
-        assert_eq!(plain("![a picture](p.png) <b>fat</b> <https://x.test>"), "a picture fat https://x.test");
+        assert_eq!(
+            plain("![a picture](p.png) <b>fat</b> <https://x.test>"),
+            "a picture fat https://x.test"
+        );
         assert_eq!(plain("- [ ] buy milk\n- [x] done\n1. one"), "buy milk done 1. one");
         assert_eq!(plain("| a | b |\n|---|:--|\n| 1 | 2 |"), "a b 1 2");
         assert_eq!(plain("```rust\nlet some_name = 2 * 3;\n```\n"), "rust let some_name = 2 * 3;");
@@ -142,7 +149,10 @@ mod tests {
 
     #[test]
     fn a_link_that_was_cut_leaves_no_address() {
-        assert_eq!(plain("rest of the label](https://x.test/long) and on"), "rest of the label and on");
+        assert_eq!(
+            plain("rest of the label](https://x.test/long) and on"),
+            "rest of the label and on"
+        );
         assert_eq!(plain("it begins [here and"), "it begins [here and");
     }
 

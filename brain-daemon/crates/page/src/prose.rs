@@ -43,7 +43,9 @@ pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let mut marks = Vec::new();
-    prose(body, |run| marks.extend(body[run.clone()].match_indices(MARK).map(|(at, _)| run.start + at)));
+    prose(body, |run| {
+        marks.extend(body[run.clone()].match_indices(MARK).map(|(at, _)| run.start + at))
+    });
     let mut out = Vec::new();
     let mut at = 0;
     while let (Some(&open), Some(&close)) = (marks.get(at), marks.get(at + 1)) {
@@ -84,13 +86,18 @@ mod tests {
 
     #[test]
     fn code_links_and_html_are_no_prose() {
-        assert_eq!(shown("a_b_c `d` [e](f) ![g](h) [[i]] <b>j</b>\n"), ["a_b_c ", " ", " ", " ", " ", "j"]);
+        assert_eq!(
+            shown("a_b_c `d` [e](f) ![g](h) [[i]] <b>j</b>\n"),
+            ["a_b_c ", " ", " ", " ", " ", "j"]
+        );
         assert_eq!(shown("```\na\n```\n    b\n"), Vec::<&str>::new());
     }
 
     #[test]
     fn comments_are_closed_and_outside_of_code() {
-        let of = |body: &'static str| -> Vec<&str> { comments(body).into_iter().map(|r| &body[r]).collect() };
+        let of = |body: &'static str| -> Vec<&str> {
+            comments(body).into_iter().map(|r| &body[r]).collect()
+        };
         assert_eq!(of("a %%b%% c\n%%\nd\n\ne\n%% f"), ["%%b%%", "%%\nd\n\ne\n%%"]);
         assert_eq!(of("a %%b\nc%% d %%e\n\nf %%g%%"), ["%%b\nc%%", "%%g%%"]);
         assert_eq!(of("100%% sure\n%%a%%\n> %%b%%"), ["%%a%%", "%%b%%"]);

@@ -53,7 +53,8 @@ pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
     let found = each_heading(body)
         .find(as_given)
         .or_else(|| {
-            each_heading(body).find(|heading| usize::from(heading.level) == level && without(heading))
+            each_heading(body)
+                .find(|heading| usize::from(heading.level) == level && without(heading))
         })
         .or_else(|| each_heading(body).find(&without))?;
     let next = each_heading(body)
@@ -69,7 +70,8 @@ fn heading(line: &str) -> Option<(u8, &str)> {
         return None;
     }
     let text = marks.trim_start_matches('#');
-    let level = u8::try_from(marks.len() - text.len()).ok().filter(|level| (1..=6).contains(level))?;
+    let level =
+        u8::try_from(marks.len() - text.len()).ok().filter(|level| (1..=6).contains(level))?;
     if !text.starts_with([' ', '\t']) {
         return None;
     }
@@ -96,8 +98,7 @@ mod tests {
 
     #[test]
     fn headings_are_what_commonmark_says() {
-        let body =
-            "# One\ntext\n##  Two ##\n   ### Three#\n#no\n####### seven\n    # code\n#\n# #\n# C #\r\n";
+        let body = "# One\ntext\n##  Two ##\n   ### Three#\n#no\n####### seven\n    # code\n#\n# #\n# C #\r\n";
         let found = [(1, "One".into()), (2, "Two".into()), (3, "Three#".into()), (1, "C".into())];
         assert_eq!(names(body), found);
         assert_eq!(&body[headings(body)[1].range.clone()], "##  Two ##\n");
@@ -120,7 +121,10 @@ mod tests {
     #[test]
     fn a_section_is_found_by_any_way_to_write_its_heading() {
         let body = "# Ünïcode Größe\nx\n## Notes\none\n# Notes\ntwo\n# #1 wish\nthree";
-        assert_eq!(part(body, "U\u{308}nïcode Gro\u{308}ße"), Some("# Ünïcode Größe\nx\n## Notes\none\n"));
+        assert_eq!(
+            part(body, "U\u{308}nïcode Gro\u{308}ße"),
+            Some("# Ünïcode Größe\nx\n## Notes\none\n")
+        );
         assert_eq!(part(body, " ÜNÏCODE GRÖßE "), Some("# Ünïcode Größe\nx\n## Notes\none\n"));
         assert_eq!(part(body, "notes"), Some("## Notes\none\n"));
         assert_eq!(part(body, "# Notes"), Some("# Notes\ntwo\n"));

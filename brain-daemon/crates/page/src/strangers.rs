@@ -19,7 +19,10 @@ pub fn plain(text: &str) -> String {
 /// Characters without a shape of their own. The joiners stay: scripts and emoji need them.
 fn is_unseen(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
+        )
         || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
         || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e01ef}')
 }

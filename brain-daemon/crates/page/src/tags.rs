@@ -72,8 +72,20 @@ mod tests {
     #[test]
     fn tags_of_every_script() {
         assert_eq!(
-            body_tags("#one two #nested/tag, #日本語 #ไทย/บันทึก #हिन्दी #snake_case-2 #y1984 #2024-01\n#é"),
-            ["one", "nested/tag", "日本語", "ไทย/บันทึก", "हिन्दी", "snake_case-2", "y1984", "2024-01", "é"]
+            body_tags(
+                "#one two #nested/tag, #日本語 #ไทย/บันทึก #हिन्दी #snake_case-2 #y1984 #2024-01\n#é"
+            ),
+            [
+                "one",
+                "nested/tag",
+                "日本語",
+                "ไทย/บันทึก",
+                "हिन्दी",
+                "snake_case-2",
+                "y1984",
+                "2024-01",
+                "é"
+            ]
         );
     }
 
@@ -84,8 +96,8 @@ mod tests {
                 "# Head #in-head\n\n- #item\n- [ ] #task\n\n> [!note] Title #call\n> #quoted\n>#tight\n\n**#bold** _#em_ ==#mark== ~~#gone~~ <b>#html</b>\n\n| a | #cell |\n"
             ),
             [
-                "in-head", "item", "task", "call", "quoted", "tight", "bold", "em", "mark", "gone", "html",
-                "cell"
+                "in-head", "item", "task", "call", "quoted", "tight", "bold", "em", "mark", "gone",
+                "html", "cell"
             ]
         );
     }

@@ -63,7 +63,9 @@ fn entry(line: &str) -> Option<TimelineEntry> {
 fn is_day(text: &str) -> bool {
     let bytes = text.as_bytes();
     let digits = |range: std::ops::Range<usize>| {
-        bytes[range].iter().try_fold(0_i16, |n, b| b.is_ascii_digit().then(|| n * 10 + i16::from(b - b'0')))
+        bytes[range]
+            .iter()
+            .try_fold(0_i16, |n, b| b.is_ascii_digit().then(|| n * 10 + i16::from(b - b'0')))
     };
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return false;
@@ -80,7 +82,9 @@ fn is_day(text: &str) -> bool {
 /// The text without its `[Source: …]`, and what stands in that. Brackets inside of it may be nested.
 fn split_source(text: &str) -> (String, Option<String>) {
     const MARK: &[u8] = b"[source:";
-    let Some(start) = text.as_bytes().windows(MARK.len()).position(|w| w.eq_ignore_ascii_case(MARK)) else {
+    let Some(start) =
+        text.as_bytes().windows(MARK.len()).position(|w| w.eq_ignore_ascii_case(MARK))
+    else {
         return (text.to_owned(), None);
     };
     let mut depth = 0_usize;
@@ -121,15 +125,18 @@ mod tests {
             ("2024-01-04", "C", None),
             ("2024-01-05", "D", None),
         ];
-        let want: Vec<_> =
-            want.iter().map(|(d, t, s)| (d.to_string(), t.to_string(), s.map(str::to_string))).collect();
+        let want: Vec<_> = want
+            .iter()
+            .map(|(d, t, s)| (d.to_string(), t.to_string(), s.map(str::to_string)))
+            .collect();
         assert_eq!(got, want);
     }
 
     #[test]
     fn only_real_days_outside_of_code() {
         assert!(
-            timeline("- 2024-02-30 | a\n- 2023-02-29 | a\n- 2024-13-01 | a\n- 0000-01-01 | a").is_empty()
+            timeline("- 2024-02-30 | a\n- 2023-02-29 | a\n- 2024-13-01 | a\n- 0000-01-01 | a")
+                .is_empty()
         );
         assert_eq!(timeline("- 2024-02-29 | a").len(), 1);
         assert!(timeline("```\n- 2024-01-01 | a\n```\n").is_empty());
@@ -143,7 +150,8 @@ mod tests {
     #[test]
     fn a_date_and_text_come_once() {
         assert_eq!(
-            timeline("- 2024-01-01 | a\n- **2024-01-01** | a\n- 2024-01-01 | b\n- 2024-01-02 | a").len(),
+            timeline("- 2024-01-01 | a\n- **2024-01-01** | a\n- 2024-01-01 | b\n- 2024-01-02 | a")
+                .len(),
             3
         );
     }

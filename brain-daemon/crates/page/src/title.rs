@@ -98,11 +98,16 @@ fn plain(line: &str) -> String {
     let mut bare_wiki = false;
     for event in Parser::new_ext(&heading, options) {
         match event {
-            Event::Start(Tag::Link { link_type: LinkType::WikiLink { has_pothole: false }, .. }) => {
+            Event::Start(Tag::Link {
+                link_type: LinkType::WikiLink { has_pothole: false },
+                ..
+            }) => {
                 bare_wiki = true;
             }
             Event::End(TagEnd::Link) => bare_wiki = false,
-            Event::Text(text) if bare_wiki => out.push_str(text.rsplit('/').next().unwrap_or(&text)),
+            Event::Text(text) if bare_wiki => {
+                out.push_str(text.rsplit('/').next().unwrap_or(&text))
+            }
             Event::Text(text) | Event::Code(text) => out.push_str(&text),
             Event::SoftBreak | Event::HardBreak => out.push(' '),
             _ => {}

@@ -217,7 +217,11 @@ mod tests {
         let body = words(0, 200);
         let found = windows("T", &body);
         let parts: Vec<&str> = found.iter().map(|w| &body[w.start..w.end]).collect();
-        assert_eq!(parts, [words(0, 75), words(60, 135), words(120, 200)], "a rest of 5 is no window");
+        assert_eq!(
+            parts,
+            [words(0, 75), words(60, 135), words(120, 200)],
+            "a rest of 5 is no window"
+        );
         assert_eq!(found[0].text, format!("T. {}", words(0, 75)));
         assert_eq!(windows("T", &words(0, 90)).len(), 1);
         assert_eq!(windows("T", &words(0, 91)).len(), 2);
@@ -239,8 +243,10 @@ mod tests {
     #[test]
     fn title_and_headings_go_before() {
         let long = words(0, 70);
-        let body = format!("intro\n\n# **Plan**\n\n{long}\n\n## Costs\n\n{long}\n\n# Plan B\n\nend");
-        let texts: Vec<String> = windows(" My *page* ", &body).into_iter().map(|w| w.text).collect();
+        let body =
+            format!("intro\n\n# **Plan**\n\n{long}\n\n## Costs\n\n{long}\n\n# Plan B\n\nend");
+        let texts: Vec<String> =
+            windows(" My *page* ", &body).into_iter().map(|w| w.text).collect();
         assert!(texts[0].starts_with("My page. intro Plan w0 w1"), "{}", texts[0]);
         let costs = texts.iter().find(|text| text.contains(". Costs w0")).unwrap();
         assert!(costs.starts_with("My page > Plan. Costs w0"), "{costs}");
@@ -267,9 +273,10 @@ mod tests {
 
     #[test]
     fn five_megabytes_of_anything_are_bounded() {
-        for unit in
-            ["a", "a ", "\n", "[", "[[", "<", "`", "# a\n", "字", "e\u{301}", "\u{301}", "](", "word. "]
-        {
+        for unit in [
+            "a", "a ", "\n", "[", "[[", "<", "`", "# a\n", "字", "e\u{301}", "\u{301}", "](",
+            "word. ",
+        ] {
             let body = unit.repeat(5_000_000 / unit.len());
             let start = std::time::Instant::now();
             let found = windows("t", &body);

@@ -4,7 +4,9 @@
 //! Reads the parser's events and builds no typed values. Aliases are refused, so nothing can grow beyond the text.
 //! Knows nothing of pages or of what a key means.
 
-use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StructureStyle};
+use serde_saphyr::granit_parser::{
+    Event, Options, Parser, ScalarStyle, ScanError, Span, StructureStyle,
+};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -194,7 +196,10 @@ impl<'a> Reader<'a> {
             let before = self.raw[..key_at.start].bytes().rev();
             let alone = before.take_while(|&b| b != b'\n').all(|b| b == b' ') && !key_at.is_empty();
             if mapping.in_lines && (!alone || span.start.col() != start.start.col()) {
-                return Err(Failure::at(&span, "a key that does not begin its line: write `key: value`"));
+                return Err(Failure::at(
+                    &span,
+                    "a key that does not begin its line: write `key: value`",
+                ));
             }
             let (event, span) = self.next()?;
             let mut end = key_at.end;
@@ -207,7 +212,9 @@ impl<'a> Reader<'a> {
             let value = match node {
                 Node::Null => Value::Null,
                 Node::Text(text) => Value::Text(text),
-                Node::List(nodes) => Value::List(nodes.into_iter().filter_map(Node::text).collect()),
+                Node::List(nodes) => {
+                    Value::List(nodes.into_iter().filter_map(Node::text).collect())
+                }
                 Node::Other => Value::Other,
             };
             mapping.entries.push(Entry { key, value, whole, key_at, end, block: 0..0 });
@@ -315,7 +322,9 @@ pub(super) fn scalar(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if is_hidden(c) && u32::from(c) > 0xFFFF => out.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c if is_hidden(c) && u32::from(c) > 0xFFFF => {
+                out.push_str(&format!("\\U{:08X}", u32::from(c)))
+            }
             c if is_hidden(c) => out.push_str(&format!("\\u{:04X}", u32::from(c))),
             c => out.push(c),
         }
@@ -326,18 +335,24 @@ pub(super) fn scalar(text: &str) -> String {
 
 /// What YAML does not print as it is, or takes for a line break.
 fn is_hidden(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}') || u32::from(c) & 0xFFFE == 0xFFFE
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}')
+        || u32::from(c) & 0xFFFE == 0xFFFE
 }
 
 fn is_plain(text: &str) -> bool {
     const INDICATORS: &str = "-?:,[]{}#&*!|>'\"%@`";
-    const WORDS: [&str; 11] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "<<", "="];
+    const WORDS: [&str; 11] =
+        ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "<<", "="];
     let number = || {
         let digits: String = text.chars().filter(|&c| c != '_').collect();
         digits.parse::<f64>().is_ok()
             || (text.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '.')
                 && (text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.' | b'+'))
-                    || text.as_bytes().get(1).is_some_and(|b| matches!(b, b'x' | b'o' | b'b' | b'X'))
+                    || text
+                        .as_bytes()
+                        .get(1)
+                        .is_some_and(|b| matches!(b, b'x' | b'o' | b'b' | b'X'))
                     || [".inf", ".nan"].iter().any(|w| text.to_ascii_lowercase().ends_with(w))))
     };
     !text.starts_with(|c: char| INDICATORS.contains(c) || c.is_whitespace())
@@ -372,7 +387,9 @@ mod tests {
     #[test]
     fn blocks_are_the_lines_of_their_key() {
         assert_eq!(
-            blocks("# top\na: 1\n\n# of b\nb:\n  - x # y\n  # z\nc: |\n  # text\n\n  more\n\n# end\n"),
+            blocks(
+                "# top\na: 1\n\n# of b\nb:\n  - x # y\n  # z\nc: |\n  # text\n\n  more\n\n# end\n"
+            ),
             ["a: 1\n", "b:\n  - x # y\n  # z\n", "c: |\n  # text\n\n  more\n",]
         );
         assert_eq!(blocks("a:\nb:\n-\n-\n\n"), ["a:\n", "b:\n-\n-\n"]);
@@ -395,7 +412,9 @@ mod tests {
         assert!(bad("a: 1\nb: \"x\nc: 1").0 >= 2);
         assert_eq!(bad(&"[".repeat(30_000)).0, 1);
         assert_eq!(bad(&format!("a: {}", "[".repeat(30_000))).0, 1);
-        assert!(read(&(0..200).map(|n| format!("{}k:\n", " ".repeat(n))).collect::<String>()).is_err());
+        assert!(
+            read(&(0..200).map(|n| format!("{}k:\n", " ".repeat(n))).collect::<String>()).is_err()
+        );
     }
 
     #[test]
@@ -403,22 +422,32 @@ mod tests {
         let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
         for n in 1..30 {
             let m = n - 1;
-            bomb.push_str(&format!("a{n}: &a{n} [*a{m},*a{m},*a{m},*a{m},*a{m},*a{m},*a{m},*a{m}]\n"));
+            bomb.push_str(&format!(
+                "a{n}: &a{n} [*a{m},*a{m},*a{m},*a{m},*a{m},*a{m},*a{m},*a{m}]\n"
+            ));
         }
         assert_eq!(bad(&bomb), (2, 10));
     }
 
     #[test]
     fn plain_only_where_it_is_sound() {
-        for plain in
-            ["note", "2024-01-02", "2024-01-02T03:04:05.678Z", "a b", "a:b", "a#b", "日本", "v1.10", "it's"]
-        {
+        for plain in [
+            "note",
+            "2024-01-02",
+            "2024-01-02T03:04:05.678Z",
+            "a b",
+            "a:b",
+            "a#b",
+            "日本",
+            "v1.10",
+            "it's",
+        ] {
             assert_eq!(scalar(plain), plain);
         }
         for quoted in [
-            "", "no", "True", "1.10", "2024", "0x1F", "12:30", "a: b", "a #b", "- a", "#a", "~", "null",
-            " a", "a:", "[[x]]", "*a", "&a", "!a", "%a", "@a", "`a", "...", "---", "1_000", "-.inf", ".nan",
-            "<<",
+            "", "no", "True", "1.10", "2024", "0x1F", "12:30", "a: b", "a #b", "- a", "#a", "~",
+            "null", " a", "a:", "[[x]]", "*a", "&a", "!a", "%a", "@a", "`a", "...", "---", "1_000",
+            "-.inf", ".nan", "<<",
         ] {
             assert_eq!(scalar(quoted), format!("\"{quoted}\""));
         }

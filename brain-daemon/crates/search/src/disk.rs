@@ -53,7 +53,11 @@ pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, Inde
             // Better a search that must be filled at every start than none.
             let disk = guarded(in_memory).map_err(IndexError::Stopped)?;
             let problem = format!("{}: {problem}; searching in memory", dir.display());
-            Ok(Disk { rebuilt: Some(why.unwrap_or_else(|| problem.clone())), problem: Some(problem), ..disk })
+            Ok(Disk {
+                rebuilt: Some(why.unwrap_or_else(|| problem.clone())),
+                problem: Some(problem),
+                ..disk
+            })
         }
     }
 }
@@ -123,7 +127,10 @@ fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, Str
                 return Err("it belongs to another store".into());
             }
             if payload.seq > store_seq {
-                return Err(format!("it is ahead of the store ({} after {store_seq})", payload.seq));
+                return Err(format!(
+                    "it is ahead of the store ({} after {store_seq})",
+                    payload.seq
+                ));
             }
             payload.seq
         }
@@ -158,7 +165,8 @@ fn empty(dir: &Path) -> Result<Disk, String> {
     clear(dir).map_err(|e| e.to_string())?;
     let directory = MmapDirectory::open(dir).map_err(|e| e.to_string())?;
     let (schema, fields) = schema();
-    let tantivy = Tantivy::create(directory, schema, IndexSettings::default()).map_err(|e| e.to_string())?;
+    let tantivy =
+        Tantivy::create(directory, schema, IndexSettings::default()).map_err(|e| e.to_string())?;
     finish(tantivy, fields)
 }
 

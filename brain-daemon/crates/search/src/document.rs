@@ -156,7 +156,16 @@ impl Analyzer {
         body.encoded.shrink_to_fit();
         body.hashes.shrink_to_fit();
         let (keys, key_hashes) = keys(page, lang);
-        Document { id: page.id, updated_at: page.updated_at, body, title, words, keys, key_hashes, lang }
+        Document {
+            id: page.id,
+            updated_at: page.updated_at,
+            body,
+            title,
+            words,
+            keys,
+            key_hashes,
+            lang,
+        }
     }
 
     fn terms(&mut self, text: &str, lang: Lang, terms: &mut Terms, words: &mut String) {
@@ -181,7 +190,8 @@ impl Analyzer {
 #[must_use]
 pub fn terms(body: &str) -> usize {
     let mut analyzer = Analyzer::new(Lang::UNSTEMMED);
-    let (lang, mut terms, mut words) = (detect(body, Lang::UNSTEMMED), Terms::default(), String::new());
+    let (lang, mut terms, mut words) =
+        (detect(body, Lang::UNSTEMMED), Terms::default(), String::new());
     terms.reserve(body);
     analyzer.terms(body, lang, &mut terms, &mut words);
     terms.hashes.len()

@@ -11,7 +11,9 @@ use tantivy::{
     DocSet, InvertedIndexReader, Score, Searcher, TERMINATED, Term,
     fieldnorm::FieldNormReader,
     postings::{Postings, TermInfo},
-    query::{Bm25StatisticsProvider, BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery},
+    query::{
+        Bm25StatisticsProvider, BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery,
+    },
     schema::{Field, IndexRecordOption},
 };
 
@@ -105,7 +107,8 @@ impl<'a> Gather<'a> {
 
     /// The statistics of the disk index. Documents that have been replaced count until tantivy merges them away.
     pub(super) fn stats(&self) -> Stats {
-        let mut stats = Stats { frequency: vec![[0; 4]; self.plan.groups.len()], ..Stats::default() };
+        let mut stats =
+            Stats { frequency: vec![[0; 4]; self.plan.groups.len()], ..Stats::default() };
         for segment in &self.segments {
             stats.docs += u64::from(segment.reader.max_doc());
             stats.body_terms += segment.body.total_num_tokens();
@@ -124,7 +127,8 @@ impl<'a> Gather<'a> {
         let pruned = self.pruned_query(stats);
         for (number, segment) in self.segments.iter().enumerate() {
             let unconditional = self.plan.is_unconditional();
-            let mut allowed = if unconditional { None } else { Some(segment.nearly_allowed(self.plan)?) };
+            let mut allowed =
+                if unconditional { None } else { Some(segment.nearly_allowed(self.plan)?) };
             let count = allowed.as_ref().map_or(u32::MAX, Allowed::count);
             if count == 0 {
                 continue;
@@ -132,7 +136,8 @@ impl<'a> Gather<'a> {
             self.named(number, allowed.as_ref(), &mut named)?;
             match &pruned {
                 Some(query)
-                    if segment.reader.max_doc() >= LARGE && count >= segment.reader.max_doc() / LOOSE =>
+                    if segment.reader.max_doc() >= LARGE
+                        && count >= segment.reader.max_doc() / LOOSE =>
                 {
                     self.by_pruning(query.as_ref(), stats, number, allowed.as_mut(), &mut best)?;
                 }
@@ -168,7 +173,8 @@ impl<'a> Gather<'a> {
             Some(allowed) => allowed.may_hold(doc),
             None => !segment.reader.is_deleted(doc),
         };
-        let is_superseded = || segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id));
+        let is_superseded =
+            || segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id));
         may && (self.overlay.is_empty() || !is_superseded())
             && allowed.is_none_or(|allowed| allowed.phrases_hold(doc))
     }
@@ -191,14 +197,29 @@ impl<'a> Gather<'a> {
                     clause(self.fields.body, &term.text, IndexRecordOption::WithFreqs, group.times);
                 }
                 if title > 0 {
-                    clause(self.fields.title, &term.text, IndexRecordOption::WithFreqs, group.times);
+                    clause(
+                        self.fields.title,
+                        &term.text,
+                        IndexRecordOption::WithFreqs,
+                        group.times,
+                    );
                 }
             }
             if tag > 0 {
-                clause(self.fields.keys, &group.tag.text, IndexRecordOption::Basic, TAG * group.times);
+                clause(
+                    self.fields.keys,
+                    &group.tag.text,
+                    IndexRecordOption::Basic,
+                    TAG * group.times,
+                );
             }
             if slug > 0 {
-                clause(self.fields.keys, &group.slug.text, IndexRecordOption::Basic, SLUG * group.times);
+                clause(
+                    self.fields.keys,
+                    &group.slug.text,
+                    IndexRecordOption::Basic,
+                    SLUG * group.times,
+                );
             }
         }
         Some(Box::new(BooleanQuery::new(clauses)))
@@ -214,7 +235,8 @@ impl<'a> Gather<'a> {
     ) -> Result<()> {
         let segment = &self.segments[number];
         let provider = Provider { stats, plan: self.plan, fields: self.fields };
-        let scoring = EnableScoring::Enabled { searcher: self.searcher, statistics_provider: &provider };
+        let scoring =
+            EnableScoring::Enabled { searcher: self.searcher, statistics_provider: &provider };
         let weight = query.weight(scoring)?;
         let threshold = best.threshold().max(f64::from(Score::MIN)) as Score;
         weight.for_each_pruning(threshold, segment.reader, &mut |doc, score| {
@@ -271,11 +293,12 @@ impl<'a> Gather<'a> {
             let is_prefix = self.plan.groups[index].prefix.is_some();
             if is_prefix {
                 // It counts once, however many of its terms a document has: no frequency is read.
-                let bodies =
-                    segment.with_any(&[(&segment.body, &found.body), (&segment.words, &found.words)])?;
-                for (bits, shares) in
-                    [(bodies, &body), (segment.with_any(&[(&segment.title, &found.title)])?, &title)]
-                {
+                let bodies = segment
+                    .with_any(&[(&segment.body, &found.body), (&segment.words, &found.words)])?;
+                for (bits, shares) in [
+                    (bodies, &body),
+                    (segment.with_any(&[(&segment.title, &found.title)])?, &title),
+                ] {
                     for doc in bits.iter() {
                         if let Some(sum) = sums.get_mut(doc as usize) {
                             *sum += weight * shares.share(doc, 1);
@@ -293,7 +316,8 @@ impl<'a> Gather<'a> {
                     let mut doc = postings.doc();
                     while doc != TERMINATED {
                         if let Some(sum) = sums.get_mut(doc as usize) {
-                            let share = shares.map_or(1.0, |shares| shares.share(doc, postings.term_freq()));
+                            let share = shares
+                                .map_or(1.0, |shares| shares.share(doc, postings.term_freq()));
                             *sum += weight * share;
                         }
                         doc = postings.advance();
@@ -339,7 +363,12 @@ impl<'a> Gather<'a> {
     }
 
     /// How the question stands in `docs` of `segment`, ascending.
-    fn look(&self, segment: &Segment<'_>, docs: &[(u32, u32, [bool; 3])], hits: &mut Hits) -> Result<()> {
+    fn look(
+        &self,
+        segment: &Segment<'_>,
+        docs: &[(u32, u32, [bool; 3])],
+        hits: &mut Hits,
+    ) -> Result<()> {
         let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
         let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
         let first = hits.candidates.len();
@@ -361,8 +390,11 @@ impl<'a> Gather<'a> {
         for (group, found) in segment.groups.iter().enumerate() {
             let prefix = self.plan.groups[group].prefix.is_some();
             let places = paired[group] && !prefix;
-            let option =
-                if places { IndexRecordOption::WithFreqsAndPositions } else { IndexRecordOption::WithFreqs };
+            let option = if places {
+                IndexRecordOption::WithFreqsAndPositions
+            } else {
+                IndexRecordOption::WithFreqs
+            };
             let mut look = |reader: &InvertedIndexReader,
                             infos: &[TermInfo],
                             cell: fn(&mut Cell) -> &mut Occurrences| {
@@ -394,17 +426,19 @@ impl<'a> Gather<'a> {
             };
             look(&segment.body, &found.body, |cell| &mut cell.body)?;
             look(&segment.title, &found.title, |cell| &mut cell.title)?;
-            let mut mark = |reader: &InvertedIndexReader, infos: &[TermInfo], set: fn(&mut Cell)| {
-                for info in infos {
-                    let mut postings = reader.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
-                    for (row, &(_, doc, _)) in docs.iter().enumerate() {
-                        if reach(&mut postings, doc) {
-                            set(hits.cell(first + row, group));
+            let mut mark =
+                |reader: &InvertedIndexReader, infos: &[TermInfo], set: fn(&mut Cell)| {
+                    for info in infos {
+                        let mut postings =
+                            reader.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+                        for (row, &(_, doc, _)) in docs.iter().enumerate() {
+                            if reach(&mut postings, doc) {
+                                set(hits.cell(first + row, group));
+                            }
                         }
                     }
-                }
-                Ok::<(), std::io::Error>(())
-            };
+                    Ok::<(), std::io::Error>(())
+                };
             mark(&segment.words, &found.words, |cell| cell.body.count = cell.body.count.max(1))?;
             mark(&segment.keys, found.tag.as_slice(), |cell| cell.tag = true)?;
             mark(&segment.keys, found.slug.as_slice(), |cell| cell.slug = true)?;
@@ -454,11 +488,9 @@ impl Bm25StatisticsProvider for Provider<'_> {
     fn doc_freq(&self, term: &Term) -> Result<u64> {
         let bytes = term.serialized_value_bytes();
         let is = |text: &str| text.as_bytes() == bytes;
-        let group = self
-            .plan
-            .groups
-            .iter()
-            .position(|g| g.terms.iter().any(|t| is(&t.text)) || is(&g.tag.text) || is(&g.slug.text));
+        let group = self.plan.groups.iter().position(|g| {
+            g.terms.iter().any(|t| is(&t.text)) || is(&g.tag.text) || is(&g.slug.text)
+        });
         Ok(group.map_or(0, |g| self.stats.pages_with(g)))
     }
 }

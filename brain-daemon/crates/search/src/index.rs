@@ -199,7 +199,8 @@ impl Shared {
             Some(due) => {
                 let left = due.saturating_duration_since(Instant::now());
                 state.parked = left > NAP;
-                let mut state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+                let mut state =
+                    self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
                 state.parked = false;
                 state
             }
@@ -226,7 +227,13 @@ impl Shared {
     }
 
     /// Puts a new state of the disk index in place, which has every change up to `seq`, and forgets those.
-    pub(super) fn committed(&self, searcher: Searcher, languages: Vec<Lang>, seq: u64, claimed: u64) {
+    pub(super) fn committed(
+        &self,
+        searcher: Searcher,
+        languages: Vec<Lang>,
+        seq: u64,
+        claimed: u64,
+    ) {
         let old = {
             let mut state = self.state();
             state.fresh.retain(|op| op.seq() > seq);
@@ -423,7 +430,9 @@ impl Index {
     pub fn leaves_out(&self, sources: Option<&[SourceId]>) -> bool {
         let state = self.shared.state();
         state.fresh.iter().any(|op| match op {
-            Op::Put(entry) => !entry.is_due() && sources.is_none_or(|all| all.contains(&entry.source)),
+            Op::Put(entry) => {
+                !entry.is_due() && sources.is_none_or(|all| all.contains(&entry.source))
+            }
             Op::Remove { .. } => false,
         })
     }
@@ -485,7 +494,12 @@ impl Index {
             .transpose()
     }
 
-    fn answer(&self, view: &View, question: &Question, analyzer: &mut Analyzer) -> tantivy::Result<Found> {
+    fn answer(
+        &self,
+        view: &View,
+        question: &Question,
+        analyzer: &mut Analyzer,
+    ) -> tantivy::Result<Found> {
         let visible = self.visible(view, question.view.as_deref(), analyzer)?;
         let languages = match &visible {
             Some(visible) => visible.languages.clone(),
@@ -493,12 +507,19 @@ impl Index {
         };
         let plan = Plan::new(question, &languages, analyzer);
         if plan.is_empty() || question.limit == 0 {
-            return Ok(Found { hits: Vec::new(), truncated: false, snippets: Snippeter::new(&plan, None) });
+            return Ok(Found {
+                hits: Vec::new(),
+                truncated: false,
+                snippets: Snippeter::new(&plan, None),
+            });
         }
         // The best of few are easily among a few times as many; of many, a hundred more are enough.
-        let most = CANDIDATES.max(question.limit.saturating_mul(4).min(question.limit + 200)).min(10_000);
+        let most =
+            CANDIDATES.max(question.limit.saturating_mul(4).min(question.limit + 200)).min(10_000);
         let (stats, hits) = match &visible {
-            Some(visible) => within::gather(&view.searcher, self.shared.fields, &plan, visible, most)?,
+            Some(visible) => {
+                within::gather(&view.searcher, self.shared.fields, &plan, visible, most)?
+            }
             None => {
                 let gather = Gather::new(&view.searcher, self.shared.fields, &plan, &view.overlay)?;
                 let mut stats = gather.stats();
@@ -554,7 +575,8 @@ impl Index {
     #[must_use]
     pub fn doc_count(&self) -> u64 {
         let view = self.shared.view();
-        let replaced = view.overlay.keys().filter(|id| self.is_on_disk(&view.searcher, **id)).count() as u64;
+        let replaced =
+            view.overlay.keys().filter(|id| self.is_on_disk(&view.searcher, **id)).count() as u64;
         let new = view.overlay.values().filter(|slot| slot.entry.is_some()).count() as u64;
         (view.searcher.num_docs() + new).saturating_sub(replaced)
     }
@@ -570,7 +592,8 @@ impl Index {
         let field = self.shared.fields.id;
         searcher.segment_readers().iter().any(|reader| {
             let postings = reader.inverted_index(field).and_then(|index| {
-                Ok(index.read_postings(&Term::from_field_u64(field, id), IndexRecordOption::Basic)?)
+                Ok(index
+                    .read_postings(&Term::from_field_u64(field, id), IndexRecordOption::Basic)?)
             });
             let Ok(Some(mut postings)) = postings else { return false };
             while postings.doc() != TERMINATED {

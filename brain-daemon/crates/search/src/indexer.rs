@@ -95,7 +95,8 @@ impl Indexer {
     pub(super) fn new(shared: Arc<Shared>, disk: Disk, store: String) -> Self {
         let searcher = disk.reader.searcher();
         let segments = searcher.segment_readers();
-        let ids = segments.iter().filter_map(|r| Some(r.fast_fields().u64("id").ok()?.max_value())).max();
+        let ids =
+            segments.iter().filter_map(|r| Some(r.fast_fields().u64("id").ok()?.max_value())).max();
         Self {
             analyzer: Analyzer::new(shared.default_language()),
             shared,
@@ -178,7 +179,8 @@ impl Indexer {
                 return Some(if commit { Task::Commit(Pace::Pouring) } else { Task::Feed });
             }
             let mut due = None;
-            let sooner = |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
+            let sooner =
+                |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
             if !state.feed.is_empty() {
                 sooner(&mut due, now + GATHER);
                 gathered = true;
@@ -203,17 +205,23 @@ impl Indexer {
                 }
             } else {
                 let idle = now.saturating_duration_since(state.last_push);
-                let oldest = self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+                let oldest =
+                    self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
                 let enough = self.queue.len() >= options.commit_changes && idle >= GATHER * 10
                     || self.queue.len() >= options.commit_changes_bulk;
                 if flushing
                     || (!retrying
-                        && (enough || oldest >= options.commit_after || idle >= options.commit_when_idle))
+                        && (enough
+                            || oldest >= options.commit_after
+                            || idle >= options.commit_when_idle))
                 {
                     let quiet = idle >= options.commit_when_idle;
                     // What poured in is merged by `Task::Tidy`, which comes next when it is quiet, and not beside it.
-                    let pouring =
-                        if quiet { self.untidy } else { self.queue.len() >= options.commit_changes };
+                    let pouring = if quiet {
+                        self.untidy
+                    } else {
+                        self.queue.len() >= options.commit_changes
+                    };
                     let pace = if pouring && !flushing { Pace::Pouring } else { Pace::Steady };
                     return Some(Task::Commit(pace));
                 }
@@ -246,7 +254,9 @@ impl Indexer {
             }
             if let Op::Put(entry) = op {
                 let document = entry.document(&mut self.analyzer);
-                writer.add_document(for_tantivy(document, self.fields)).map_err(|e| e.to_string())?;
+                writer
+                    .add_document(for_tantivy(document, self.fields))
+                    .map_err(|e| e.to_string())?;
                 self.max_id = Some(self.max_id.map_or(id, |max| max.max(id)));
             }
             self.fed += 1;
@@ -297,8 +307,13 @@ impl Indexer {
     /// ones can go.
     fn look(&mut self) {
         let Some((_, pause)) = self.look.take() else { return };
-        let seen: HashSet<_> =
-            self.reader.searcher().segment_readers().iter().map(tantivy::SegmentReader::segment_id).collect();
+        let seen: HashSet<_> = self
+            .reader
+            .searcher()
+            .segment_readers()
+            .iter()
+            .map(tantivy::SegmentReader::segment_id)
+            .collect();
         let merged = match self.tantivy.searchable_segment_ids() {
             Ok(ids) if ids.iter().copied().collect::<HashSet<_>>() == seen => Ok(false),
             Ok(_) => self.reader.reload().map(|()| true),
@@ -325,7 +340,9 @@ impl Indexer {
         let writer = self.writer.take();
         let ended = guarded(|| match &writer {
             // What could not be finished is not to keep the disk full.
-            Some(writer) => writer.garbage_collect_files().wait().map(drop).map_err(|e| e.to_string()),
+            Some(writer) => {
+                writer.garbage_collect_files().wait().map(drop).map_err(|e| e.to_string())
+            }
             None => Ok(()),
         });
         let ended = ended.and(guarded(|| {
@@ -353,7 +370,10 @@ impl Indexer {
         let gone: Vec<Op> = self.queue.drain(..self.queue.len().div_ceil(2)).collect();
         self.fed = 0;
         self.bytes /= 2;
-        tracing::error!(changes = gone.len(), "the search index cannot be written: changes are let go of");
+        tracing::error!(
+            changes = gone.len(),
+            "the search index cannot be written: changes are let go of"
+        );
         self.shared.let_go(&gone);
     }
 }
@@ -389,7 +409,11 @@ struct Patient(LogMergePolicy);
 
 impl MergePolicy for Patient {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        if segments.len() < MAX_UNMERGED { Vec::new() } else { self.0.compute_merge_candidates(segments) }
+        if segments.len() < MAX_UNMERGED {
+            Vec::new()
+        } else {
+            self.0.compute_merge_candidates(segments)
+        }
     }
 }
 

@@ -201,7 +201,9 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     }
     // A guess of a language that shares nothing with the page's stop words is noise (lists, code, names).
     match Lang::all().find(|lang| lang.entry().whatlang == Some(info.lang())) {
-        Some(lang) if lang.entry().alphabet != Latin || counts[lang.0 as usize] * 16 >= words => lang,
+        Some(lang) if lang.entry().alphabet != Latin || counts[lang.0 as usize] * 16 >= words => {
+            lang
+        }
         Some(_) => default,
         None if info.script() == whatlang::Script::Latin && !foreign => default,
         None => Lang::UNSTEMMED,
@@ -222,9 +224,12 @@ pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&
         }
     }
     match best {
-        (n, Some(lang)) if n < words.len() => {
-            words.iter().zip(&bits).filter(|(_, b)| **b & lang.bit() != 0).map(|(w, _)| *w).collect()
-        }
+        (n, Some(lang)) if n < words.len() => words
+            .iter()
+            .zip(&bits)
+            .filter(|(_, b)| **b & lang.bit() != 0)
+            .map(|(w, _)| *w)
+            .collect(),
         _ => HashSet::new(),
     }
 }
@@ -232,7 +237,9 @@ pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&
 /// The stem of the folded `word` in `lang`; the word itself when there is nothing to take off.
 pub(super) fn stem(word: &str, lang: Lang) -> Cow<'_, str> {
     // Two letters have no ending to lose.
-    let (Some(algorithm), 3..) = (lang.entry().algorithm, word.len()) else { return Cow::Borrowed(word) };
+    let (Some(algorithm), 3..) = (lang.entry().algorithm, word.len()) else {
+        return Cow::Borrowed(word);
+    };
     let stem = Stemmer::new(algorithm).stem(word);
     if stem.is_empty() { Cow::Borrowed(word) } else { stem }
 }
@@ -246,7 +253,10 @@ pub(super) struct Stems {
 impl Stems {
     /// Remembers up to `remember` words a language (about 60 bytes each), then begins anew.
     pub(super) fn new(remember: usize) -> Self {
-        Self { known: std::iter::repeat_with(HashMap::default).take(TABLE.len()).collect(), remember }
+        Self {
+            known: std::iter::repeat_with(HashMap::default).take(TABLE.len()).collect(),
+            remember,
+        }
     }
 
     /// Calls `f` with the stem of the folded `word` in `lang`.
@@ -286,7 +296,9 @@ mod tests {
             "de"
         );
         assert_eq!(
-            code("Le chat est sur la table et les enfants ne sont pas dans la maison avec nous ce soir."),
+            code(
+                "Le chat est sur la table et les enfants ne sont pas dans la maison avec nous ce soir."
+            ),
             "fr"
         );
         assert_eq!(
@@ -306,7 +318,10 @@ mod tests {
     #[test]
     fn stop_words_go_but_never_all() {
         let langs = [Lang::ENGLISH, Lang(1)];
-        assert_eq!(stop_words(&["how", "did", "he", "die"], &langs), HashSet::from(["how", "did", "he"]));
+        assert_eq!(
+            stop_words(&["how", "did", "he", "die"], &langs),
+            HashSet::from(["how", "did", "he"])
+        );
         assert!(stop_words(&["to", "be", "or", "not", "to", "be"], &langs).is_empty());
     }
 

@@ -88,7 +88,11 @@ impl AskedWord {
             return 0.0;
         }
         let alphabet = alphabet(word);
-        if self.stems.iter().any(|(lang, own)| stem(word, lang.of_word(alphabet, *lang)) == own.as_str()) {
+        if self
+            .stems
+            .iter()
+            .any(|(lang, own)| stem(word, lang.of_word(alphabet, *lang)) == own.as_str())
+        {
             return 1.0;
         }
         let longer = self.text.len().max(word.len());
@@ -124,7 +128,9 @@ impl Index {
     /// As [`Index::search`].
     pub fn pages_of(&self, sources: &[SourceId]) -> Result<Vec<u64>, IndexError> {
         self.look(|view, analyzer| {
-            let Some(visible) = self.visible(view, Some(sources), analyzer)? else { return Ok(Vec::new()) };
+            let Some(visible) = self.visible(view, Some(sources), analyzer)? else {
+                return Ok(Vec::new());
+            };
             let mut pages: Vec<u64> = visible.newest.iter().map(|entry| entry.id).collect();
             for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments) {
                 let ids = reader.fast_fields().u64("id")?;
@@ -154,7 +160,8 @@ impl Index {
             }
             let mut pages = HashSet::new();
             if let Some(visible) = &visible {
-                for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments) {
+                for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments)
+                {
                     let segment = Segment::open_whole(reader, self.fields(), &Plan::default())?;
                     let mut allowed = Bits::clone(docs);
                     if !plan.is_unconditional() {
@@ -200,7 +207,12 @@ impl Index {
                     .map(|&lang| lang.of_word(alphabet(t.text), lang))
                     .map(|lang| (lang, stem(t.text, lang).into_owned()))
                     .collect();
-                words.push(AskedWord { text: t.text.to_owned(), place: t.start..t.end, stop: false, stems });
+                words.push(AskedWord {
+                    text: t.text.to_owned(),
+                    place: t.start..t.end,
+                    stop: false,
+                    stems,
+                });
             }
         });
         let stop: HashSet<String> = {
@@ -208,8 +220,11 @@ impl Index {
             stop_words(&all, &languages).into_iter().map(str::to_owned).collect()
         };
         words.iter_mut().for_each(|word| word.stop = stop.contains(&word.text));
-        let subjects =
-            if words.len() <= MAX_WORDS { self.subjects(text, &words, view, visible)? } else { Vec::new() };
+        let subjects = if words.len() <= MAX_WORDS {
+            self.subjects(text, &words, view, visible)?
+        } else {
+            Vec::new()
+        };
         Ok(Asked { text: text.to_owned(), words, subjects })
     }
 
@@ -228,7 +243,9 @@ impl Index {
                 if words[from..to].iter().all(|word| word.stop || word.text.chars().count() < 2) {
                     continue;
                 }
-                let Some(run) = text.get(words[from].place.start..words[to - 1].place.end) else { continue };
+                let Some(run) = text.get(words[from].place.start..words[to - 1].place.end) else {
+                    continue;
+                };
                 let name = name_key(run);
                 for space in [key::TITLE, key::ALIAS, key::SHORT_TITLE] {
                     let text = key_of(space, &name);
@@ -354,10 +371,14 @@ mod tests {
     fn words_of_one_family_meet() {
         let said = |asked: &str, word: &str| AskedWord::new(asked).said_by(word);
         assert!((said("attended", "attend") - 1.0).abs() < 1e-6);
-        for (asked, word) in [("invested", "investors"), ("attended", "attendees"), ("advises", "advisor")] {
+        for (asked, word) in
+            [("invested", "investors"), ("attended", "attendees"), ("advises", "advisor")]
+        {
             assert!(said(asked, word) > 0.5, "{asked} {word}");
         }
-        for (asked, word) in [("work", "workshop"), ("company", "complete"), ("act", "actor"), ("a", "b")] {
+        for (asked, word) in
+            [("work", "workshop"), ("company", "complete"), ("act", "actor"), ("a", "b")]
+        {
             assert!(said(asked, word) < 0.5, "{asked} {word}");
         }
     }

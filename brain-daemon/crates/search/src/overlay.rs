@@ -39,7 +39,11 @@ pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Ma
 }
 
 /// The same of `entries`, for statistics that have their numbers and lengths already.
-pub(super) fn count_visible(entries: &[Arc<Entry>], plan: &Plan, stats: &mut Stats) -> Vec<Matched> {
+pub(super) fn count_visible(
+    entries: &[Arc<Entry>],
+    plan: &Plan,
+    stats: &mut Stats,
+) -> Vec<Matched> {
     let finder = Finder::new(plan);
     let mut matched = Vec::new();
     for entry in entries {
@@ -82,7 +86,11 @@ impl Place {
 }
 
 /// Adds the matched pages to the candidates.
-pub(super) fn collect<'m>(matched: impl IntoIterator<Item = &'m Matched>, plan: &Plan, hits: &mut Hits) {
+pub(super) fn collect<'m>(
+    matched: impl IntoIterator<Item = &'m Matched>,
+    plan: &Plan,
+    hits: &mut Hits,
+) {
     for found in matched {
         let Some(document) = found.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
         let names = plan
@@ -101,7 +109,8 @@ pub(super) fn collect<'m>(matched: impl IntoIterator<Item = &'m Matched>, plan: 
             let cell = hits.cell(index, group);
             match place {
                 Place::Body(position) | Place::Title(position) => {
-                    let found = if let Place::Body(_) = place { &mut cell.body } else { &mut cell.title };
+                    let found =
+                        if let Place::Body(_) = place { &mut cell.body } else { &mut cell.title };
                     if found.places == 0 {
                         found.at = next;
                     }
@@ -156,7 +165,13 @@ impl<'a> Finder<'a> {
     }
 
     /// Counts the groups of `document`, and adds it to `matched` when it is an answer.
-    fn count(&self, document: &Document, entry: &Arc<Entry>, stats: &mut Stats, matched: &mut Vec<Matched>) {
+    fn count(
+        &self,
+        document: &Document,
+        entry: &Arc<Entry>,
+        stats: &mut Stats,
+        matched: &mut Vec<Matched>,
+    ) {
         let found = self.find(document, entry);
         let mut counted = None;
         for &(group, place) in &found.cells {
@@ -179,7 +194,9 @@ impl<'a> Finder<'a> {
                 cells.push((group, Place::Body(position)));
             }
         });
-        self.each(&document.title.hashes, |group, position| cells.push((group, Place::Title(position))));
+        self.each(&document.title.hashes, |group, position| {
+            cells.push((group, Place::Title(position)))
+        });
         for (index, group) in groups.iter().enumerate() {
             if group.scope == Scope::Title {
                 continue;
@@ -196,9 +213,13 @@ impl<'a> Finder<'a> {
         }
         // Positions of a group stand together, in order.
         cells.sort_unstable();
-        let named =
-            self.plan.names.as_ref().is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
-        let answers = (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
+        let named = self
+            .plan
+            .names
+            .as_ref()
+            .is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
+        let answers =
+            (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
         Matched { entry: answers.then(|| Arc::clone(entry)), cells, answers }
     }
 
@@ -206,7 +227,8 @@ impl<'a> Finder<'a> {
         for (index, group) in self.plan.groups.iter().enumerate() {
             let Some(prefix) = &group.prefix else { continue };
             if group.scope == Scope::Anywhere
-                && (has_prefix(&document.body.encoded, prefix) || has_prefix(&document.words, prefix))
+                && (has_prefix(&document.body.encoded, prefix)
+                    || has_prefix(&document.words, prefix))
             {
                 cells.push((index, Place::Somewhere));
             }
@@ -238,7 +260,8 @@ fn holds(condition: &Condition, document: &Document) -> bool {
         Condition::Prefix(prefix, scope) => {
             has_prefix(&document.title.encoded, prefix)
                 || (*scope == Scope::Anywhere
-                    && (has_prefix(&document.body.encoded, prefix) || has_prefix(&document.words, prefix)))
+                    && (has_prefix(&document.body.encoded, prefix)
+                        || has_prefix(&document.words, prefix)))
         }
         Condition::Phrase(phrase) => {
             has_phrase(&document.title, phrase)
@@ -252,13 +275,15 @@ fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
     let is = |hash: u64, forms: &[Hashed]| forms.iter().any(|form| form.hash == hash);
     terms.hashes.iter().enumerate().any(|(at, &hash)| {
         is(hash, first)
-            && rest
-                .iter()
-                .all(|(place, forms)| terms.hashes.get(at + *place as usize).is_some_and(|&h| is(h, forms)))
+            && rest.iter().all(|(place, forms)| {
+                terms.hashes.get(at + *place as usize).is_some_and(|&h| is(h, forms))
+            })
     })
 }
 
 /// Whether a term of `encoded` begins with `prefix`.
 fn has_prefix(encoded: &str, prefix: &str) -> bool {
-    encoded.match_indices(prefix).any(|(at, _)| at > 0 && matches!(encoded.as_bytes()[at - 1], NEXT | FAR))
+    encoded
+        .match_indices(prefix)
+        .any(|(at, _)| at > 0 && matches!(encoded.as_bytes()[at - 1], NEXT | FAR))
 }

@@ -105,7 +105,10 @@ impl Plan {
 
     /// Whether only the best-ranked pages count, with no condition on them.
     pub(super) fn is_unconditional(&self) -> bool {
-        self.required.is_empty() && self.excluded.is_empty() && self.since.is_none() && self.until.is_none()
+        self.required.is_empty()
+            && self.excluded.is_empty()
+            && self.since.is_none()
+            && self.until.is_none()
     }
 
     /// The plan of `question`, on pages in `languages`.
@@ -120,11 +123,13 @@ impl Plan {
             return plan;
         }
         if let Some(sources) = &question.sources {
-            plan.required
-                .push(Condition::Keys(sources.iter().map(|s| keyed(key::SOURCE, s.as_str())).collect()));
+            plan.required.push(Condition::Keys(
+                sources.iter().map(|s| keyed(key::SOURCE, s.as_str())).collect(),
+            ));
         }
         if let Some(page_type) = &question.page_type {
-            plan.required.push(Condition::Keys(vec![keyed(key::TYPE, &page_type.trim().to_lowercase())]));
+            plan.required
+                .push(Condition::Keys(vec![keyed(key::TYPE, &page_type.trim().to_lowercase())]));
         }
         for tag in &question.tags {
             plan.required.push(Condition::Keys(vec![keyed(key::TAG, &name_key(tag))]));
@@ -176,7 +181,8 @@ impl Builder<'_> {
         if plain {
             let name = name_key(&name);
             if !name.is_empty() {
-                self.plan.names = Some([key::TITLE, key::ALIAS, key::SLUG].map(|space| keyed(space, &name)));
+                self.plan.names =
+                    Some([key::TITLE, key::ALIAS, key::SLUG].map(|space| keyed(space, &name)));
             }
         }
         let all: Vec<&str> = texts
@@ -192,7 +198,9 @@ impl Builder<'_> {
             stop = stop_words(&[&all[..], &["\u{0}"]].concat(), &self.plan.languages);
         }
         for (words, scope) in &texts {
-            self.ranked(words, *scope, |word| word.kind == Kind::Word && stop.contains(word.text.as_str()));
+            self.ranked(words, *scope, |word| {
+                word.kind == Kind::Word && stop.contains(word.text.as_str())
+            });
         }
         for unit in units {
             let Unit::Prefix(text, scope) = unit else { continue };
@@ -325,7 +333,11 @@ impl Builder<'_> {
                 unit,
                 Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
             );
-            if excluded { self.plan.excluded.push(condition) } else { self.plan.required.push(condition) }
+            if excluded {
+                self.plan.excluded.push(condition)
+            } else {
+                self.plan.required.push(condition)
+            }
         }
         // A page has one type and one source: several mean any of them.
         for keys in [types, sources] {

@@ -89,13 +89,18 @@ pub(super) fn plain(units: &[Unit]) -> String {
 }
 
 fn is_positive(unit: &Unit) -> bool {
-    !matches!(unit, Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. })
+    !matches!(
+        unit,
+        Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
+    )
 }
 
 /// The first part of `text`, which does not begin with white space, and what follows it.
 fn unit(text: &str) -> (Option<Unit>, &str) {
     let (excluded, body) = match text.strip_prefix('-') {
-        Some(body) if body.starts_with(|c: char| c.is_alphanumeric() || is_quote(c) || c == '#') => {
+        Some(body)
+            if body.starts_with(|c: char| c.is_alphanumeric() || is_quote(c) || c == '#') =>
+        {
             (true, body)
         }
         _ => (false, text),
@@ -128,8 +133,10 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
         return (None, &body[skip..]);
     }
     // A quote within a word ends it: `say:"hello world"`.
-    let word_end = body.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(body.len()).max(1);
-    let word_end = (word_end..=body.len()).find(|&i| body.is_char_boundary(i)).unwrap_or(body.len());
+    let word_end =
+        body.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(body.len()).max(1);
+    let word_end =
+        (word_end..=body.len()).find(|&i| body.is_char_boundary(i)).unwrap_or(body.len());
     let (word, rest) = body.split_at(word_end);
     let unit = match (word.strip_suffix('*').filter(|stem| !name_key(stem).is_empty()), excluded) {
         (Some(stem), false) => Unit::Prefix(stem.to_owned(), Scope::Anywhere),
@@ -174,7 +181,8 @@ fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Optio
             if name_key(value).is_empty() {
                 return None;
             }
-            let prefix = value.strip_suffix('*').filter(|stem| !quoted && !name_key(stem).is_empty());
+            let prefix =
+                value.strip_suffix('*').filter(|stem| !quoted && !name_key(stem).is_empty());
             Some(match (prefix, excluded) {
                 (Some(stem), false) => Unit::Prefix(stem.to_owned(), Scope::Title),
                 (Some(stem), true) => Unit::ExcludedPrefix(stem.to_owned(), Scope::Title),
@@ -231,7 +239,9 @@ mod tests {
             ]
         );
         assert_eq!(
-            parse("title:x TITLE:\"a b\" tag:\"Machine Learning\" type:Person source:notes -tag:old t"),
+            parse(
+                "title:x TITLE:\"a b\" tag:\"Machine Learning\" type:Person source:notes -tag:old t"
+            ),
             [
                 required("x", Title),
                 required("a b", Title),

@@ -56,7 +56,10 @@ impl Stats {
 
     /// In how many pages a group is, at least: that of the field which has it most.
     pub(super) fn pages_with(&self, group: usize) -> u64 {
-        self.frequency.get(group).and_then(|by_field| by_field.iter().max()).map_or(0, |&n| n.min(self.docs))
+        self.frequency
+            .get(group)
+            .and_then(|by_field| by_field.iter().max())
+            .map_or(0, |&n| n.min(self.docs))
     }
 
     pub(super) fn average(&self, terms: u64) -> f32 {
@@ -155,14 +158,23 @@ impl Hits {
 }
 
 /// The best `limit` candidates, best first.
-pub(super) fn rank(hits: &Hits, stats: &Stats, plan: &Plan, limit: usize, explain: bool) -> Vec<Ranked> {
+pub(super) fn rank(
+    hits: &Hits,
+    stats: &Stats,
+    plan: &Plan,
+    limit: usize,
+    explain: bool,
+) -> Vec<Ranked> {
     let scorer = Scorer::new(hits, stats, plan);
     let mut scored: Vec<(u8, f32, usize)> = (0..hits.candidates.len())
         .map(|i| (hits.candidates[i].tier(), scorer.score(i, &mut |_, _, _| {}), i))
         .collect();
     let order = |a: &(u8, f32, usize), b: &(u8, f32, usize)| {
         let (x, y) = (&hits.candidates[a.2], &hits.candidates[b.2]);
-        b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(y.updated_at.cmp(&x.updated_at)).then(x.id.cmp(&y.id))
+        b.0.cmp(&a.0)
+            .then(b.1.total_cmp(&a.1))
+            .then(y.updated_at.cmp(&x.updated_at))
+            .then(x.id.cmp(&y.id))
     };
     if scored.len() > limit && limit > 0 {
         scored.select_nth_unstable_by(limit - 1, order);
@@ -234,7 +246,14 @@ impl<'a> Weights<'a> {
     }
 
     /// The parts of that score. The title is text too: `len` is that of both.
-    fn parts(&self, g: usize, counts: Counts, len: f32, title_len: f32, add: &mut dyn FnMut(Reason, f32)) {
+    fn parts(
+        &self,
+        g: usize,
+        counts: Counts,
+        len: f32,
+        title_len: f32,
+        add: &mut dyn FnMut(Reason, f32),
+    ) {
         let group = &self.plan.groups[g];
         let (idf, title_idf) = self.idf[g];
         let (body, title) = (counts.body as f32, counts.title as f32);
@@ -287,7 +306,8 @@ impl<'a> Scorer<'a> {
             together.extend(plan.pairs.iter().map(|pair| hits.together(candidate, *pair)));
         }
         // A page where both words stand together is among the candidates, if not in a sea of such pages.
-        let pages = |pair| together.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
+        let pages =
+            |pair| together.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
         let pairs = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
         Self { hits, plan, weights: Weights::new(stats, plan), together, pairs }
     }
@@ -305,7 +325,9 @@ impl<'a> Scorer<'a> {
         let len = (candidate.body_len + candidate.title_len) as f32;
         for (g, cell) in row.iter().enumerate() {
             let title_len = candidate.title_len as f32;
-            self.weights.parts(g, cell.counts(), len, title_len, &mut |reason, score| add(reason, g, score));
+            self.weights.parts(g, cell.counts(), len, title_len, &mut |reason, score| {
+                add(reason, g, score)
+            });
         }
         let counts = self.together.iter().skip(index * self.pairs.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pairs).zip(counts) {
@@ -329,7 +351,8 @@ impl<'a> Scorer<'a> {
         }
         if explain && tier > 0 {
             let name = ["", "slug", "alias", "title"][tier as usize];
-            parts.push(ScorePart { reason: format!("exact {name}"), score: f32::from(tier) * TIER });
+            parts
+                .push(ScorePart { reason: format!("exact {name}"), score: f32::from(tier) * TIER });
         }
         self.score(index, &mut |reason, group, score| {
             let label = &self.plan.groups[group].label;
@@ -343,7 +366,9 @@ impl<'a> Scorer<'a> {
             if explain {
                 let star = if self.plan.groups[group].prefix.is_some() { "*" } else { "" };
                 let reason = match reason {
-                    Reason::Pair(second) => format!("together: {label} {}", self.plan.groups[second].label),
+                    Reason::Pair(second) => {
+                        format!("together: {label} {}", self.plan.groups[second].label)
+                    }
                     _ => format!("{what}: {label}{star}"),
                 };
                 match parts.iter_mut().find(|part: &&mut ScorePart| part.reason == reason) {
@@ -357,7 +382,13 @@ impl<'a> Scorer<'a> {
             .zip(seen)
             .filter_map(|(name, seen)| seen.then_some(name))
             .collect();
-        Ranked { id: candidate.id, score: score + f32::from(tier) * TIER, tier, matched, explain: parts }
+        Ranked {
+            id: candidate.id,
+            score: score + f32::from(tier) * TIER,
+            tier,
+            matched,
+            explain: parts,
+        }
     }
 }
 

@@ -85,7 +85,8 @@ impl TokenStream for EncodedStream<'_> {
         self.token.text.clear();
         self.token.text.push_str(&text[..end]);
         // The position begins one before 0.
-        self.token.position = self.token.position.wrapping_add(if mark == FAR { 1 + GAP } else { 1 });
+        self.token.position =
+            self.token.position.wrapping_add(if mark == FAR { 1 + GAP } else { 1 });
         self.rest = &text[end..];
         true
     }
@@ -106,7 +107,11 @@ pub(super) fn coarse(len: u32) -> u32 {
     let (mut low, mut high) = (0_u8, 255_u8);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        if FieldNormReader::id_to_fieldnorm(middle) <= len { low = middle } else { high = middle - 1 }
+        if FieldNormReader::id_to_fieldnorm(middle) <= len {
+            low = middle
+        } else {
+            high = middle - 1
+        }
     }
     FieldNormReader::id_to_fieldnorm(low)
 }

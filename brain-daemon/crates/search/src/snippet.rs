@@ -60,7 +60,9 @@ impl Snippeter {
         let mut new = Self {
             terms: HashMap::default(),
             prefixes: Vec::new(),
-            weights: (0..plan.groups.len()).map(|g| stats.map_or(1.0, |s| s.idf(g)).max(0.05)).collect(),
+            weights: (0..plan.groups.len())
+                .map(|g| stats.map_or(1.0, |s| s.idf(g)).max(0.05))
+                .collect(),
             languages: plan.languages.clone(),
             stemmed: RefCell::default(),
             first: [false; 256],
@@ -150,7 +152,9 @@ impl Snippeter {
         if let Some(&group) = self.terms.get(&hashed) {
             return Some(group);
         }
-        if let Some((_, group)) = self.prefixes.iter().find(|(prefix, _)| text.starts_with(prefix.as_str())) {
+        if let Some((_, group)) =
+            self.prefixes.iter().find(|(prefix, _)| text.starts_with(prefix.as_str()))
+        {
             return Some(*group);
         }
         if token.kind != Kind::Word {
@@ -280,7 +284,12 @@ fn token_is_free(c: char) -> bool {
 }
 
 /// One line from `start` on, within `range`.
-fn line(body: &str, range: Range<usize>, start: usize, matches: &[Match]) -> (String, Vec<(u32, u32)>) {
+fn line(
+    body: &str,
+    range: Range<usize>,
+    start: usize,
+    matches: &[Match],
+) -> (String, Vec<(u32, u32)>) {
     let mut out = String::with_capacity(MAX_SNIPPET_CHARS + 16);
     let mut highlights: Vec<(u32, u32)> = Vec::new();
     let mut count = 0;

@@ -65,11 +65,20 @@ impl<'a> Segment<'a> {
 
     /// The same, with every term of a prefix: which of them are in pages that a caller may not see
     /// is not known here, and they must take nobody's place.
-    pub(super) fn open_whole(reader: &'a SegmentReader, fields: Fields, plan: &Plan) -> Result<Self> {
+    pub(super) fn open_whole(
+        reader: &'a SegmentReader,
+        fields: Fields,
+        plan: &Plan,
+    ) -> Result<Self> {
         Self::open_with(reader, fields, plan, usize::MAX)
     }
 
-    fn open_with(reader: &'a SegmentReader, fields: Fields, plan: &Plan, expansions: usize) -> Result<Self> {
+    fn open_with(
+        reader: &'a SegmentReader,
+        fields: Fields,
+        plan: &Plan,
+        expansions: usize,
+    ) -> Result<Self> {
         let mut segment = Self {
             reader,
             body: reader.inverted_index(fields.body)?,
@@ -107,14 +116,21 @@ impl<'a> Segment<'a> {
         Ok(segment)
     }
 
-    fn find(&self, index: &InvertedIndexReader, field: Field, text: &str) -> Result<Option<TermInfo>> {
+    fn find(
+        &self,
+        index: &InvertedIndexReader,
+        field: Field,
+        text: &str,
+    ) -> Result<Option<TermInfo>> {
         Ok(index.get_term_info(&Term::from_field_text(field, text))?)
     }
 
     /// The documents that have the key.
     pub(super) fn with_key(&self, key: &Hashed) -> Result<Option<SegmentPostings>> {
         match self.find(&self.keys, self.fields.keys, &key.text)? {
-            Some(info) => Ok(Some(self.keys.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?)),
+            Some(info) => {
+                Ok(Some(self.keys.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?))
+            }
             None => Ok(None),
         }
     }
@@ -152,7 +168,8 @@ impl<'a> Segment<'a> {
             let (since, until) = (plan.since.unwrap_or(i64::MIN), plan.until.unwrap_or(i64::MAX));
             let timed = plan.since.is_some() || plan.until.is_some();
             for doc in allowed.iter() {
-                let out = timed && !self.times.first(doc).is_some_and(|time| (since..=until).contains(&time));
+                let out = timed
+                    && !self.times.first(doc).is_some_and(|time| (since..=until).contains(&time));
                 if out || self.reader.is_deleted(doc) {
                     gone.push(doc);
                 }

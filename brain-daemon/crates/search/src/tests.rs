@@ -70,13 +70,21 @@ fn everywhere(changes: &[Change], check: impl Fn(&Index)) {
 }
 
 fn corpus() -> Vec<Change> {
-    let mut alice =
-        page(1, 1, "Alice Smith", "Alice runs the latency team at Acme. She likes running marathons.");
+    let mut alice = page(
+        1,
+        1,
+        "Alice Smith",
+        "Alice runs the latency team at Acme. She likes running marathons.",
+    );
     alice.aliases = vec!["Al".into(), "Lady Latency".into()];
     alice.tags = vec!["person".into(), "Machine Learning".into()];
     alice.page_type = "person".into();
-    let mut acme =
-        page(2, 2, "Acme", "Acme builds rockets; the rocket team met on 2026-11-20 about version 1.0.21.");
+    let mut acme = page(
+        2,
+        2,
+        "Acme",
+        "Acme builds rockets; the rocket team met on 2026-11-20 about version 1.0.21.",
+    );
     acme.source = SourceId::parse("work").unwrap();
     acme.slug = Slug::parse("companies/acme-corp").unwrap();
     vec![
@@ -88,7 +96,10 @@ fn corpus() -> Vec<Change> {
         ),
         note(4, "東京都庁は新宿区にある。会議は大阪。"),
         note(5, "ภาษาไทยไม่มีช่องว่างระหว่างคำ"),
-        note(6, "Write to bob@example.com about the snake_case names; don't forget Alice's rockets."),
+        note(
+            6,
+            "Write to bob@example.com about the snake_case names; don't forget Alice's rockets.",
+        ),
         note(7, "서울에서 혈당에 대한 회의가 있었다"),
         note(
             8,
@@ -195,7 +206,8 @@ fn names_come_first_and_matches_are_named() {
 fn filters_of_the_caller() {
     everywhere(&corpus(), |index| {
         let with = |question: Question| -> Vec<u64> {
-            let mut ids: Vec<u64> = index.search(&question).unwrap().hits.iter().map(|h| h.id).collect();
+            let mut ids: Vec<u64> =
+                index.search(&question).unwrap().hits.iter().map(|h| h.id).collect();
             ids.sort_unstable();
             ids
         };
@@ -203,11 +215,20 @@ fn filters_of_the_caller() {
         let work = SourceId::parse("work").unwrap();
         assert_eq!(with(team()), [1, 2, 6]);
         assert_eq!(with(Question { sources: Some(vec![work.clone()]), ..team() }), [2]);
-        assert_eq!(with(Question { sources: Some(vec![work, SourceId::default()]), ..team() }), [1, 2, 6]);
+        assert_eq!(
+            with(Question { sources: Some(vec![work, SourceId::default()]), ..team() }),
+            [1, 2, 6]
+        );
         assert_eq!(with(Question { sources: Some(Vec::new()), ..team() }), Vec::<u64>::new());
         assert_eq!(with(Question { page_type: Some("Person".into()), ..team() }), [1]);
-        assert_eq!(with(Question { tags: vec!["machine-learning".into(), "person".into()], ..team() }), [1]);
-        assert_eq!(with(Question { tags: vec!["person".into(), "x".into()], ..team() }), Vec::<u64>::new());
+        assert_eq!(
+            with(Question { tags: vec!["machine-learning".into(), "person".into()], ..team() }),
+            [1]
+        );
+        assert_eq!(
+            with(Question { tags: vec!["person".into(), "x".into()], ..team() }),
+            Vec::<u64>::new()
+        );
         assert_eq!(with(Question { since: Some(2000), until: Some(5000), ..team() }), [2]);
         // A source that may not be seen cannot be asked for either.
         assert_eq!(
@@ -231,15 +252,24 @@ fn updates_and_removals_at_every_stage() {
     index.push(vec![put(page(1, 3, "One", "pear"))]);
     assert_eq!(ids(&index, "apple"), [2]);
     index.flush().unwrap();
-    assert_eq!((ids(&index, "apple"), ids(&index, "pear"), index.doc_count()), (vec![2], vec![1], 2));
+    assert_eq!(
+        (ids(&index, "apple"), ids(&index, "pear"), index.doc_count()),
+        (vec![2], vec![1], 2)
+    );
     // In the overlay over the disk.
     index.push(vec![put(page(2, 4, "Two", "plum")), Change::Remove { id: 1, seq: 5 }]);
-    assert_eq!((ids(&index, "apple"), ids(&index, "pear"), ids(&index, "plum")), (vec![], vec![], vec![2]));
+    assert_eq!(
+        (ids(&index, "apple"), ids(&index, "pear"), ids(&index, "plum")),
+        (vec![], vec![], vec![2])
+    );
     assert_eq!(ids(&index, "title:one"), Vec::<u64>::new());
     assert_eq!(ids(&index, "type:note"), [2]);
     assert_eq!(index.doc_count(), 1);
     index.flush().unwrap();
-    assert_eq!((ids(&index, "apple"), ids(&index, "pear"), ids(&index, "plum")), (vec![], vec![], vec![2]));
+    assert_eq!(
+        (ids(&index, "apple"), ids(&index, "pear"), ids(&index, "plum")),
+        (vec![], vec![], vec![2])
+    );
     assert_eq!(index.doc_count(), 1);
     // Back again, and gone again in one batch.
     index.push(vec![
@@ -256,7 +286,9 @@ fn updates_and_removals_at_every_stage() {
 fn a_page_ranks_the_same_in_both_places() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
-    let words = ["rust", "search", "index", "brain", "latency", "page", "store", "daemon", "team", "rocket"];
+    let words = [
+        "rust", "search", "index", "brain", "latency", "page", "store", "daemon", "team", "rocket",
+    ];
     let body = |id: u64| -> String {
         (0..60 + id % 90)
             .map(|i| words[((id * 7 + i * (id % 9 + 1)) % 10) as usize])
@@ -309,7 +341,10 @@ fn what_was_not_committed_is_asked_for_again() {
     index.push(vec![note(2, "two"), note(3, "three")]);
     assert_eq!((ids(&index, "three"), index.doc_count()), (vec![3], 3));
     index.close().unwrap();
-    assert_eq!(Index::open(dir.path(), "store", 3, patient()).unwrap().1, Opened { seq: 3, rebuilt: None });
+    assert_eq!(
+        Index::open(dir.path(), "store", 3, patient()).unwrap().1,
+        Opened { seq: 3, rebuilt: None }
+    );
 }
 
 #[test]
@@ -350,7 +385,8 @@ fn files(dir: &Path, ending: &str) -> Vec<std::path::PathBuf> {
 fn a_useless_index_is_replaced() {
     let sound = harmed(|_| (), "store", 5);
     assert_eq!(sound, Opened { seq: 1, rebuilt: None });
-    let meta = |text: &'static str| move |dir: &Path| fs::write(dir.join("meta.json"), text).unwrap();
+    let meta =
+        |text: &'static str| move |dir: &Path| fs::write(dir.join("meta.json"), text).unwrap();
     let replaced = [
         harmed(meta(""), "store", 5),
         harmed(meta("{\"segments\":"), "store", 5),
@@ -364,9 +400,21 @@ fn a_useless_index_is_replaced() {
             "store",
             5,
         ),
-        harmed(|dir| files(dir, ".term").iter().for_each(|p| fs::remove_file(p).unwrap()), "store", 5),
-        harmed(|dir| files(dir, ".idx").iter().for_each(|p| fs::write(p, "garbage").unwrap()), "store", 5),
-        harmed(|dir| files(dir, ".fast").iter().for_each(|p| fs::write(p, "").unwrap()), "store", 5),
+        harmed(
+            |dir| files(dir, ".term").iter().for_each(|p| fs::remove_file(p).unwrap()),
+            "store",
+            5,
+        ),
+        harmed(
+            |dir| files(dir, ".idx").iter().for_each(|p| fs::write(p, "garbage").unwrap()),
+            "store",
+            5,
+        ),
+        harmed(
+            |dir| files(dir, ".fast").iter().for_each(|p| fs::write(p, "").unwrap()),
+            "store",
+            5,
+        ),
         harmed(|_| (), "other", 5),
         harmed(|_| (), "store", 0),
     ];
@@ -390,7 +438,9 @@ fn damage_inside_a_file_is_no_panic() {
     for ending in [".term", ".idx", ".pos", ".fast", ".fieldnorm"] {
         let dir = tempfile::tempdir().unwrap();
         let index = open(dir.path());
-        index.push((1..200).map(|id| note(id, &format!("common word{id} and more common text"))).collect());
+        index.push(
+            (1..200).map(|id| note(id, &format!("common word{id} and more common text"))).collect(),
+        );
         index.flush().unwrap();
         drop(index);
         for path in files(dir.path(), ending) {
@@ -400,7 +450,8 @@ fn damage_inside_a_file_is_no_panic() {
             fs::write(&path, bytes).unwrap();
         }
         let (index, opened) = Index::open(dir.path(), "store", 1000, patient()).unwrap();
-        let failed = ["common", "\"more common\"", "com*", "word7"].map(|q| index.search(&ask(q)).is_err());
+        let failed =
+            ["common", "\"more common\"", "com*", "word7"].map(|q| index.search(&ask(q)).is_err());
         drop(index);
         // Found at the opening, or at the first question that meets it, and then replaced at the next opening.
         if failed.contains(&true) {
@@ -463,14 +514,20 @@ fn a_disk_that_fails_for_long_does_not_fill_the_memory() {
     // It does not claim what it let go of, and says that something is amiss.
     assert!(index.problem().is_some() && index.committed_seq() == 0 && index.behind() == 900);
     drop(index);
-    assert_eq!(Index::open(&place, "store", 900, patient()).unwrap().1, Opened { seq: 0, rebuilt: None });
+    assert_eq!(
+        Index::open(&place, "store", 900, patient()).unwrap().1,
+        Opened { seq: 0, rebuilt: None }
+    );
 }
 
 #[test]
 fn writers_and_searchers_together() {
     let dir = tempfile::tempdir().unwrap();
-    let quick =
-        Options { commit_changes: 16, commit_when_idle: Duration::from_millis(5), ..Options::default() };
+    let quick = Options {
+        commit_changes: 16,
+        commit_when_idle: Duration::from_millis(5),
+        ..Options::default()
+    };
     let (index, _) = Index::open(dir.path(), "store", 0, quick).unwrap();
     let seq = std::sync::Mutex::new(0_u64);
     std::thread::scope(|scope| {
@@ -510,7 +567,9 @@ fn snippets_show_the_best_passage() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     let filler = "Nothing of interest happens in this sentence at all. ".repeat(20);
-    let body = format!("# Heading\n\n{filler}\n\nThe rockets of   Acme fly high.\nThey land too. {filler}");
+    let body = format!(
+        "# Heading\n\n{filler}\n\nThe rockets of   Acme fly high.\nThey land too. {filler}"
+    );
     index.push(vec![note(1, &body), note(2, "東京都庁は新宿区にある")]);
     let found = index.search(&ask("acme rocket")).unwrap();
     let middle = body.find("The rockets").unwrap();
@@ -523,8 +582,13 @@ fn snippets_show_the_best_passage() {
     assert!(snippet.text.contains("rockets of Acme fly"), "{}", snippet.text);
     // Nothing matches: the beginning, without the mark of a heading.
     let other = index.search(&ask("unicorn")).unwrap().snippets.snippet(&body, &[]);
-    assert!(other.text.starts_with("Heading Nothing") && other.highlights.is_empty() && other.chunk == 0);
-    let tokyo = index.search(&ask("新宿区")).unwrap().snippets.snippet("東京都庁は新宿区にある", &[]);
+    assert!(
+        other.text.starts_with("Heading Nothing")
+            && other.highlights.is_empty()
+            && other.chunk == 0
+    );
+    let tokyo =
+        index.search(&ask("新宿区")).unwrap().snippets.snippet("東京都庁は新宿区にある", &[]);
     let (a, b) = tokyo.highlights[0];
     assert_eq!(&tokyo.text[a as usize..b as usize], "新宿区");
     assert_eq!(found.snippets.snippet("", &[]), Snippet { line: 1, ..Snippet::default() });

@@ -63,8 +63,12 @@ struct Span {
 
 /// Calls `sink` with every token of `text`, in order.
 pub(super) fn scan(text: &str, sink: &mut impl FnMut(Token<'_>)) {
-    let mut scanner =
-        Scanner { text, bytes: text.as_bytes(), buffer: String::with_capacity(96), parts: Vec::new() };
+    let mut scanner = Scanner {
+        text,
+        bytes: text.as_bytes(),
+        buffer: String::with_capacity(96),
+        parts: Vec::new(),
+    };
     let mut at = 0;
     while at < scanner.bytes.len() {
         let b = scanner.bytes[at];
@@ -123,7 +127,12 @@ impl Scanner<'_> {
         if let (false, [first, .., last]) = (long, &self.parts[..])
             && self.buffer.len() <= MAX_WORD_BYTES
         {
-            sink(Token { text: &self.buffer, start: first.start, end: last.end, kind: Kind::Whole });
+            sink(Token {
+                text: &self.buffer,
+                start: first.start,
+                end: last.end,
+                kind: Kind::Whole,
+            });
         }
         self.show_parts(sink);
         at
@@ -141,7 +150,9 @@ impl Scanner<'_> {
     /// Whether `joiner` at `at` connects the word before it with what follows.
     fn joins(&self, joiner: u8, at: usize, before: Span) -> bool {
         match joiner {
-            b'.' | b'_' | b'@' => self.char_at(at + 1).is_some_and(|next| class(next) == Class::Word),
+            b'.' | b'_' | b'@' => {
+                self.char_at(at + 1).is_some_and(|next| class(next) == Class::Word)
+            }
             b'-' | b'/' | b':' | b',' => {
                 self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
                     && self.buffer[before.from..before.to]
@@ -162,7 +173,8 @@ impl Scanner<'_> {
         while let Some(&b) = self.bytes.get(at) {
             if b.is_ascii_alphanumeric() {
                 // Most words are such a run as a whole.
-                end = at + self.bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+                end =
+                    at + self.bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
                 let before = self.buffer.len();
                 self.buffer.push_str(&self.text[at..end]);
                 self.buffer[before..].make_ascii_lowercase();
@@ -175,7 +187,9 @@ impl Scanner<'_> {
             let Some(c) = self.char_at(at) else { break };
             if matches!(c, '\'' | '’' | 'ʼ') {
                 let after = at + c.len_utf8();
-                if !self.char_at(after).is_some_and(char::is_alphabetic) || is_elided(&self.buffer[from..]) {
+                if !self.char_at(after).is_some_and(char::is_alphabetic)
+                    || is_elided(&self.buffer[from..])
+                {
                     break;
                 }
                 if let Some(clitic) = self.clitic(after) {
@@ -205,8 +219,12 @@ impl Scanner<'_> {
         let rest = &self.bytes[after..];
         let len = rest.iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
         let word = &rest[..len];
-        let known = [&b"s"[..], b"ll", b"ve", b"re", b"d", b"m"].iter().any(|c| word.eq_ignore_ascii_case(c));
-        let ends = !self.char_at(after + len).is_some_and(|c| matches!(class(c), Class::Word | Class::Mark));
+        let known = [&b"s"[..], b"ll", b"ve", b"re", b"d", b"m"]
+            .iter()
+            .any(|c| word.eq_ignore_ascii_case(c));
+        let ends = !self
+            .char_at(after + len)
+            .is_some_and(|c| matches!(class(c), Class::Word | Class::Mark));
         (known && ends).then_some(after + len)
     }
 
@@ -355,7 +373,10 @@ mod tests {
     #[test]
     fn compounds_come_whole_and_in_parts() {
         assert_eq!(words("v1.0.21."), ["v1.0.21", "v1", "0", "21"]);
-        assert_eq!(words("2026-11-20, 09:30"), ["2026-11-20", "2026", "11", "20", "09:30", "09", "30"]);
+        assert_eq!(
+            words("2026-11-20, 09:30"),
+            ["2026-11-20", "2026", "11", "20", "09:30", "09", "30"]
+        );
         assert_eq!(words("alice@example.com"), ["alice@example.com", "alice", "example", "com"]);
         assert_eq!(words("well-known a/b"), ["well", "known", "a", "b"]);
         assert_eq!(words("snake_case @handle"), ["snake_case", "snake", "case", "handle"]);

@@ -74,7 +74,9 @@ impl Totals {
         }
         for lang in Lang::all() {
             let mut count = 0;
-            each(segment, key::LANGUAGE, lang.code(), |doc| count += u64::from(docs.contains(doc)))?;
+            each(segment, key::LANGUAGE, lang.code(), |doc| {
+                count += u64::from(docs.contains(doc))
+            })?;
             if count > 0 {
                 totals.languages.insert(lang, count);
             }
@@ -123,7 +125,8 @@ impl Visible {
 }
 
 fn languages(totals: &Totals, default: Lang) -> Vec<Lang> {
-    let mut counts: Vec<(u64, Lang)> = totals.languages.iter().map(|(lang, count)| (*count, *lang)).collect();
+    let mut counts: Vec<(u64, Lang)> =
+        totals.languages.iter().map(|(lang, count)| (*count, *lang)).collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let others = counts.into_iter().map(|(_, lang)| lang).filter(|lang| *lang != default);
     std::iter::once(default).chain(others).collect()
@@ -210,8 +213,11 @@ impl Parts {
         }
         let part = Arc::new(Part::of(reader, sources, fields)?);
         let mut known = known();
-        let now: HashSet<(SegmentId, u32)> =
-            searcher.segment_readers().iter().map(|r| (r.segment_id(), r.num_deleted_docs())).collect();
+        let now: HashSet<(SegmentId, u32)> = searcher
+            .segment_readers()
+            .iter()
+            .map(|r| (r.segment_id(), r.num_deleted_docs()))
+            .collect();
         known.retain(|(id, deleted, _), _| now.contains(&(*id, *deleted)));
         if known.len() >= MAX_PARTS {
             known.clear();

@@ -44,8 +44,10 @@ fn ask(text: &str, limit: usize) -> Question {
 fn told(index: &Index, text: &str) -> String {
     let some = index.search(&ask(text, 3)).unwrap();
     let all = index.search(&ask(text, 200)).unwrap();
-    let passage = all.snippets.snippet("The harbour boat of the old harbour boats in der Stadt", &[]);
-    let mut allowed: Vec<u64> = index.allowed(&ask(text, 3)).unwrap().into_iter().flatten().collect();
+    let passage =
+        all.snippets.snippet("The harbour boat of the old harbour boats in der Stadt", &[]);
+    let mut allowed: Vec<u64> =
+        index.allowed(&ask(text, 3)).unwrap().into_iter().flatten().collect();
     allowed.sort_unstable();
     let asked = index.asked(text, Some(&[own()])).unwrap();
     format!(
@@ -143,8 +145,20 @@ const QUESTIONS: [&str; 14] = [
 
 /// Texts of a few words, so that many pages have the same ones.
 fn text() -> impl Strategy<Value = String> {
-    const WORDS: [&str; 12] =
-        ["harbour", "harbours", "boat", "old", "mill", "the", "of", "東京都", "Boote", "Stadt", "bbq", "bay"];
+    const WORDS: [&str; 12] = [
+        "harbour",
+        "harbours",
+        "boat",
+        "old",
+        "mill",
+        "the",
+        "of",
+        "東京都",
+        "Boote",
+        "Stadt",
+        "bbq",
+        "bay",
+    ];
     const SENTENCES: [&str; 3] = [
         "The harbour is old and the boats of the mill are in it.",
         "Die Boote liegen in der alten Stadt und sie sind nicht neu.",
@@ -258,7 +272,13 @@ fn restricted_questions_take_so_long() {
             words.extend((id % 10 == 1).then(|| "hiddenoften".to_owned()));
             words.extend((id == 51).then(|| "hiddenonce".to_owned()));
         }
-        index.push(vec![page(id, id, &source, &format!("Title {}", next() % 5000), &words.join(" "))]);
+        index.push(vec![page(
+            id,
+            id,
+            &source,
+            &format!("Title {}", next() % 5000),
+            &words.join(" "),
+        )]);
         index.wait_below(2000);
     }
     index.flush().unwrap();

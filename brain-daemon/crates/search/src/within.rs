@@ -66,7 +66,9 @@ pub(super) fn gather(
     for (index, candidate) in newest.candidates.iter().enumerate() {
         let cells = newest.row(index).iter().enumerate();
         let score = cells
-            .map(|(g, cell)| weights.score(g, cell.counts(), candidate.body_len, candidate.title_len))
+            .map(|(g, cell)| {
+                weights.score(g, cell.counts(), candidate.body_len, candidate.title_len)
+            })
             .sum();
         let times = || (candidate.updated_at, candidate.id);
         best.offer(tier(candidate.names), score, (NEWEST, index as u32), times);
@@ -191,7 +193,8 @@ impl<'a> Part<'a> {
         let mut sums = vec![0.0_f32; self.segment.reader.max_doc() as usize];
         for (group, counted) in self.groups.iter().enumerate() {
             for &(doc, counts) in counted {
-                let (body, title) = (self.body_norms.fieldnorm(doc), self.title_norms.fieldnorm(doc));
+                let (body, title) =
+                    (self.body_norms.fieldnorm(doc), self.title_norms.fieldnorm(doc));
                 sums[doc as usize] += weights.score(group, counts, body, title);
             }
         }
@@ -227,7 +230,8 @@ impl<'a> Part<'a> {
                 (cell.tag, cell.slug) = (counts.tag, counts.slug);
             }
         }
-        let is_paired = |group| plan.pairs.iter().any(|pair| pair.first == group || pair.second == group);
+        let is_paired =
+            |group| plan.pairs.iter().any(|pair| pair.first == group || pair.second == group);
         for (group, found) in self.segment.groups.iter().enumerate() {
             // Places are read only where two words could stand together.
             if plan.groups[group].prefix.is_some() || !is_paired(group) {
@@ -259,7 +263,9 @@ impl<'a> Part<'a> {
         row: impl Fn(u32) -> usize,
         cell: impl Fn(&mut Hits, usize) -> &mut Occurrences,
     ) -> Result<()> {
-        let open = |info| reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
+        let open = |info| {
+            reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions)
+        };
         let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
         for &doc in docs {
             let at = hits.positions.len();

@@ -141,8 +141,13 @@ impl Draft<'_> {
                 }
                 version = old.version + 1;
                 created_at = old.created_at;
-                content_at = if old.content_hash == new.content_hash { old.content_at } else { now };
-                status = if old.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };
+                content_at =
+                    if old.content_hash == new.content_hash { old.content_at } else { now };
+                status = if old.deleted_at.is_some() {
+                    WriteStatus::Restored
+                } else {
+                    WriteStatus::Updated
+                };
             }
         }
         if former.as_ref().is_none_or(|old| old.deleted_at.is_some()) {
@@ -162,8 +167,12 @@ impl Draft<'_> {
         if new.captured {
             self.captured.insert((content_at, id), ())?;
         }
-        let derived =
-            Derived { links: new.links, names: new.names, tags: record.tags.clone(), timeline: new.timeline };
+        let derived = Derived {
+            links: new.links,
+            names: new.names,
+            tags: record.tags.clone(),
+            timeline: new.timeline,
+        };
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, &record, &derived);
@@ -172,7 +181,9 @@ impl Draft<'_> {
         }
         let is_read = matches!(new.file, FilePlan::Keep(_));
         match new.file {
-            FilePlan::Write => self.put_record(source, slug, &record, Some((FileState::Present, ours)))?,
+            FilePlan::Write => {
+                self.put_record(source, slug, &record, Some((FileState::Present, ours)))?
+            }
             FilePlan::Keep(path) => {
                 self.paths.insert((source.as_str(), path.as_str()), id)?;
                 self.outbox.remove(id)?;
@@ -294,7 +305,10 @@ impl Draft<'_> {
                 continue;
             };
             let record = super::draft::read::<PageRecord>(
-                self.pages.remove((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value),
+                self.pages
+                    .remove((source.as_str(), slug.as_str()))?
+                    .as_ref()
+                    .map(redb::AccessGuard::value),
             )?;
             let known = self.sources.get(source.as_str())?.is_some();
             let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
@@ -419,7 +433,13 @@ impl Draft<'_> {
                 ours.drain(MAX_OURS / 2..ours.len() - MAX_OURS / 2);
             }
         }
-        let row = OutboxRow { seq: self.seq, source: source.to_owned(), path: path.to_owned(), want, ours };
+        let row = OutboxRow {
+            seq: self.seq,
+            source: source.to_owned(),
+            path: path.to_owned(),
+            want,
+            ours,
+        };
         self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
         Ok(())
     }

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
 use redb::backends::FileBackend;
-use redb::{Database, Key, ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle, Value};
+use redb::{
+    Database, Key, ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle, Value,
+};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
@@ -86,15 +88,18 @@ pub(super) fn copy_whole(
     // Until it has its name: a sweep takes what nobody holds. Where there are no locks the maker's
     // number has to do.
     let _ = unfinished.file.try_lock();
-    let (rows, digest) = Copy { from: &from, store, place: target, heard, room }.run(&unfinished, marks)?;
+    let (rows, digest) =
+        Copy { from: &from, store, place: target, heard, room }.run(&unfinished, marks)?;
     drop(from);
     between(&unfinished.path);
     // redb gave the lock back; reading wants to share it.
     let _ = unfinished.file.try_lock_shared();
-    let sound = verify_against(&unfinished.path, &|done, _| heard(rows + done, 2 * rows), Some(digest))
-        .map_err(|e| renamed(e, &unfinished.path, target))?;
+    let sound =
+        verify_against(&unfinished.path, &|done, _| heard(rows + done, 2 * rows), Some(digest))
+            .map_err(|e| renamed(e, &unfinished.path, target))?;
     if sound.rows != rows {
-        let message = format!("{}: {} rows of {rows} are in the copy", target.display(), sound.rows);
+        let message =
+            format!("{}: {} rows of {rows} are in the copy", target.display(), sound.rows);
         return Err(StoreError::Damaged(message));
     }
     Ok((unfinished, sound))
@@ -111,10 +116,16 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     /// Copies every table and leaves the file flushed and closed; the number of rows, and their digest.
-    fn run(&self, unfinished: &Unfinished, marks: &[(&str, u64)]) -> Result<(u64, [u8; 32]), StoreError> {
+    fn run(
+        &self,
+        unfinished: &Unfinished,
+        marks: &[(&str, u64)],
+    ) -> Result<(u64, [u8; 32]), StoreError> {
         let file = unfinished.file.try_clone().map_err(|e| self.io(&e))?;
         let mut to = FileBackend::new(file)
-            .and_then(|file| Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(file))
+            .and_then(|file| {
+                Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(file)
+            })
             .map_err(|e| self.there(e))?;
         let mut total = 0;
         let mut known = Vec::new();
@@ -127,9 +138,13 @@ impl Copy<'_> {
         t::every_table!(measure);
         for table in self.read(|| Ok(self.from.list_tables()?))? {
             if !known.contains(&table.name()) {
-                let message =
-                    format!("the store has a table \"{}\" that a backup does not know", table.name());
-                return Err(Fault::new(FaultCode::Internal, message).hint("please report it").into());
+                let message = format!(
+                    "the store has a table \"{}\" that a backup does not know",
+                    table.name()
+                );
+                return Err(Fault::new(FaultCode::Internal, message)
+                    .hint("please report it")
+                    .into());
             }
         }
         let (mut done, mut digest) = (0, Digest::default());
@@ -166,7 +181,8 @@ impl Copy<'_> {
         total: u64,
         digest: &mut Digest,
     ) -> Result<(), StoreError> {
-        let mut rows = self.read(|| Ok(self.from.open_table(definition)?.range::<K::SelfType<'_>>(..)?))?;
+        let mut rows =
+            self.read(|| Ok(self.from.open_table(definition)?.range::<K::SelfType<'_>>(..)?))?;
         let mut more = true;
         while more {
             (self.room)()?;
@@ -209,7 +225,9 @@ impl Copy<'_> {
     fn there(&self, error: impl Into<redb::Error>) -> StoreError {
         match error.into() {
             redb::Error::Io(e) => self.io(&e),
-            redb::Error::Corrupted(what) => StoreError::Damaged(format!("{}: {what}", self.place.display())),
+            redb::Error::Corrupted(what) => {
+                StoreError::Damaged(format!("{}: {what}", self.place.display()))
+            }
             e => StoreError::Io(format!("{}: {e}", self.place.display())),
         }
     }
@@ -229,7 +247,9 @@ pub(super) fn gave_up(place: &Path) -> Fault {
 pub(super) fn taken(target: &Path) -> Fault {
     let fault = Fault::new(FaultCode::Conflict, format!("{} is already there", target.display()));
     match target.is_dir() {
-        true => fault.hint(format!("name a file in it: `brain backup {}/brain.redb`", target.display())),
+        true => {
+            fault.hint(format!("name a file in it: `brain backup {}/brain.redb`", target.display()))
+        }
         false => fault.hint("a backup never replaces a file: choose another name"),
     }
 }
@@ -248,7 +268,9 @@ pub(super) fn renamed(error: StoreError, from: &Path, to: &Path) -> StoreError {
         StoreError::SizeLimit(text) => StoreError::SizeLimit(swap(text)),
         StoreError::ReadOnly(text) => StoreError::ReadOnly(swap(text)),
         StoreError::Io(text) => StoreError::Io(swap(text)),
-        StoreError::Refused(fault) => StoreError::Refused(Fault { message: swap(fault.message), ..fault }),
+        StoreError::Refused(fault) => {
+            StoreError::Refused(Fault { message: swap(fault.message), ..fault })
+        }
         other => other,
     }
 }
@@ -270,15 +292,19 @@ impl Unfinished {
                 .hint("brain backup FILE")
         })?;
         for n in 0..1000 {
-            let path = target.with_file_name(format!(".{name}.{}-{n}{UNFINISHED}", std::process::id()));
+            let path =
+                target.with_file_name(format!(".{name}.{}-{n}{UNFINISHED}", std::process::id()));
             match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => return Ok(Self { path, file }),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) if e.kind() == ErrorKind::NotFound => {
                     let dir = target.parent().unwrap_or(target).display().to_string();
-                    return Err(Fault::new(FaultCode::Io, format!("{place}: there is no directory {dir}"))
-                        .hint(format!("mkdir -p {dir}"))
-                        .into());
+                    return Err(Fault::new(
+                        FaultCode::Io,
+                        format!("{place}: there is no directory {dir}"),
+                    )
+                    .hint(format!("mkdir -p {dir}"))
+                    .into());
                 }
                 Err(e) => return Err(StoreError::from_io(&e, &place)),
             }
@@ -293,10 +319,14 @@ impl Unfinished {
             Ok(()) => {}
             Err(Errno::EXIST) => return Err(taken(target).into()),
             // Not every file system can do that; a link never replaces either.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => match fs::hard_link(&self.path, target) {
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(taken(target).into()),
-                other => other.map_err(|e| io(&e))?,
-            },
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                match fs::hard_link(&self.path, target) {
+                    Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                        return Err(taken(target).into());
+                    }
+                    other => other.map_err(|e| io(&e))?,
+                }
+            }
             Err(e) => return Err(io(&e.into())),
         }
         flush_dir_of(target).map_err(|e| io(&e))
@@ -328,7 +358,9 @@ impl Drop for Unfinished {
 
 /// Removes what copies to `target` left that were killed: ours by name, and in nobody's hands.
 pub(super) fn sweep(target: &Path) {
-    if let (Some(dir), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str())) {
+    if let (Some(dir), Some(name)) =
+        (target.parent(), target.file_name().and_then(|name| name.to_str()))
+    {
         sweep_unfinished(dir, |of| of == name);
     }
 }
@@ -336,7 +368,8 @@ pub(super) fn sweep(target: &Path) {
 /// Removes from `dir` what killed copies left whose file was to have a name that `is_ours` accepts.
 pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let Some(maker) = entry.file_name().to_str().and_then(|found| maker(found, &is_ours)) else {
+        let Some(maker) = entry.file_name().to_str().and_then(|found| maker(found, &is_ours))
+        else {
             continue;
         };
         // In a container every daemon has the same number: the lock tells whether it is this one that writes.
@@ -347,7 +380,9 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
         if away && is_file && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
             match fs::remove_file(entry.path()) {
                 Ok(()) => tracing::info!(file = %entry.path().display(), "unfinished copy removed"),
-                Err(error) => tracing::warn!(%error, file = %entry.path().display(), "unfinished copy stays"),
+                Err(error) => {
+                    tracing::warn!(%error, file = %entry.path().display(), "unfinished copy stays")
+                }
             }
         }
     }
@@ -356,7 +391,8 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
 /// The number of the process that made the unfinished copy `found`, if that is one of a file that `is_ours` accepts.
 fn maker(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
     let (name, numbers) = found.strip_prefix('.')?.strip_suffix(UNFINISHED)?.rsplit_once('.')?;
-    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i32>().ok())?;
+    let number =
+        |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i32>().ok())?;
     let (pid, n) = numbers.split_once('-')?;
     is_ours(name).then(|| number(n).and(number(pid)))?
 }

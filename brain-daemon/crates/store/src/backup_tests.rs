@@ -29,7 +29,8 @@ fn store(path: &Path) -> Store {
             kind: "mentions".into(),
             raw: "p/1".into(),
         };
-        let entry = TimelineRecord { date: "2026-11-21".into(), text: "opened".into(), source: None };
+        let entry =
+            TimelineRecord { date: "2026-11-21".into(), text: "opened".into(), source: None };
         let new = NewPage {
             page_type: "note".into(),
             title: format!("Title {n}"),
@@ -47,7 +48,9 @@ fn store(path: &Path) -> Store {
             file: FilePlan::Write,
         };
         let place = source.clone();
-        store.write(move |draft| draft.write_page(&place, &slug, new.clone(), i64::from(n))).unwrap();
+        store
+            .write(move |draft| draft.write_page(&place, &slug, new.clone(), i64::from(n)))
+            .unwrap();
     }
     store.check_links(&|| true).unwrap();
     store
@@ -57,7 +60,8 @@ fn store(path: &Path) -> Store {
             draft.soft_delete(&source, &slug, record, 90)?;
             let (size, mtime_ns, ctime_ns) = (1, 2, 3);
             let digest = [4; 32];
-            let seen = FileRecord { size, mtime_ns, ctime_ns, digest, page: None, seq: 5, problem: None };
+            let seen =
+                FileRecord { size, mtime_ns, ctime_ns, digest, page: None, seq: 5, problem: None };
             draft.put_file(&source, "p/7.md", &seen)
         })
         .unwrap();
@@ -85,7 +89,8 @@ fn craft(txn: &redb::WriteTransaction, place: &str, bad: &str) -> bool {
     match place {
         "pages" => {
             let mut table = txn.open_table(t::PAGES).unwrap();
-            let mut record: PageRecord = from_bytes(table.get(page).unwrap().unwrap().value()).unwrap();
+            let mut record: PageRecord =
+                from_bytes(table.get(page).unwrap().unwrap().value()).unwrap();
             record.source_path = bad.into();
             table.insert(page, to_bytes(&record).unwrap().as_slice()).unwrap();
         }
@@ -170,7 +175,8 @@ fn a_backup_with_a_path_that_leads_out_is_refused() {
                 Err(StoreError::Damaged(what)) => {
                     let shown = format!("{bad:?}");
                     // Where two tables differ, either may be named.
-                    let named = what.contains(&shown) || what.contains("p/7.md") || what.contains("p/7");
+                    let named =
+                        what.contains(&shown) || what.contains("p/7.md") || what.contains("p/7");
                     assert!(named, "{place}, {bad:?}: {what}");
                 }
                 other => panic!("{place}, {bad:?}: {other:?}"),
@@ -203,7 +209,8 @@ fn what_came_over_http(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         seen: vec![[5; 32]],
     };
     draft.add_job(&waits)?;
-    let failed = JobRecord { state: JobState::Failed, finished_at: Some(99), seen: vec![[6; 32]], ..waits };
+    let failed =
+        JobRecord { state: JobState::Failed, finished_at: Some(99), seen: vec![[6; 32]], ..waits };
     draft.add_job(&failed)?;
     let client = ClientRecord {
         name: "Phone".into(),
@@ -370,7 +377,9 @@ fn a_table_that_a_backup_does_not_know_is_no_backup() {
     drop(db);
     let store = Store::open(&path, &options(1), Box::new(|_| {})).unwrap();
     match store.back_up(&dir.path().join("copy.redb"), 1, HEARD) {
-        Err(StoreError::Refused(fault)) => assert!(fault.message.contains("\"newer\""), "{fault:?}"),
+        Err(StoreError::Refused(fault)) => {
+            assert!(fault.message.contains("\"newer\""), "{fault:?}")
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -432,7 +441,9 @@ fn a_flipped_byte_is_refused_or_harms_nothing() {
     let words = good.windows(5).enumerate().filter(|(_, w)| *w == b"words").map(|(at, _)| at);
     let words: Vec<usize> = words.collect();
     let sure: Vec<usize> = (0..40).map(|_| words[roll(words.len())]).collect();
-    for (at, must) in places.into_iter().map(|at| (at, false)).chain(sure.into_iter().map(|at| (at, true))) {
+    for (at, must) in
+        places.into_iter().map(|at| (at, false)).chain(sure.into_iter().map(|at| (at, true)))
+    {
         let mut bytes = good.clone();
         bytes[at] ^= 1 << roll(8);
         std::fs::write(&bad, &bytes).unwrap();
@@ -491,7 +502,11 @@ fn older_stores_are_read_back_too() {
         let store = Store::open(&to, &options(1), Box::new(|_| {})).unwrap();
         let counts = store.read(Visibility::All).unwrap().counts().unwrap();
         assert_eq!((counts.schema, counts.active, counts.outbox), (SCHEMA, pages, pages));
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no copy is kept: the backup is one");
+        assert_eq!(
+            std::fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "no copy is kept: the backup is one"
+        );
     }
 }
 
@@ -510,7 +525,9 @@ fn rows_by_tag_and_by_type_that_are_not_those_of_the_pages_are_found() {
             tags.insert(("default", "harbor", last), ()).unwrap();
         }),
         ("types", |txn| _ = txn.open_table(t::TYPES).unwrap().pop_first().unwrap()),
-        ("types", |txn| _ = txn.open_table(t::TYPES).unwrap().insert(("default", "note", 4000), ()).unwrap()),
+        ("types", |txn| {
+            _ = txn.open_table(t::TYPES).unwrap().insert(("default", "note", 4000), ()).unwrap()
+        }),
         ("numbers", |txn| {
             let mut counts = txn.open_table(t::TAG_COUNTS).unwrap();
             counts.insert(("default", "harbour"), 3).unwrap();

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use brain_protocol::{Slug, SourceId};
 
 use super::read::{Reader, Resolution};
-use brain_base::caller::Visibility;
 use super::record::LinkRecord;
 use super::sources::after;
 use super::{StoreError, tables as t};
+use brain_base::caller::Visibility;
 use brain_page as page;
 
 /// How many pages a reader resolves itself.
@@ -176,7 +176,8 @@ impl Reader {
             let (key, counts) = row?;
             let counts = LinkCounts::from(counts.value());
             let differs = is_personal && counts.abroad > 0;
-            let is_shown = broken.links.len() < limit && (counts.missing > 0 || counts.ambiguous > 0);
+            let is_shown =
+                broken.links.len() < limit && (counts.missing > 0 || counts.ambiguous > 0);
             if !differs && !is_shown {
                 continue;
             }

@@ -8,8 +8,8 @@ use redb::{Database, ReadableTable};
 
 use super::tests::{golden, open, page, slug};
 use super::*;
-use brain_page::normal_name;
 use crate::tables as t;
+use brain_page::normal_name;
 
 const SOURCES: [&str; 3] = ["default", "s", "t"];
 const SLUGS: [&str; 6] = ["a", "p/a", "b", "q/b", "whats-up", "q/c"];
@@ -75,7 +75,11 @@ fn links(chosen: u16) -> Vec<LinkRecord> {
         link(None, &["files/data.csv"], None, "files/data.csv"),
         link(None, &["a"], Some("/a"), "/a"),
     ];
-    all.into_iter().enumerate().filter(|(bit, _)| chosen >> bit & 1 == 1).map(|(_, link)| link).collect()
+    all.into_iter()
+        .enumerate()
+        .filter(|(bit, _)| chosen >> bit & 1 == 1)
+        .map(|(_, link)| link)
+        .collect()
 }
 
 fn names(slug: &Slug, alias: u8) -> Vec<String> {
@@ -116,8 +120,8 @@ fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> 
         Step::Rename(of, p, q) => {
             let path = format!("{}.md", named(q));
             let source = source(of);
-            let is_free =
-                draft.page(&source, &named(q))?.is_none() && draft.page_at(&source, &path)?.is_none();
+            let is_free = draft.page(&source, &named(q))?.is_none()
+                && draft.page_at(&source, &path)?.is_none();
             if let Some(record) = found(draft, of, p, true)?.filter(|_| is_free) {
                 let derived = (names(&named(q), p), links(u16::from(q) * 731));
                 draft.rename_page(&source, &named(p), record, (&named(q), &path), derived)?;
@@ -137,7 +141,9 @@ fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> 
 /// Every caller is answered as reading every page would do it.
 fn check(store: &Store) {
     let only = |of: &[u8]| Visibility::Only(of.iter().map(|&of| source(of)).collect());
-    for view in [Visibility::All, only(&[0]), only(&[1]), only(&[2, 0]), only(&[0, 1, 2]), only(&[])] {
+    for view in
+        [Visibility::All, only(&[0]), only(&[1]), only(&[2, 0]), only(&[0, 1, 2]), only(&[])]
+    {
         let reader = store.read(view.clone()).unwrap();
         for named in [None, Some(source(0)), Some(source(2))] {
             for limit in [0, 1, 2, 5, 1000] {
@@ -164,7 +170,10 @@ fn tables(path: &std::path::Path) -> ([u64; 3], [u64; 3], usize) {
     }
     for row in txn.open_table(t::BROKEN_SUMS).unwrap().iter().unwrap() {
         let (key, sum) = row.unwrap();
-        let at = ["missing", "ambiguous", "abroad"].iter().position(|&name| name == key.value().1).unwrap();
+        let at = ["missing", "ambiguous", "abroad"]
+            .iter()
+            .position(|&name| name == key.value().1)
+            .unwrap();
         sums[at] += sum.value();
     }
     (counts, sums, txn.open_table(t::UNCHECKED).unwrap().iter().unwrap().count())
@@ -240,7 +249,9 @@ fn many_changes_are_checked_before_an_answer_from_counts() {
             .write(move |draft| {
                 let (source, hub) = (SourceId::default(), slug("hub"));
                 match draft.page(&source, &hub)? {
-                    Some(record) if !is_there => draft.soft_delete(&source, &hub, record, 3).map(drop),
+                    Some(record) if !is_there => {
+                        draft.soft_delete(&source, &hub, record, 3).map(drop)
+                    }
                     _ => draft.write_page(&source, &hub, page("hub", &[], None), 3).map(drop),
                 }
             })
@@ -278,8 +289,12 @@ fn a_page_that_changes_during_a_check_is_checked_again() {
                         let other = slug(&format!("other/{}", n * 50 + 1));
                         draft.write_page(&source, &other, page("x", &[], None), 2)?;
                         match (n % 3, draft.page(&source, &name)?) {
-                            (0, Some(record)) => draft.soft_delete(&source, &name, record, 2).map(drop),
-                            (1, _) => draft.write_page(&source, &name, page("x", &[], None), 2).map(drop),
+                            (0, Some(record)) => {
+                                draft.soft_delete(&source, &name, record, 2).map(drop)
+                            }
+                            (1, _) => {
+                                draft.write_page(&source, &name, page("x", &[], None), 2).map(drop)
+                            }
                             _ => Ok(()),
                         }
                     })
@@ -303,7 +318,9 @@ fn damage_to_a_page_without_broken_links_does_not_stop_the_answer() {
     let store = open(&path);
     let put = |name: &str, link: &str| {
         let (name, new) = (slug(name), page("text", &[], Some(link)));
-        store.write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1)).unwrap()
+        store
+            .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1))
+            .unwrap()
     };
     put("a", "b");
     let sound = put("b", "a").record.id;

@@ -58,7 +58,8 @@ impl Store {
     /// # Errors
     /// When the file cannot be looked at.
     pub fn bytes_on_disk(&self) -> Result<u64, StoreError> {
-        on_disk(self.path()).map_err(|e| StoreError::from_io(&e, &self.path().display().to_string()))
+        on_disk(self.path())
+            .map_err(|e| StoreError::from_io(&e, &self.path().display().to_string()))
     }
 }
 
@@ -118,7 +119,8 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     let usage = Usage { on_disk, in_use: bytes_in_use(&from)? };
     if !usage.is_due() {
         // One that is too large to be copied is looked at again when it is twice as large.
-        let next = if usage.is_wasteful() { on_disk.saturating_mul(2) } else { limit(usage.in_use) };
+        let next =
+            if usage.is_wasteful() { on_disk.saturating_mul(2) } else { limit(usage.in_use) };
         drop(from);
         write_marks(db, marks(next, texts))?;
         return Ok(false);
@@ -144,7 +146,12 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     let (copy, sound) = copy_whole(from, &file, &file, &marks, &|_, _| true, &room, &|_| ())?;
     let mode = fs::metadata(&file).map_err(|e| io(&e))?.permissions();
     copy.replace(&file, mode)?;
-    tracing::info!(before = on_disk, after = sound.bytes, pages = sound.pages, "the store was compacted");
+    tracing::info!(
+        before = on_disk,
+        after = sound.bytes,
+        pages = sound.pages,
+        "the store was compacted"
+    );
     Ok(true)
 }
 

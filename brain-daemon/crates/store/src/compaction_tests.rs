@@ -33,7 +33,9 @@ fn make_wasteful(path: &Path) {
             (0..ITEMS).try_for_each(|n| draft.add_job(&item(n)).map(drop))?;
             (0..PAGES).try_for_each(|n| {
                 let new = page(&body(n), &["kept"], None);
-                draft.write_page(&SourceId::default(), &slug(&format!("note-{n}")), new, 1).map(drop)
+                draft
+                    .write_page(&SourceId::default(), &slug(&format!("note-{n}")), new, 1)
+                    .map(drop)
             })
         })
         .unwrap();
@@ -41,7 +43,8 @@ fn make_wasteful(path: &Path) {
         .write(move |draft| {
             (1..=ITEMS as u64).try_for_each(|id| {
                 let from = draft.job(id)?.unwrap();
-                let mut to = JobRecord { state: JobState::Stored, finished_at: Some(6), ..from.clone() };
+                let mut to =
+                    JobRecord { state: JobState::Stored, finished_at: Some(6), ..from.clone() };
                 to.content.body = String::new();
                 draft.change_job(id, &from, &to)
             })
@@ -63,14 +66,17 @@ fn usage(store: &Store) -> Usage {
 fn check_whole(path: &Path, store: &Store) {
     let reader = store.read(Visibility::All).unwrap();
     for n in 0..PAGES {
-        let record = reader.page(&SourceId::default(), &slug(&format!("note-{n}"))).unwrap().unwrap();
+        let record =
+            reader.page(&SourceId::default(), &slug(&format!("note-{n}"))).unwrap().unwrap();
         assert_eq!(reader.content(&record).unwrap().body, body(n));
     }
     assert_eq!(reader.counts().unwrap().active, PAGES as u64);
     assert_eq!(reader.job_counts().unwrap().waiting, 0);
     assert_eq!(reader.job(ITEMS as u64).unwrap().unwrap().state, JobState::Stored);
-    let names: Vec<_> =
-        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["brain.redb"]);
 }
 
@@ -83,7 +89,10 @@ fn a_start_gives_back_what_a_burst_left_free() {
     let before = on_disk(&path);
     let store = open(&path);
     let after = usage(&store);
-    assert!(!after.is_wasteful() && after.on_disk <= 2 * after.in_use, "{before} before, {after:?}");
+    assert!(
+        !after.is_wasteful() && after.on_disk <= 2 * after.in_use,
+        "{before} before, {after:?}"
+    );
     assert!(after.on_disk < before / 2, "{before} before, {after:?}");
     check_whole(&path, &store);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);

@@ -69,13 +69,15 @@ impl DamageReport {
         };
         let of_version = version.map_or_else(String::new, |number| format!("version {number} of "));
         let what = what.strip_prefix(&format!("{}: ", self.path.display())).unwrap_or(what);
-        let damaged = format!("{of_version}page \"{slug}\"{of_source} is damaged in the store: {what}");
+        let damaged =
+            format!("{of_version}page \"{slug}\"{of_source} is damaged in the store: {what}");
         let fault = |message: String| Fault::new(FaultCode::StoreDamaged, message);
         let named = match source {
             brain_protocol::SourceId::DEFAULT => slug.to_owned(),
             other => format!("{slug} --source {other}"),
         };
-        let shown = version.map_or_else(|| named.clone(), |number| format!("{named} --version {number}"));
+        let shown =
+            version.map_or_else(|| named.clone(), |number| format!("{named} --version {number}"));
         let way_out = match (version, key.is_text) {
             (Some(_), _) => format!(
                 "the page itself, and each version that is not damaged, can still be read: `brain get {named}`, \
@@ -87,7 +89,8 @@ impl DamageReport {
                 )
             }
             (None, false) => {
-                "the page's file may still be whole, and `brain export` writes all other pages".into()
+                "the page's file may still be whole, and `brain export` writes all other pages"
+                    .into()
             }
         };
         if !tells_places || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
@@ -147,10 +150,14 @@ impl DamageReport {
 }
 
 fn is_whole(txn: &ReadTransaction, schema: u64, key: PageKey<'_>) -> Result<bool, StoreError> {
-    let Some(row) = txn.open_table(t::PAGES)?.get((key.source, key.slug))? else { return Ok(false) };
+    let Some(row) = txn.open_table(t::PAGES)?.get((key.source, key.slug))? else {
+        return Ok(false);
+    };
     let record = migrate::page_of(schema, row.value())?;
     if let Some(number) = key.version.filter(|number| *number != record.version) {
-        let Some(row) = txn.open_table(t::VERSIONS)?.get((record.id, number))? else { return Ok(false) };
+        let Some(row) = txn.open_table(t::VERSIONS)?.get((record.id, number))? else {
+            return Ok(false);
+        };
         let kept = migrate::version_of(schema, row.value())?;
         return Ok(check_version(&kept, record.id, number).is_ok());
     }
@@ -167,7 +174,11 @@ pub(super) fn check_text(record: &PageRecord, content: &Content) -> Result<(), &
 }
 
 /// Whether this is the version `number` of the page `id`, with its text; else what is wrong.
-pub(super) fn check_version(kept: &VersionRecord, id: u64, number: u32) -> Result<(), &'static str> {
+pub(super) fn check_version(
+    kept: &VersionRecord,
+    id: u64,
+    number: u32,
+) -> Result<(), &'static str> {
     if (kept.record.id, kept.record.version) != (id, number) {
         return Err("it is another one");
     }

@@ -21,7 +21,10 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
     let store = open(&path);
     let all: Vec<_> = (0..PAGES)
         .map(|n| {
-            (slug(&format!("area/note-{n}")), page(&format!("words of {n} ").repeat(40), &["tag"], None))
+            (
+                slug(&format!("area/note-{n}")),
+                page(&format!("words of {n} ").repeat(40), &["tag"], None),
+            )
         })
         .collect();
     let write = move |draft: &mut Draft<'_>| {
@@ -79,7 +82,9 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
                 not_read += 1;
                 named(error, block);
                 let first = store.read_through(|reader| {
-                    Ok(reader.page_even_deleted(&SourceId::default(), &slug("area/note-0"))?.is_some())
+                    Ok(reader
+                        .page_even_deleted(&SourceId::default(), &slug("area/note-0"))?
+                        .is_some())
                 });
                 read_on += usize::from(first.is_ok_and(|there| there));
                 let copy = dir.path().join("copy.redb");
@@ -137,8 +142,10 @@ fn a_hundred_damaged_places_serve_no_changed_text() {
         store
             .write(move |draft| {
                 for (n, name) in all.iter().enumerate() {
-                    let mut new = page(&format!("the words of {n} in {round} ").repeat(60), &["tag"], None);
-                    new.content.frontmatter = format!("note: frontmatter of {n} in {round}\n").repeat(10);
+                    let mut new =
+                        page(&format!("the words of {n} in {round} ").repeat(60), &["tag"], None);
+                    new.content.frontmatter =
+                        format!("note: frontmatter of {n} in {round}\n").repeat(10);
                     new.timeline = vec![TimelineRecord {
                         date: "2026-11-23".into(),
                         text: format!("the event of {n} in {round}"),
@@ -179,7 +186,10 @@ fn a_hundred_damaged_places_serve_no_changed_text() {
                 Ok(None) => panic!("byte {at}: page {name} is told to be absent"),
                 Err(error) => {
                     damaged += 1;
-                    assert!(error.is_damage() && error.to_string().contains(name.as_str()), "{error}");
+                    assert!(
+                        error.is_damage() && error.to_string().contains(name.as_str()),
+                        "{error}"
+                    );
                 }
             }
         }
@@ -209,7 +219,9 @@ fn a_damaged_page_is_named_with_its_backup_and_made_whole_by_a_put() {
     let name = slug("area/note");
     let put = |body: &str| {
         let (name, new) = (name.clone(), NewPage { title: "Note".into(), ..page(body, &[], None) });
-        store.write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1)).unwrap()
+        store
+            .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1))
+            .unwrap()
     };
     put("the first words\n");
     store.back_up(&backups.join("one.redb"), 86_400_000, &|_, _| true).unwrap();
@@ -232,7 +244,14 @@ fn a_damaged_page_is_named_with_its_backup_and_made_whole_by_a_put() {
     let told = read(Visibility::Only(vec![SourceId::default()]));
     assert!(!told.message.contains("two.redb"), "places are for those who see everything: {told}");
     let again = put("the present words\n").record;
-    assert_eq!(store.read(Visibility::All).unwrap().content(&again).unwrap().body, "the present words\n");
+    assert_eq!(
+        store.read(Visibility::All).unwrap().content(&again).unwrap().body,
+        "the present words\n"
+    );
     let former = store.read(Visibility::All).unwrap().versions(record.id).unwrap();
-    assert_eq!(former.iter().map(|kept| kept.version).collect::<Vec<_>>(), [1], "no damaged version is kept");
+    assert_eq!(
+        former.iter().map(|kept| kept.version).collect::<Vec<_>>(),
+        [1],
+        "no damaged version is kept"
+    );
 }

@@ -10,7 +10,9 @@ use super::damage::{check_text, check_version};
 use super::error::unless_damaged;
 use super::jobs::{SeenChange, Waiting};
 use super::link_check::LinkChanges;
-use super::record::{Content, Derived, Hash, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes};
+use super::record::{
+    Content, Derived, Hash, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes,
+};
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
 use brain_page as page;
@@ -105,7 +107,10 @@ struct Gathered {
 
 impl<'t> Draft<'t> {
     /// Opens, and in a new store makes, every table.
-    pub(super) fn open(txn: &'t WriteTransaction, waiting_jobs: &'t Waiting) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        txn: &'t WriteTransaction,
+        waiting_jobs: &'t Waiting,
+    ) -> Result<Self, StoreError> {
         let meta = txn.open_table(t::META)?;
         let number = |key: &str, or: u64| -> Result<u64, StoreError> {
             Ok(meta.get(key)?.map_or(or, |guard| guard.value()))
@@ -179,7 +184,12 @@ impl<'t> Draft<'t> {
 
     /// Gathers the rows by which a page is found. The tables have them from [`Draft::finish`] on, or when the page's rows are
     /// removed before that.
-    pub(super) fn insert_derived(&mut self, source: &SourceId, page: &PageRecord, derived: &Derived) {
+    pub(super) fn insert_derived(
+        &mut self,
+        source: &SourceId,
+        page: &PageRecord,
+        derived: &Derived,
+    ) {
         let (source, gathered, id) = (source.as_str(), &mut self.gathered, page.id);
         gathered.pages.insert(id);
         let row = |of: &str, key: &str, number: u64| (of.to_owned(), key.to_owned(), number);
@@ -267,7 +277,12 @@ impl<'t> Draft<'t> {
     /// # Errors
     /// When the store fails.
     pub fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
-        read(self.pages.get((source.as_str(), slug.as_str()))?.as_ref().map(redb::AccessGuard::value))
+        read(
+            self.pages
+                .get((source.as_str(), slug.as_str()))?
+                .as_ref()
+                .map(redb::AccessGuard::value),
+        )
     }
 
     /// The text of the page, compared with the content hash in its record.

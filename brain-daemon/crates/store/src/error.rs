@@ -71,7 +71,9 @@ impl StoreError {
         match error.kind() {
             K::StorageFull | K::QuotaExceeded => Self::DiskFull(format!("{place}: {error}")),
             K::FileTooLarge => Self::SizeLimit(format!("{place}: {error}")),
-            K::PermissionDenied | K::ReadOnlyFilesystem => Self::ReadOnly(format!("{place}: {error}")),
+            K::PermissionDenied | K::ReadOnlyFilesystem => {
+                Self::ReadOnly(format!("{place}: {error}"))
+            }
             K::InvalidData | K::UnexpectedEof => Self::Damaged(format!("{place}: {error}")),
             _ => Self::Io(format!("{place}: {error}")),
         }

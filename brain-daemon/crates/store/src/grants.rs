@@ -36,7 +36,9 @@ impl Draft<'_> {
         for (id, client) in &change.clients {
             self.dirty += 1;
             match client {
-                Some(client) => drop(self.clients.insert(id.as_str(), to_bytes(client)?.as_slice())?),
+                Some(client) => {
+                    drop(self.clients.insert(id.as_str(), to_bytes(client)?.as_slice())?)
+                }
                 None => drop(self.clients.remove(id.as_str())?),
             }
         }

@@ -12,7 +12,8 @@ use super::writer::{Batch, Blame, Gather, Refusals, Spoiled, answer, or_defect, 
 use super::{Draft, StoreError};
 
 /// How long a transaction takes items in. Whoever reads the queue or writes something else ends it at once. Tests end it so.
-const OPEN: Duration = if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(250) };
+const OPEN: Duration =
+    if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(250) };
 
 /// How much the spool holds until the transaction is committed, in bytes: what a start reads after a crash, and what the
 /// transaction holds in memory.
@@ -78,7 +79,11 @@ impl<'s> Intake<'s> {
     }
 
     /// Leaves in `at_hand` what was not answered.
-    fn take_many(&mut self, at_hand: &mut Option<Batch>, gather: &mut Gather<'_>) -> Result<(), StoreError> {
+    fn take_many(
+        &mut self,
+        at_hand: &mut Option<Batch>,
+        gather: &mut Gather<'_>,
+    ) -> Result<(), StoreError> {
         if self.shared.is_read_only() {
             return Ok(());
         }
@@ -93,7 +98,8 @@ impl<'s> Intake<'s> {
                 Ok(made) => *spool = Some(made),
                 // Somebody has put it there, or another one in the place of ours: it is taken in like one from a crash.
                 Err(error)
-                    if error.kind() == ErrorKind::AlreadyExists && spool::is_readable(&shared.path) =>
+                    if error.kind() == ErrorKind::AlreadyExists
+                        && spool::is_readable(&shared.path) =>
                 {
                     *left = true;
                     return Ok(());
@@ -109,7 +115,9 @@ impl<'s> Intake<'s> {
         let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
         let until = Instant::now() + OPEN;
         let mut unspooled = None;
-        while let Some(batch) = at_hand.as_mut().filter(|batch| batch.iter().all(|job| job.is_light())) {
+        while let Some(batch) =
+            at_hand.as_mut().filter(|batch| batch.iter().all(|job| job.is_light()))
+        {
             match put(shared, &mut draft, spool, batch, &mut without)? {
                 Put::Spooled(refusals) => {
                     if spool.len() > 0 {
@@ -220,8 +228,10 @@ fn take_over(shared: &Shared) -> Result<(), StoreError> {
     let next = first + items.len() as u64;
     let promised = shared.promised.fetch_max(next, Ordering::AcqRel);
     if next < promised {
-        let lost =
-            format!("{place} was changed by another program: it lacks jobs {next} to {}", promised - 1);
+        let lost = format!(
+            "{place} was changed by another program: it lacks jobs {next} to {}",
+            promised - 1
+        );
         return Err(Fault::new(FaultCode::StoreDamaged, lost)
             .hint("put it back as it was; or `brain stop`, and the next start goes on without them")
             .into());

@@ -164,7 +164,12 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the job is not what `from` says, and when the store fails.
-    pub fn change_job(&mut self, id: u64, from: &JobRecord, to: &JobRecord) -> Result<(), StoreError> {
+    pub fn change_job(
+        &mut self,
+        id: u64,
+        from: &JobRecord,
+        to: &JobRecord,
+    ) -> Result<(), StoreError> {
         self.dirty += 1;
         let was_there = match place(from) {
             Place::Due(at) => {
@@ -229,7 +234,8 @@ impl Draft<'_> {
         for &(at, id) in &over {
             self.dirty += 1;
             self.jobs_over.remove((at, id))?;
-            let gone: Option<JobRecord> = read(self.jobs.remove(id)?.as_ref().map(redb::AccessGuard::value))?;
+            let gone: Option<JobRecord> =
+                read(self.jobs.remove(id)?.as_ref().map(redb::AccessGuard::value))?;
             let Some(gone) = gone else { continue };
             self.failed = self.failed.saturating_sub(u64::from(gone.state == JobState::Failed));
             for key in &gone.seen {
@@ -335,7 +341,8 @@ impl Reader {
     /// When the store cannot be read.
     pub fn job_counts(&self) -> Result<JobCounts, StoreError> {
         let meta = self.table(t::META)?;
-        let number = |key: &str| -> Result<u64, StoreError> { Ok(meta.get(key)?.map_or(0, |n| n.value())) };
+        let number =
+            |key: &str| -> Result<u64, StoreError> { Ok(meta.get(key)?.map_or(0, |n| n.value())) };
         let (waiting, failed) = (number(t::META_WAITING)?, number(t::META_FAILED)?);
         let all = self.table(t::JOBS)?.len()?;
         let stored = all.saturating_sub(waiting + failed);

@@ -84,8 +84,10 @@ fn what_comes_after_a_write_comes_after_its_commit_and_its_defects_harm_nobody()
     };
     let told = tell.clone();
     store.write_then(refused, move |result| {
-        told.send(matches!(result, Err(StoreError::Refused(fault)) if fault.code == FaultCode::QueueFull))
-            .unwrap();
+        told.send(
+            matches!(result, Err(StoreError::Refused(fault)) if fault.code == FaultCode::QueueFull),
+        )
+        .unwrap();
     });
     assert!(hear.recv().unwrap());
     store.write_then(|_| Ok(()), |_| panic!("a defect of whoever waits"));
@@ -291,7 +293,9 @@ fn jobs_that_are_over_do_not_keep_the_room_of_their_texts() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let text = |n: u64| format!("text {n} ").repeat(250);
-    store.write(move |draft| (0..JOBS).try_for_each(|n| draft.add_job(&job(&text(n), 5)).map(drop))).unwrap();
+    store
+        .write(move |draft| (0..JOBS).try_for_each(|n| draft.add_job(&job(&text(n), 5)).map(drop)))
+        .unwrap();
     let in_use = || store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
     let waiting = in_use();
     assert!(waiting > JOBS * 2000, "{waiting}");
@@ -301,7 +305,8 @@ fn jobs_that_are_over_do_not_keep_the_room_of_their_texts() {
             .write(move |draft| {
                 (from..from + 20).try_for_each(|id| {
                     let was = draft.job(id)?.unwrap();
-                    let mut over = JobRecord { state: JobState::Stored, finished_at: Some(6), ..was.clone() };
+                    let mut over =
+                        JobRecord { state: JobState::Stored, finished_at: Some(6), ..was.clone() };
                     over.content.body = String::new();
                     draft.change_job(id, &was, &over)
                 })

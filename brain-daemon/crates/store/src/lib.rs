@@ -60,8 +60,8 @@ mod writer;
 
 pub use apply::{Applied, FilePlan, NewPage};
 pub use backup::sweep_unfinished;
-pub use compaction::Usage;
 pub use broken_links::{Broken, BrokenAt};
+pub use compaction::Usage;
 pub use draft::Draft;
 pub use error::{StoreError, unless_damaged};
 pub use grants::GrantChange;
@@ -71,8 +71,8 @@ pub use open::{ReaderMaker, Sources, Store, StoreOptions};
 pub use read::{Counts, Found, Mark, PathRow, Reader, Resolution};
 pub use record::{
     AuditRecord, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobRecord, JobWishes,
-    LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncMark, TimelineRecord, TokenKind,
-    TokenRecord, VersionRecord,
+    LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncMark, TimelineRecord,
+    TokenKind, TokenRecord, VersionRecord,
 };
 pub use restore::restore;
 pub use verify::{Sound, store_id, verify};

@@ -17,8 +17,8 @@ use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
 use super::open::lock;
 use super::read::Reader;
-use brain_base::caller::Visibility;
 use super::{Draft, Store, StoreError, migrate, tables as t};
+use brain_base::caller::Visibility;
 
 /// About how many new pages, and how many rows of [`t::UNCHECKED`], are checked from one snapshot.
 const ROUND: usize = 10_000;
@@ -62,7 +62,13 @@ struct LinkRow {
 impl Draft<'_> {
     /// Notes that an active page appears, or one that was there before comes back with other names
     /// or links. Not for pages that are new: these are known by their numbers.
-    pub(super) fn note_answering(&mut self, source: &SourceId, slug: &Slug, id: u64, names: &[String]) {
+    pub(super) fn note_answering(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        id: u64,
+        names: &[String],
+    ) {
         self.note_links(source, slug, id, names, 1);
     }
 
@@ -207,7 +213,11 @@ impl Reader {
 
     /// What is to be checked: up to `round` new pages and rows of [`t::UNCHECKED`], and the pages
     /// that link to them. `None` when that are more than `max` pages.
-    pub(super) fn link_check(&self, round: usize, max: usize) -> Result<Option<LinkCheck>, StoreError> {
+    pub(super) fn link_check(
+        &self,
+        round: usize,
+        max: usize,
+    ) -> Result<Option<LinkCheck>, StoreError> {
         let number = |key: &str| migrate::meta(&self.txn, key);
         let next = number(t::META_NEXT_ID)?.unwrap_or(1);
         let checked = number(t::META_LINKS_CHECKED)?.unwrap_or(1).min(next);

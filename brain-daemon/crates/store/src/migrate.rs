@@ -8,12 +8,15 @@ use std::fs;
 use std::path::Path;
 
 use bincode::Options;
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+};
 use serde::Deserialize;
 
 use super::draft::{add_to_counts, insert_in_order};
 use super::record::{
-    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, seal, to_bytes,
+    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, seal,
+    to_bytes,
 };
 use super::{StoreError, spool, tables as t};
 
@@ -36,7 +39,9 @@ pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, Stor
 pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
     let place = path.display().to_string();
     let Some(found) = meta(txn, t::META_SCHEMA)? else {
-        return Err(StoreError::Damaged(format!("{place} has no schema number: it is not a brain store")));
+        return Err(StoreError::Damaged(format!(
+            "{place} has no schema number: it is not a brain store"
+        )));
     };
     if found > SCHEMA {
         return Err(StoreError::Newer { path: place, found, known: SCHEMA });
@@ -363,7 +368,7 @@ fn from_first<T: for<'de> Deserialize<'de>>(bytes: &[u8], what: &str) -> Result<
         Some((1, rest)) => rest,
         _ => return Err(StoreError::damaged(format!("a {what} is not in its first format"))),
     };
-    bincode::DefaultOptions::new()
-        .deserialize(rest)
-        .map_err(|e| StoreError::damaged(format!("a {what} in its first format cannot be read: {e}")))
+    bincode::DefaultOptions::new().deserialize(rest).map_err(|e| {
+        StoreError::damaged(format!("a {what} in its first format cannot be read: {e}"))
+    })
 }

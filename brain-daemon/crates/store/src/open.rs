@@ -103,7 +103,11 @@ impl Store {
         naming_damage(path, || Self::open_sound(path, options, hook))
     }
 
-    fn open_sound(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
+    fn open_sound(
+        path: &Path,
+        options: &StoreOptions,
+        hook: CommitHook,
+    ) -> Result<Self, StoreError> {
         if fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
             create(path, options)?;
         }
@@ -144,8 +148,8 @@ impl Store {
             }
             other => other?,
         }
-        let writer =
-            Writer::start(Arc::clone(&shared), hook).map_err(|e| StoreError::from_io(&e, "store writer"))?;
+        let writer = Writer::start(Arc::clone(&shared), hook)
+            .map_err(|e| StoreError::from_io(&e, "store writer"))?;
         Ok(Self { shared, writer, link_checks: Mutex::default() })
     }
 
@@ -235,7 +239,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] with the file's name, and what `work` says.
-    pub fn naming_damage<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn naming_damage<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         naming_damage(self.path(), work)
     }
 
@@ -266,7 +273,10 @@ impl Store {
     ///
     /// # Errors
     /// When `sync` or the disk refuses; the notes are kept.
-    pub fn flush_done_files(&self, sync: impl FnOnce() -> std::io::Result<()>) -> Result<(), StoreError> {
+    pub fn flush_done_files(
+        &self,
+        sync: impl FnOnce() -> std::io::Result<()>,
+    ) -> Result<(), StoreError> {
         let done = std::mem::take(&mut *lock(&self.shared.done_files));
         if done.is_empty() {
             return Ok(());
@@ -381,20 +391,26 @@ impl Shared {
     pub(super) fn begin_read(&self) -> Result<Snapshot, StoreError> {
         self.ensure_open()?;
         let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
-        let db = guard
-            .as_ref()
-            .ok_or_else(|| StoreError::Io("the disk failed and the store is being opened again".into()))?;
-        Ok(Snapshot { txn: db.begin_read()?, _db: Arc::clone(db), report: Arc::clone(&self.report) })
+        let db = guard.as_ref().ok_or_else(|| {
+            StoreError::Io("the disk failed and the store is being opened again".into())
+        })?;
+        Ok(Snapshot {
+            txn: db.begin_read()?,
+            _db: Arc::clone(db),
+            report: Arc::clone(&self.report),
+        })
     }
 
     /// What was read last is good until [`Shared::forget_sources`]. The lock is held while a snapshot is read, so that an older
     /// one cannot be kept after a commit has changed a source.
     fn sources(&self) -> Result<Arc<Sources>, StoreError> {
-        if let Some(sources) = self.sources.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        if let Some(sources) = self.sources.read().unwrap_or_else(PoisonError::into_inner).as_ref()
+        {
             return Ok(Arc::clone(sources));
         }
         let mut kept = self.sources.write().unwrap_or_else(PoisonError::into_inner);
-        let read = Arc::new(Reader::new(self.begin_read()?, Visibility::All, &self.promised).sources()?);
+        let read =
+            Arc::new(Reader::new(self.begin_read()?, Visibility::All, &self.promised).sources()?);
         *kept = Some(Arc::clone(&read));
         Ok(read)
     }
@@ -444,9 +460,10 @@ impl Shared {
     /// Refuses to write what would stay in memory only.
     pub(super) fn check_writable(&self) -> Result<(), StoreError> {
         match self.is_read_only() {
-            true => {
-                Err(StoreError::ReadOnly(format!("{}: its file system is read-only", self.path.display())))
-            }
+            true => Err(StoreError::ReadOnly(format!(
+                "{}: its file system is read-only",
+                self.path.display()
+            ))),
             false => Ok(()),
         }
     }
@@ -588,7 +605,9 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
         let repaired = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&repaired);
         let mut builder = Database::builder();
-        builder.set_cache_size(cache_bytes).set_repair_callback(move |_| told.store(true, Ordering::Relaxed));
+        builder
+            .set_cache_size(cache_bytes)
+            .set_repair_callback(move |_| told.store(true, Ordering::Relaxed));
         let (opened, read_only) = match builder.open(path) {
             Err(redb::DatabaseError::Storage(redb::StorageError::Io(e)))
                 if e.kind() == ErrorKind::ReadOnlyFilesystem =>
@@ -599,7 +618,9 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
         };
         let db = opened.map_err(|e| match e {
             redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(place.clone()),
-            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, &place),
+            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
+                StoreError::from_io(&e, &place)
+            }
             e => StoreError::Damaged(e.to_string()),
         })?;
         Ok(Opened { db, read_only, was_repaired: repaired.load(Ordering::Relaxed) })
@@ -621,7 +642,8 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     let place = path.display().to_string();
     let io = |e: &std::io::Error| StoreError::from_io(e, &place);
     // A name of our own: another daemon may be making its store at this very moment.
-    let fresh = path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.fresh_id));
+    let fresh =
+        path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.fresh_id));
     // A link never replaces: whoever is first has made the store, and the lock decides who serves it.
     let published = fill(&fresh, &place, options).map(|()| fs::hard_link(&fresh, path));
     let _ = fs::remove_file(&fresh);
@@ -638,10 +660,14 @@ fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
 
 /// Makes the store that is to be known as `place` in the file `fresh`.
 fn fill(fresh: &Path, place: &str, options: &StoreOptions) -> Result<(), StoreError> {
-    let db = Database::builder().set_cache_size(options.cache_bytes).create(fresh).map_err(|e| match e {
-        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, place),
-        e => StoreError::Io(format!("{place}: {e}")),
-    })?;
+    let db = Database::builder().set_cache_size(options.cache_bytes).create(fresh).map_err(
+        |e| match e {
+            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
+                StoreError::from_io(&e, place)
+            }
+            e => StoreError::Io(format!("{place}: {e}")),
+        },
+    )?;
     let txn = db.begin_write()?;
     {
         let waiting_jobs = Waiting::default();

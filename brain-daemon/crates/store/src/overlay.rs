@@ -44,7 +44,8 @@ impl Overlay {
 
     /// What the file has at `offset`; zeros where it does not show.
     fn below(&self, offset: u64, out: &mut [u8], shown: u64) -> io::Result<()> {
-        let there = usize::try_from(shown.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
+        let there =
+            usize::try_from(shown.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
         self.file.read_exact_at(&mut out[..there], offset)?;
         out[there..].fill(0);
         Ok(())

@@ -93,7 +93,9 @@ impl Reader {
     ) -> Result<T, StoreError> {
         let report = &self.txn.report;
         naming_damage(&report.path, work).map_err(|error| match error {
-            StoreError::Damaged(what) => report.page(key, &what, &self.lookups, self.view == Visibility::All),
+            StoreError::Damaged(what) => {
+                report.page(key, &what, &self.lookups, self.view == Visibility::All)
+            }
             other => other,
         })
     }
@@ -142,7 +144,9 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
-        Ok(self.page_even_deleted(source, slug)?.filter(|record| self.admits(source.as_str(), record)))
+        Ok(self
+            .page_even_deleted(source, slug)?
+            .filter(|record| self.admits(source.as_str(), record)))
     }
 
     /// The page, deleted or not, if its source may be seen: for those who restore and for telling "deleted" from
@@ -170,7 +174,9 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn by_id(&self, id: u64) -> Result<Option<Found>, StoreError> {
-        Ok(self.by_id_even_deleted(id)?.filter(|(source, _, record)| self.admits(source.as_str(), record)))
+        Ok(self
+            .by_id_even_deleted(id)?
+            .filter(|(source, _, record)| self.admits(source.as_str(), record)))
     }
 
     /// The page with this id, deleted or not.
@@ -255,8 +261,11 @@ impl Reader {
         let mut out = Vec::new();
         for row in self.table(t::SOURCES)?.iter()? {
             let (key, value) = row?;
-            let id = SourceId::parse(key.value()).map_err(|e| StoreError::Damaged(e.to_string()))?;
-            if let Some(record) = read(Some(value.value()))?.filter(|_| self.view.shows(id.as_str())) {
+            let id =
+                SourceId::parse(key.value()).map_err(|e| StoreError::Damaged(e.to_string()))?;
+            if let Some(record) =
+                read(Some(value.value()))?.filter(|_| self.view.shows(id.as_str()))
+            {
                 out.push((id, record));
             }
         }
@@ -377,7 +386,10 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn tag_counts(&self, source: Option<&SourceId>) -> Result<BTreeMap<String, u64>, StoreError> {
+    pub fn tag_counts(
+        &self,
+        source: Option<&SourceId>,
+    ) -> Result<BTreeMap<String, u64>, StoreError> {
         let table = self.table(t::TAG_COUNTS)?;
         let mut counts = BTreeMap::new();
         for of in self.shown_of(source)? {
@@ -478,7 +490,11 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn resolve(&self, link: &LinkRecord, own_source: &SourceId) -> Result<Resolution, StoreError> {
+    pub fn resolve(
+        &self,
+        link: &LinkRecord,
+        own_source: &SourceId,
+    ) -> Result<Resolution, StoreError> {
         let source = link.source.as_deref().map_or_else(|| Ok(own_source.clone()), SourceId::parse);
         if let Ok(source) = source {
             for slug in &link.slugs {
@@ -504,7 +520,12 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn named(&self, source: &SourceId, name: &str, limit: usize) -> Result<Vec<Found>, StoreError> {
+    pub fn named(
+        &self,
+        source: &SourceId,
+        name: &str,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError> {
         let mut out = Vec::new();
         let source = source.as_str();
         for row in self.table(t::NAMES)?.range((source, name, 0)..=(source, name, u64::MAX))? {
@@ -548,7 +569,9 @@ impl Reader {
         let mut out = Vec::new();
         for id in self.linking(to, usize::MAX)? {
             let Some(page) = self.by_id(id)? else { continue };
-            out.extend(self.links_between(&page, to, &names)?.into_iter().map(|link| (page.clone(), link)));
+            out.extend(
+                self.links_between(&page, to, &names)?.into_iter().map(|link| (page.clone(), link)),
+            );
         }
         out.sort_by(|a, b| (&a.0.0, &a.0.1).cmp(&(&b.0.0, &b.0.1)));
         Ok(out)
@@ -657,10 +680,18 @@ impl Reader {
             // What follows the store goes on without a page that is damaged.
             let found = unless_damaged(self.by_id_even_deleted(id))?.flatten();
             let page = match found.filter(|(_, _, record)| record.deleted_at.is_none()) {
-                Some((source, slug, record)) => unless_damaged(self.content(&record))?.map(|content| {
-                    bytes += content.body.len();
-                    std::sync::Arc::new(ChangedPage { source, slug, record, content, is_read: false })
-                }),
+                Some((source, slug, record)) => {
+                    unless_damaged(self.content(&record))?.map(|content| {
+                        bytes += content.body.len();
+                        std::sync::Arc::new(ChangedPage {
+                            source,
+                            slug,
+                            record,
+                            content,
+                            is_read: false,
+                        })
+                    })
+                }
                 None => None,
             };
             out.push(Change { seq, id, page, bulk: false });
@@ -675,7 +706,8 @@ impl Reader {
     pub fn changed_after(&self, after: u64, limit: usize) -> Result<Vec<(u64, u64)>, StoreError> {
         let changes = self.table(t::CHANGES)?;
         let rows = changes.range(after + 1..)?.take(limit);
-        rows.map(|row| row.map(|(seq, id)| (seq.value(), id.value())).map_err(StoreError::from)).collect()
+        rows.map(|row| row.map(|(seq, id)| (seq.value(), id.value())).map_err(StoreError::from))
+            .collect()
     }
 
     /// How many changes there are after the sequence number `after`.
@@ -695,7 +727,8 @@ impl Reader {
         source: &SourceId,
         prefix: &str,
     ) -> Result<impl Iterator<Item = PathRow<FileRecord>> + use<>, StoreError> {
-        let rows = self.table(t::FILES)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
+        let rows =
+            self.table(t::FILES)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
         Ok(with_prefix(rows, prefix.to_owned(), super::record::from_bytes))
     }
 
@@ -708,7 +741,8 @@ impl Reader {
         source: &SourceId,
         prefix: &str,
     ) -> Result<impl Iterator<Item = PathRow<u64>> + use<>, StoreError> {
-        let rows = self.table(t::PATHS)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
+        let rows =
+            self.table(t::PATHS)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
         Ok(with_prefix(rows, prefix.to_owned(), Ok))
     }
 
@@ -716,8 +750,14 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn page_at(&self, source: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError> {
-        let Some(id) = self.table(t::PATHS)?.get((source.as_str(), path))?.map(|guard| guard.value()) else {
+    pub fn page_at(
+        &self,
+        source: &SourceId,
+        path: &str,
+    ) -> Result<Option<(Slug, PageRecord)>, StoreError> {
+        let Some(id) =
+            self.table(t::PATHS)?.get((source.as_str(), path))?.map(|guard| guard.value())
+        else {
             return Ok(None);
         };
         Ok(self.by_id_even_deleted(id)?.map(|(_, slug, record)| (slug, record)))
@@ -728,7 +768,12 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
-        read(self.table(t::FILES)?.get((source.as_str(), path))?.as_ref().map(redb::AccessGuard::value))
+        read(
+            self.table(t::FILES)?
+                .get((source.as_str(), path))?
+                .as_ref()
+                .map(redb::AccessGuard::value),
+        )
     }
 
     /// The outbox row of a page.

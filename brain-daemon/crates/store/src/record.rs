@@ -420,7 +420,10 @@ fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
         _ => match bytes.split_last_chunk::<SUM>() {
             Some((value, sum)) if crc32fast::hash(value).to_le_bytes() == *sum => value,
             _ => {
-                return Err(StoreError::damaged(format!("a {} does not match its checksum", T::WHAT)));
+                return Err(StoreError::damaged(format!(
+                    "a {} does not match its checksum",
+                    T::WHAT
+                )));
             }
         },
     };

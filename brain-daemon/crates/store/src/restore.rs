@@ -77,10 +77,14 @@ fn settle_in(
     wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
 ) -> Result<(), StoreError> {
     let place = path.display().to_string();
-    let db = Database::builder().set_cache_size(options.cache_bytes).open(path).map_err(|e| match e {
-        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, &place),
-        e => StoreError::Damaged(format!("{place}: {e}")),
-    })?;
+    let db = Database::builder().set_cache_size(options.cache_bytes).open(path).map_err(
+        |e| match e {
+            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
+                StoreError::from_io(&e, &place)
+            }
+            e => StoreError::Damaged(format!("{place}: {e}")),
+        },
+    )?;
     if schema < migrate::SCHEMA {
         migrate::migrate(&db, schema)?;
     }

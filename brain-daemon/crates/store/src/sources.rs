@@ -5,7 +5,9 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use redb::ReadableTable;
 
 use super::draft::read;
-use super::record::{FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, to_bytes};
+use super::record::{
+    FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, to_bytes,
+};
 use super::writer::ChangedPage;
 use super::{Draft, StoreError};
 
@@ -22,7 +24,11 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn put_source(&mut self, source: &SourceId, record: &SourceRecord) -> Result<(), StoreError> {
+    pub fn put_source(
+        &mut self,
+        source: &SourceId,
+        record: &SourceRecord,
+    ) -> Result<(), StoreError> {
         self.dirty += 1;
         self.sources_changed = true;
         self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
@@ -37,7 +43,8 @@ impl Draft<'_> {
         let mut out = Vec::new();
         for row in self.sources.iter()? {
             let (key, value) = row?;
-            let id = SourceId::parse(key.value()).map_err(|e| StoreError::damaged(e.to_string()))?;
+            let id =
+                SourceId::parse(key.value()).map_err(|e| StoreError::damaged(e.to_string()))?;
             out.extend(read(Some(value.value()))?.map(|record| (id, record)));
         }
         Ok(out)
@@ -48,9 +55,12 @@ impl Draft<'_> {
         if self.sources.get(source.as_str())?.is_some() {
             return Ok(());
         }
-        Err(Fault::new(FaultCode::UnknownSource, format!("source \"{source}\" is not registered any more"))
-            .hint(format!("register it again: `brain sources add {source} --path <path>`"))
-            .into())
+        Err(Fault::new(
+            FaultCode::UnknownSource,
+            format!("source \"{source}\" is not registered any more"),
+        )
+        .hint(format!("register it again: `brain sources add {source} --path <path>`"))
+        .into())
     }
 
     /// Up to `limit` active pages of a source, by slug, from behind the slug `after`.
@@ -72,7 +82,8 @@ impl Draft<'_> {
                 break;
             }
             let (key, value) = row?;
-            let slug = Slug::parse(key.value().1).map_err(|e| StoreError::damaged(e.to_string()))?;
+            let slug =
+                Slug::parse(key.value().1).map_err(|e| StoreError::damaged(e.to_string()))?;
             let record: Option<PageRecord> = read(Some(value.value()))?;
             out.extend(record.filter(|r| r.deleted_at.is_none()).map(|record| (slug, record)));
         }
@@ -122,7 +133,12 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn put_file(&mut self, source: &SourceId, path: &str, file: &FileRecord) -> Result<(), StoreError> {
+    pub fn put_file(
+        &mut self,
+        source: &SourceId,
+        path: &str,
+        file: &FileRecord,
+    ) -> Result<(), StoreError> {
         self.dirty += 1;
         self.files.insert((source.as_str(), path), to_bytes(file)?.as_slice())?;
         Ok(())
@@ -142,7 +158,11 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn page_at(&self, source: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError> {
+    pub fn page_at(
+        &self,
+        source: &SourceId,
+        path: &str,
+    ) -> Result<Option<(Slug, PageRecord)>, StoreError> {
         let Some(id) = self.paths.get((source.as_str(), path))?.map(|guard| guard.value()) else {
             return Ok(None);
         };
@@ -254,7 +274,8 @@ impl Draft<'_> {
     /// Notes that the page's file goes to the trash: there the purge may remove it. Other programs have a `.trash` in the
     /// directories of sources, too.
     fn note_trashed(&mut self, source: &SourceId, record: &PageRecord) -> Result<(), StoreError> {
-        let known = self.file(source, &record.source_path)?.filter(|file| file.page == Some(record.id));
+        let known =
+            self.file(source, &record.source_path)?.filter(|file| file.page == Some(record.id));
         let file = match known {
             Some(file) => file,
             None => {

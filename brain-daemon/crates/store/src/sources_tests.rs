@@ -54,8 +54,13 @@ fn path(p: u8) -> String {
 
 fn derived(p: u8) -> (Vec<String>, Vec<LinkRecord>) {
     let to = format!("p/{}", (p + 1) % 6);
-    let link =
-        LinkRecord { source: None, slugs: vec![to.clone()], name: None, kind: "mentions".into(), raw: to };
+    let link = LinkRecord {
+        source: None,
+        slugs: vec![to.clone()],
+        name: None,
+        kind: "mentions".into(),
+        raw: to,
+    };
     (vec![p.to_string()], vec![link])
 }
 
@@ -82,9 +87,10 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
 
 /// Does the step, if it can be done now.
 fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(), StoreError> {
-    let found = |draft: &Draft<'_>, p: u8, active: bool| -> Result<Option<PageRecord>, StoreError> {
-        Ok(draft.page(of, &slug(p))?.filter(|page| page.deleted_at.is_none() == active))
-    };
+    let found =
+        |draft: &Draft<'_>, p: u8, active: bool| -> Result<Option<PageRecord>, StoreError> {
+            Ok(draft.page(of, &slug(p))?.filter(|page| page.deleted_at.is_none() == active))
+        };
     let seen = |record: &PageRecord| FileRecord {
         size: 1,
         mtime_ns: 2,
@@ -104,12 +110,16 @@ fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(
             }
             draft.put_file(of, &path(p), &seen(&record))?;
         }
-        Step::Put(p, body) => _ = draft.write_page(of, &slug(p), page(p, body, FilePlan::Write), now)?,
+        Step::Put(p, body) => {
+            _ = draft.write_page(of, &slug(p), page(p, body, FilePlan::Write), now)?
+        }
         Step::Rename(p, q) => {
-            let free = draft.page(of, &slug(q))?.is_none() && draft.page_at(of, &path(q))?.is_none();
+            let free =
+                draft.page(of, &slug(q))?.is_none() && draft.page_at(of, &path(q))?.is_none();
             if let Some(record) = found(draft, p, true)?.filter(|_| free) {
                 let former = record.source_path.clone();
-                let record = draft.rename_page(of, &slug(p), record, (&slug(q), &path(q)), derived(q))?;
+                let record =
+                    draft.rename_page(of, &slug(p), record, (&slug(q), &path(q)), derived(q))?;
                 draft.forget_file(of, &former)?;
                 draft.put_file(of, &path(q), &seen(&record))?;
             }
@@ -217,13 +227,19 @@ fn check(txn: &ReadTransaction, registered: bool) {
     let changes = txn.open_table(t::CHANGES).unwrap();
     for ((_, slug), page) in &pages {
         assert_eq!(changes.get(page.seq).unwrap().unwrap().value(), page.id);
-        assert_eq!(derived[&page.id].names, [slug.trim_start_matches("p/")], "names are those of the slug");
+        assert_eq!(
+            derived[&page.id].names,
+            [slug.trim_start_matches("p/")],
+            "names are those of the slug"
+        );
         assert_eq!(page::content_digest(&contents[&page.id].body), page.content_hash);
     }
     let versions = txn.open_table(t::VERSIONS).unwrap();
-    let kept: Vec<(u64, u32)> = versions.iter().unwrap().map(|row| row.unwrap().0.value()).collect();
+    let kept: Vec<(u64, u32)> =
+        versions.iter().unwrap().map(|row| row.unwrap().0.value()).collect();
     let expected: Vec<(u64, u32)> = {
-        let by_id: BTreeMap<u64, u32> = pages.values().map(|page| (page.id, page.version)).collect();
+        let by_id: BTreeMap<u64, u32> =
+            pages.values().map(|page| (page.id, page.version)).collect();
         by_id.into_iter().flat_map(|(id, version)| (1..version).map(move |n| (id, n))).collect()
     };
     assert_eq!(kept, expected, "every former version is there, and none of a purged page");
@@ -232,7 +248,8 @@ fn check(txn: &ReadTransaction, registered: bool) {
         assert!(registered, "a removed source's files are none of our business");
         match by_id.get(&id) {
             Some(page) => {
-                let want = if page.deleted_at.is_none() { FileState::Present } else { FileState::Trashed };
+                let want =
+                    if page.deleted_at.is_none() { FileState::Present } else { FileState::Trashed };
                 assert_eq!((row.want, &row.path, row.seq), (want, &page.source_path, page.seq));
             }
             None => assert!(matches!(row.want, FileState::Purged | FileState::TrashPurged)),

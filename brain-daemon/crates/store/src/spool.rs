@@ -77,7 +77,8 @@ impl Spool {
 
     /// Whether it is still where a start looks for it.
     pub(super) fn is_there(&self) -> bool {
-        let place = |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+        let place =
+            |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
         let here = place(self.file.metadata());
         here.is_some() && here == place(fs::metadata(&self.path))
     }

@@ -175,7 +175,8 @@ fn harm() -> impl Strategy<Value = Harm> {
     prop_oneof![
         any::<prop::sample::Index>().prop_map(Harm::Cut),
         prop::collection::vec(any::<bool>(), 1..120).prop_map(Harm::Sectors),
-        (0..120_usize, 1..120_usize).prop_map(|(n, of)| Harm::Sectors((0..of).map(|i| i == n).collect())),
+        (0..120_usize, 1..120_usize)
+            .prop_map(|(n, of)| Harm::Sectors((0..of).map(|i| i == n).collect())),
     ]
 }
 
@@ -323,7 +324,9 @@ fn an_item_of_this_store_that_cannot_be_read_is_told_with_its_file() {
         Spool::create(&path, store_id).unwrap().append(1, &[b"what?".to_vec()]).unwrap();
         let before = fs::read(spool_of(&path)).unwrap();
         match Store::open(&path, &options(7), Box::new(|_| {})) {
-            Ok(_) => assert!(starts && fs::read(path.with_extension("redb.spool-1")).unwrap() == before),
+            Ok(_) => {
+                assert!(starts && fs::read(path.with_extension("redb.spool-1")).unwrap() == before)
+            }
             Err(error) => {
                 let fault = Fault::from(error);
                 assert!(!starts && fault.message.contains("brain.redb.spool"), "{fault:?}");
@@ -360,7 +363,10 @@ fn a_spool_that_somebody_took_away_stops_writing_and_is_named() {
     let answers = send(&store, &[&[Item("a"), Item("b")]], move || {
         fs::remove_file(&spool).unwrap();
         // The transaction that has them comes to nothing.
-        sender.write_then(|draft| Refuses("bad").run(draft), move |result| tell.send(result).unwrap());
+        sender.write_then(
+            |draft| Refuses("bad").run(draft),
+            move |result| tell.send(result).unwrap(),
+        );
     });
     assert_eq!(answers, [Ok(1), Ok(2)]);
     assert_eq!(Fault::from(hear.recv().unwrap().unwrap_err()).code, FaultCode::InvalidRequest);
@@ -368,7 +374,10 @@ fn a_spool_that_somebody_took_away_stops_writing_and_is_named() {
     for refused in [refused, store.read_queue().map(|_| ())] {
         let fault = Fault::from(refused.unwrap_err());
         assert_eq!(fault.code, FaultCode::StoreDamaged);
-        assert!(fault.message.contains("brain.redb.spool") && fault.message.contains("1 to 2"), "{fault:?}");
+        assert!(
+            fault.message.contains("brain.redb.spool") && fault.message.contains("1 to 2"),
+            "{fault:?}"
+        );
     }
     assert_eq!(store.read(Visibility::All).unwrap().job_counts().unwrap().waiting, 2);
 }
@@ -378,7 +387,8 @@ fn a_killed_store_has_every_item_that_was_answered_once_and_under_its_number() {
     let (_dir, path) = place();
     let (_elsewhere, killed) = place();
     let store = open(&path);
-    let groups: &[&[Op]] = &[&[Item("a"), Item("b"), Item("c")], &[Item("d")], &[Item("e"), Item("f")]];
+    let groups: &[&[Op]] =
+        &[&[Item("a"), Item("b"), Item("c")], &[Item("d")], &[Item("e"), Item("f")]];
     let answers = send_and_kill(&store, groups, &killed);
     assert_eq!(answers, (1..=6).map(Ok).collect::<Answers>());
     assert_eq!(without_spool(&killed), [], "they are in the spool and nowhere else");
@@ -409,7 +419,11 @@ fn a_killed_store_has_every_item_that_was_answered_once_and_under_its_number() {
     assert_eq!(without_spool(&later).len(), 8);
     assert_eq!(items(&open(&later)), numbered(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]));
     drop(store);
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a clean end leaves no spool");
+    assert_eq!(
+        fs::read_dir(path.parent().unwrap()).unwrap().count(),
+        1,
+        "a clean end leaves no spool"
+    );
     assert_eq!(without_spool(&path).len(), 9);
 }
 
@@ -436,7 +450,11 @@ fn a_spool_that_cannot_be_made_or_written_costs_no_item() {
         spoil(&spool_of(&path));
         let groups: &[&[Op]] = &[&[Item("a"), Item("b")], &[Item("c")]];
         assert_eq!(send_and_kill(&store, groups, &killed), [Ok(1), Ok(2), Ok(3)], "{what}");
-        assert_eq!(items(&open(&killed)), numbered(&["a", "b", "c"]), "{what}: nobody was answered before");
+        assert_eq!(
+            items(&open(&killed)),
+            numbered(&["a", "b", "c"]),
+            "{what}: nobody was answered before"
+        );
         assert_eq!(send(&store, &[&[Item("d")]], || ()), [Ok(4)], "{what}");
         drop(store);
         mend(&spool_of(&path));
@@ -484,7 +502,8 @@ fn an_item_that_fails_after_it_wrote_harms_none_of_the_others() {
         let (_dir, path) = place();
         let (_elsewhere, killed) = place();
         let store = open(&path);
-        let groups: &[&[Op]] = &[&[Item("a"), Item("b")], &[Item("c"), bad, Item("d")], &[Item("e")]];
+        let groups: &[&[Op]] =
+            &[&[Item("a"), Item("b")], &[Item("c"), bad, Item("d")], &[Item("e")]];
         let answers = send_and_kill(&store, groups, &killed);
         let code = match bad {
             Refuses(_) => FaultCode::InvalidRequest,
@@ -559,7 +578,11 @@ fn a_spool_beside_an_older_copy_of_its_store_is_kept_and_not_taken() {
         let aside = killed.with_extension(format!("redb.spool-{n}"));
         assert!(fs::read(aside).unwrap() == spooled, "it is kept");
         if n == 1 {
-            assert_eq!(send(&older, &[&[Item("new")]], || ()), [Ok(3)], "the store goes on where it ends");
+            assert_eq!(
+                send(&older, &[&[Item("new")]], || ()),
+                [Ok(3)],
+                "the store goes on where it ends"
+            );
         }
     }
 }
@@ -653,6 +676,7 @@ fn the_copy_of_an_older_store_has_the_spool_that_a_crash_left() {
     let migrated = open(&killed);
     assert_eq!(items(&migrated), numbered(&["a", "b"]));
     let (_home, to) = place();
-    restore(&killed.with_extension("redb.v83"), &to, &options(9), &mut |_, _, _| true, HEARD).unwrap();
+    restore(&killed.with_extension("redb.v83"), &to, &options(9), &mut |_, _, _| true, HEARD)
+        .unwrap();
     assert_eq!(items(&open(&to)), numbered(&["a", "b"]), "the way back has them too");
 }

@@ -7,7 +7,8 @@ pub(super) const META: TableDefinition<'static, &str, u64> = TableDefinition::ne
 /// Source id → [`super::SourceRecord`].
 pub(super) const SOURCES: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("sources");
 /// (source, slug) → [`super::PageRecord`].
-pub(super) const PAGES: TableDefinition<'static, (&str, &str), &[u8]> = TableDefinition::new("pages");
+pub(super) const PAGES: TableDefinition<'static, (&str, &str), &[u8]> =
+    TableDefinition::new("pages");
 /// Page id → (source, slug).
 pub(super) const IDS: TableDefinition<'static, u64, (&str, &str)> = TableDefinition::new("ids");
 /// Page id → [`super::Content`].
@@ -16,17 +17,21 @@ pub(super) const CONTENTS: TableDefinition<'static, u64, &[u8]> = TableDefinitio
 /// stands for in the tables below.
 pub(super) const DERIVED: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("derived");
 /// (page id, version) → [`super::VersionRecord`].
-pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> = TableDefinition::new("versions");
+pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> =
+    TableDefinition::new("versions");
 /// Sequence number → page id. One row a page, at its last change; a purged page keeps its row.
 pub(super) const CHANGES: TableDefinition<'static, u64, u64> = TableDefinition::new("changes");
 /// (source, path) → page id.
 pub(super) const PATHS: TableDefinition<'static, (&str, &str), u64> = TableDefinition::new("paths");
 /// (source, path) → [`super::FileRecord`]. Schema 82.
-pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> = TableDefinition::new("files");
+pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> =
+    TableDefinition::new("files");
 /// (source, name, page id).
-pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("names");
+pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> =
+    TableDefinition::new("names");
 /// (source, key, page id that links): see [`super::Derived::link_rows`]. Other keys before schema 84.
-pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("links_in");
+pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> =
+    TableDefinition::new("links_in");
 /// (source, slug) → how many links of an active page lead nowhere, to several pages, and to another source, as of the
 /// last check; see [`super::link_check`]. No row when none does.
 pub(super) const BROKEN: TableDefinition<'static, (&str, &str), (u32, u32, u32)> =
@@ -39,32 +44,42 @@ pub(super) const BROKEN_SUMS: TableDefinition<'static, (&str, &str), u64> =
 pub(super) const UNCHECKED: TableDefinition<'static, (&str, &str, u64), u64> =
     TableDefinition::new("unchecked_links");
 /// (source, tag, sequence number of the page's last change). Page ids instead before schema 85.
-pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("tags");
+pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> =
+    TableDefinition::new("tags");
 /// (source, page type, sequence number of the page's last change). Schema 85.
-pub(super) const TYPES: TableDefinition<'static, (&str, &str, u64), ()> = TableDefinition::new("types");
+pub(super) const TYPES: TableDefinition<'static, (&str, &str, u64), ()> =
+    TableDefinition::new("types");
 /// (source, tag) → how many rows [`TAGS`] has for it, if any. Schema 85.
-pub(super) const TAG_COUNTS: TableDefinition<'static, (&str, &str), u64> = TableDefinition::new("tag_counts");
+pub(super) const TAG_COUNTS: TableDefinition<'static, (&str, &str), u64> =
+    TableDefinition::new("tag_counts");
 /// (date, page id, position in the page).
-pub(super) const TIMELINE: TableDefinition<'static, (&str, u64, u32), ()> = TableDefinition::new("timeline");
+pub(super) const TIMELINE: TableDefinition<'static, (&str, u64, u32), ()> =
+    TableDefinition::new("timeline");
 /// (deleted at in Unix milliseconds, page id).
-pub(super) const DELETED: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("deleted");
+pub(super) const DELETED: TableDefinition<'static, (i64, u64), ()> =
+    TableDefinition::new("deleted");
 /// (when its body came in, page id) of captured pages: the 24 hours of the duplicate check.
-pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("captured");
+pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> =
+    TableDefinition::new("captured");
 /// Page id → [`super::OutboxRow`].
 pub(super) const OUTBOX: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("outbox");
 
 /// Job number → [`super::JobRecord`]. Schema 83, as what follows.
 pub(super) const JOBS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("jobs");
 /// (when it is due in Unix milliseconds, job number) of items that wait to be made pages.
-pub(super) const JOBS_DUE: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("jobs_due");
+pub(super) const JOBS_DUE: TableDefinition<'static, (i64, u64), ()> =
+    TableDefinition::new("jobs_due");
 /// SHA-256 of what makes two items one → job number: it only points, the job itself decides.
-pub(super) const JOBS_SEEN: TableDefinition<'static, &[u8; 32], u64> = TableDefinition::new("jobs_seen");
+pub(super) const JOBS_SEEN: TableDefinition<'static, &[u8; 32], u64> =
+    TableDefinition::new("jobs_seen");
 /// (when it may be forgotten in Unix milliseconds, job number).
-pub(super) const JOBS_OVER: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("jobs_over");
+pub(super) const JOBS_OVER: TableDefinition<'static, (i64, u64), ()> =
+    TableDefinition::new("jobs_over");
 /// Client id → [`super::ClientRecord`].
 pub(super) const CLIENTS: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("clients");
 /// SHA-256 of a token → [`super::TokenRecord`].
-pub(super) const TOKENS: TableDefinition<'static, &[u8; 32], &[u8]> = TableDefinition::new("tokens");
+pub(super) const TOKENS: TableDefinition<'static, &[u8; 32], &[u8]> =
+    TableDefinition::new("tokens");
 /// (when in Unix milliseconds, number) → [`super::AuditPage`].
 pub(super) const AUDIT: TableDefinition<'static, (i64, u64), &[u8]> = TableDefinition::new("audit");
 

@@ -54,7 +54,9 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
 
 fn put(store: &Store, name: &str, new: NewPage, now: i64) -> Applied {
     let name = slug(name);
-    store.write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), now)).unwrap()
+    store
+        .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), now))
+        .unwrap()
 }
 
 /// The bytes of a value of schema 80.
@@ -96,7 +98,9 @@ fn make_golden_v80() {
     let txn = db.begin_write().unwrap();
     {
         let mut meta = txn.open_table(t::META).unwrap();
-        for (key, value) in [("schema", 80), ("next_id", 4), ("seq", 3), ("active", 2), ("store_id", 99)] {
+        for (key, value) in
+            [("schema", 80), ("next_id", 4), ("seq", 3), ("active", 2), ("store_id", 99)]
+        {
             meta.insert(key, value).unwrap();
         }
         let source = SourceRecord81 { path: None, created_at: 100 };
@@ -116,7 +120,8 @@ fn make_golden_v80() {
             let record = record80(id, if id == 2 { 2 } else { 1 }, title, deleted);
             pages.insert(("default", name), v80(&record).as_slice()).unwrap();
             ids.insert(id, ("default", name)).unwrap();
-            let content = Content { frontmatter: "tags: [old]\n".into(), body: format!("{title}\n") };
+            let content =
+                Content { frontmatter: "tags: [old]\n".into(), body: format!("{title}\n") };
             contents.insert(id, to_bytes(&content).unwrap().as_slice()).unwrap();
             changes.insert(id, id).unwrap();
             paths.insert(("default", record.source_path.as_str()), id).unwrap();
@@ -161,16 +166,25 @@ fn a_store_of_schema_81_opens_with_everything_in_it() {
     assert_eq!((harbour.title.as_str(), harbour.version), ("Harbour", 2));
     assert_eq!(harbour.provenance.source_kind.as_deref(), Some("put_page"));
     let content = reader.content(&harbour).unwrap();
-    assert!(content.frontmatter.starts_with("title: Harbour\ntags: [port, Übung]\naliases: [The Port]\n"));
+    assert!(
+        content
+            .frontmatter
+            .starts_with("title: Harbour\ntags: [port, Übung]\naliases: [The Port]\n")
+    );
     let lines = "See [[companies/acme]].\n\n- 2026-01-02 | Opened [Source: paper]\n";
     assert_eq!(content.body, format!("# Harbour\n\nSecond words. {lines}"));
     let former = reader.version(harbour.id, 1).unwrap().unwrap();
     assert_eq!(former.content.body, format!("# Harbour\n\nFirst words. {lines}"));
     let thought = reader.page(&source, &slug("inbox/2026-11-21-92755830")).unwrap().unwrap();
     assert_eq!(reader.content(&thought).unwrap().body, "a thought kept");
-    assert!(reader.page_even_deleted(&source, &slug("old/gone")).unwrap().unwrap().deleted_at.is_some());
+    assert!(
+        reader.page_even_deleted(&source, &slug("old/gone")).unwrap().unwrap().deleted_at.is_some()
+    );
     let (id, record) = reader.sources().unwrap().remove(0);
-    assert_eq!((id.as_str(), record.path, record.preferred, record.synced), ("default", None, false, None));
+    assert_eq!(
+        (id.as_str(), record.path, record.preferred, record.synced),
+        ("default", None, false, None)
+    );
     assert_eq!(reader.files(&source, "").unwrap().count(), 0);
     let kept = Database::open(dir.path().join("brain.redb.v81")).unwrap();
     let kept = kept.begin_read().unwrap();
@@ -252,8 +266,9 @@ fn links_to_a_page_at_the_root_are_no_candidates_for_one_of_that_name_in_a_folde
     let reader = store.read(Visibility::All).unwrap();
     let found = |name: &str| reader.page(&SourceId::default(), &slug(name)).unwrap().unwrap();
     let from = |name: &str| found(name).id;
-    let linking =
-        |name: &str, limit| reader.linking(&(SourceId::default(), slug(name), found(name)), limit).unwrap();
+    let linking = |name: &str, limit| {
+        reader.linking(&(SourceId::default(), slug(name), found(name)), limit).unwrap()
+    };
     assert_eq!(linking("index", 9), [from("by/name"), from("by/path")]);
     assert_eq!(linking("projects/index", 9), [from("by/folder"), from("by/name")]);
     let inbound = reader.inbound().unwrap();
@@ -272,7 +287,10 @@ fn a_store_of_schema_80_opens_with_everything_in_it() {
     assert_eq!(reader.counts().unwrap().schema, SCHEMA);
     assert_eq!((reader.counts().unwrap().active, reader.counts().unwrap().deleted), (2, 1));
     let two = reader.page(&SourceId::default(), &slug("old/two")).unwrap().unwrap();
-    assert_eq!((two.title.as_str(), two.version, &two.provenance), ("Two, übung", 2, &Provenance::default()));
+    assert_eq!(
+        (two.title.as_str(), two.version, &two.provenance),
+        ("Two, übung", 2, &Provenance::default())
+    );
     assert_eq!(reader.content(&two).unwrap().body, "Two, übung\n");
     assert_eq!(reader.version(two.id, 1).unwrap().unwrap().content.body, "before\n");
     assert!(reader.page(&SourceId::default(), &slug("old/gone")).unwrap().is_none());
@@ -307,7 +325,9 @@ fn a_newer_store_is_refused_and_left_alone() {
     txn.commit().unwrap();
     drop(db);
     match Store::open(&path, &options(), Box::new(|_| {})) {
-        Err(StoreError::Newer { found, known, .. }) => assert_eq!((found, known), (SCHEMA + 1, SCHEMA)),
+        Err(StoreError::Newer { found, known, .. }) => {
+            assert_eq!((found, known), (SCHEMA + 1, SCHEMA))
+        }
         other => panic!("{:?}", other.map(|_| ())),
     }
 }
@@ -371,7 +391,8 @@ fn a_page_that_changes_twice_in_one_transaction_is_found_as_it_is_at_the_end() {
         })
         .unwrap();
     let reader = store.read(Visibility::All).unwrap();
-    let tagged = |tag| -> Vec<u64> { with(&reader, Mark::Tag(tag)).iter().map(|page| page.2.id).collect() };
+    let tagged =
+        |tag| -> Vec<u64> { with(&reader, Mark::Tag(tag)).iter().map(|page| page.2.id).collect() };
     assert_eq!([tagged("x"), tagged("y"), tagged("z")], [vec![id + 1], vec![id], vec![id]]);
     let other = reader.by_id(id + 1).unwrap().unwrap();
     assert!(reader.backlinks(&other).unwrap().is_empty());
@@ -382,7 +403,8 @@ fn the_hook_hears_every_change_in_order_before_its_writer_does() {
     let dir = tempfile::tempdir().unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
-    let hook: CommitHook = Box::new(move |changes| ear.lock().unwrap().extend(changes.iter().map(|c| c.seq)));
+    let hook: CommitHook =
+        Box::new(move |changes| ear.lock().unwrap().extend(changes.iter().map(|c| c.seq)));
     let store = Store::open(&dir.path().join("brain.redb"), &options(), hook).unwrap();
     for n in 0..5 {
         let seq = put(&store, &format!("p/{n}"), page("x", &[], None), n).record.seq;

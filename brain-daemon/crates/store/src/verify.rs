@@ -10,8 +10,8 @@ use std::path::{Component, Path};
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use redb::{
-    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
-    TableDefinition, TableError, TableHandle,
+    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata, TableDefinition, TableError, TableHandle,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -150,7 +150,9 @@ impl Digest {
         if table.name() == t::META.name() {
             return;
         }
-        for part in [table.name().as_bytes(), K::as_bytes(key).as_ref(), V::as_bytes(value).as_ref()] {
+        for part in
+            [table.name().as_bytes(), K::as_bytes(key).as_ref(), V::as_bytes(value).as_ref()]
+        {
             self.0.update((part.len() as u64).to_le_bytes());
             self.0.update(part);
         }
@@ -207,7 +209,8 @@ impl Look<'_> {
             deleted: 0,
             versions: 0,
             rows,
-            made_at: migrate::meta(self.txn, t::META_MADE_AT)?.and_then(|at| i64::try_from(at).ok()),
+            made_at: migrate::meta(self.txn, t::META_MADE_AT)?
+                .and_then(|at| i64::try_from(at).ok()),
             directories: Vec::new(),
         };
         let mut done = 0;
@@ -229,7 +232,9 @@ impl Look<'_> {
                 .map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
             let Some(path) = migrate::source_of(self.schema, value.value())?.path else { continue };
             if id.as_str() == SourceId::DEFAULT || !is_directory(&path) {
-                return Err(StoreError::damaged(format!("source \"{id}\": {path:?} is no directory for it")));
+                return Err(StoreError::damaged(format!(
+                    "source \"{id}\": {path:?} is no directory for it"
+                )));
             }
             sound.directories.push((id.to_string(), path));
         }
@@ -286,8 +291,9 @@ impl Look<'_> {
             step()?;
             let (key, value) = row?;
             let (source, slug) = key.value();
-            let wrong =
-                |what: &str| StoreError::damaged(format!("page \"{slug}\" of source \"{source}\": {what}"));
+            let wrong = |what: &str| {
+                StoreError::damaged(format!("page \"{slug}\" of source \"{source}\": {what}"))
+            };
             if SourceId::parse(source).is_err() || Slug::parse(slug).is_err() {
                 return Err(wrong("it has no valid key"));
             }
@@ -369,7 +375,8 @@ impl Look<'_> {
             step()?;
             let (key, value) = row?;
             let (id, number) = key.value();
-            let wrong = |what: &str| StoreError::damaged(format!("version {number} of page {id}: {what}"));
+            let wrong =
+                |what: &str| StoreError::damaged(format!("version {number} of page {id}: {what}"));
             let kept = migrate::version_of(self.schema, value.value())?;
             if (kept.record.id, kept.record.version) != (id, number) {
                 return Err(wrong("it is another one"));

@@ -152,7 +152,9 @@ impl Writer {
     {
         let (answer, outcome) = sync_channel(1);
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
-        queue.send(Box::new(Call { work, output: None, answer })).map_err(|_| StoreError::Closed)?;
+        queue
+            .send(Box::new(Call { work, output: None, answer }))
+            .map_err(|_| StoreError::Closed)?;
         outcome.recv().map_err(|_| StoreError::Closed)?
     }
 }
@@ -269,7 +271,9 @@ impl Gather<'_> {
 }
 
 /// Turns a panic into a failure of the disk: nobody knows how far it came.
-pub(super) fn or_defect<T, E: From<StoreError>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub(super) fn or_defect<T, E: From<StoreError>>(
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(StoreError::Io("a defect stopped the commit".into()).into()))
 }
@@ -378,9 +382,12 @@ pub(super) fn run(
         let before = draft.dirty;
         (draft.frees_room, draft.wants_items, draft.bulk) = (false, false, false);
         let result = catch_unwind(AssertUnwindSafe(|| job.run(draft))).unwrap_or_else(|_| {
-            Err(Fault::new(FaultCode::Internal, "a defect in brain stopped this write; nothing was changed")
-                .hint("the log of the daemon has the place; please report it")
-                .into())
+            Err(Fault::new(
+                FaultCode::Internal,
+                "a defect in brain stopped this write; nothing was changed",
+            )
+            .hint("the log of the daemon has the place; please report it")
+            .into())
         });
         match result {
             Ok(()) => {

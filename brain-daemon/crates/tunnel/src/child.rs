@@ -24,8 +24,14 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long the last words of a program may take to come.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// What of our environment is not for others: what the service manager said to us.
-const OURS: [&str; 6] =
-    ["NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_USEC"];
+const OURS: [&str; 6] = [
+    "NOTIFY_SOCKET",
+    "CREDENTIALS_DIRECTORY",
+    "LISTEN_FDS",
+    "LISTEN_PID",
+    "LISTEN_FDNAMES",
+    "WATCHDOG_USEC",
+];
 
 /// Starts programs. A test's own starts none.
 pub trait Starter: Send + Sync {
@@ -85,7 +91,8 @@ impl SystemStarter {
 impl Starter for SystemStarter {
     fn find(&self, program: &str) -> Option<PathBuf> {
         let runs = |path: &Path| {
-            path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+            path.metadata()
+                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
         };
         if program.contains('/') {
             return Some(PathBuf::from(program)).filter(|path| runs(path));
@@ -122,7 +129,8 @@ impl Starter for SystemStarter {
             }
         };
         thread::Builder::new().name("tunnel-agent".into()).spawn(keep)?;
-        let (pid, out, err) = hear.recv().map_err(|_| Error::other("the thread for it ended"))??;
+        let (pid, out, err) =
+            hear.recv().map_err(|_| Error::other("the thread for it ended"))??;
         let lines = Lines::default();
         // From here on it is ended when something fails.
         let mut running = Running { pid, state, readers: Vec::new(), lines };
@@ -168,7 +176,10 @@ impl SystemStarter {
     fn program(&self, command: &[String]) -> Result<PathBuf> {
         let program = command.first().map_or("", String::as_str);
         self.find(program).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("there is no program \"{program}\" that can be run"))
+            Error::new(
+                ErrorKind::NotFound,
+                format!("there is no program \"{program}\" that can be run"),
+            )
         })
     }
 }
@@ -232,8 +243,9 @@ fn keep(mut command: Command, state: &State, started: &mpsc::Sender<Started>) {
     };
     let pid = Pid::from_child(&child);
     let pipes = child.stdout.take().zip(child.stderr.take());
-    let _ =
-        started.send(pipes.map(|(out, err)| (pid, out, err)).ok_or_else(|| Error::other("it has no output")));
+    let _ = started.send(
+        pipes.map(|(out, err)| (pid, out, err)).ok_or_else(|| Error::other("it has no output")),
+    );
     // Its number is its own until it is reaped, and that only happens with the lock: nobody signals somebody else.
     while let Err(rustix::io::Errno::INTR) =
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
@@ -287,7 +299,8 @@ impl Child for Running {
                 return;
             }
             let _ = kill_process_group(self.pid, signal);
-            let waited = self.state.changed.wait_timeout_while(ended, PATIENCE, |ended| ended.is_none());
+            let waited =
+                self.state.changed.wait_timeout_while(ended, PATIENCE, |ended| ended.is_none());
             drop(waited);
         }
     }
@@ -312,7 +325,11 @@ mod tests {
 
     fn shell(script: &str) -> Launch {
         let command = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-        Launch { command, variables: vec![("NGROK_AUTHTOKEN".into(), Secret::new("s3cret"))], warning: None }
+        Launch {
+            command,
+            variables: vec![("NGROK_AUTHTOKEN".into(), Secret::new("s3cret"))],
+            warning: None,
+        }
     }
 
     fn until(what: &str, done: impl Fn() -> bool) {
@@ -334,15 +351,17 @@ mod tests {
     }
 
     fn runs(pid: &str) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        let stat =
+            std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         !stat.is_empty() && !stat.contains(") Z ")
     }
 
     #[test]
     fn an_agent_has_a_group_its_lines_are_kept_and_its_end_is_told() {
         let starter = SystemStarter::default();
-        let child =
-            starter.start(&shell("echo out; echo err >&2; echo \"$NGROK_AUTHTOKEN\"; exit 7")).unwrap();
+        let child = starter
+            .start(&shell("echo out; echo err >&2; echo \"$NGROK_AUTHTOKEN\"; exit 7"))
+            .unwrap();
         let mut kept = lines(&*child, 3);
         kept.sort();
         assert_eq!(kept, ["err", "out", "s3cret"]);
@@ -371,7 +390,8 @@ mod tests {
     #[test]
     fn stopping_ends_what_it_started_too_even_when_it_does_not_want_to() {
         let starter = SystemStarter::default();
-        let child = starter.start(&shell("trap '' TERM; sleep 600 & echo $!; wait; sleep 600")).unwrap();
+        let child =
+            starter.start(&shell("trap '' TERM; sleep 600 & echo $!; wait; sleep 600")).unwrap();
         let inner = lines(&*child, 1).remove(0);
         assert!(runs(&inner));
         child.stop();
@@ -388,14 +408,18 @@ mod tests {
     fn a_short_program_answers_or_is_ended() {
         let starter = SystemStarter::default();
         let run = |script: &str, within| starter.run(&shell(script).command, within);
-        assert_eq!(run("echo yes; echo no >&2", Duration::from_secs(30)).unwrap(), (0, "yes\n".into()));
+        assert_eq!(
+            run("echo yes; echo no >&2", Duration::from_secs(30)).unwrap(),
+            (0, "yes\n".into())
+        );
         assert_eq!(
             run("echo yes; echo no >&2; exit 3", Duration::from_secs(30)).unwrap(),
             (3, "yes\nno\n".into())
         );
         let error = run("sleep 600", Duration::from_millis(50)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        let missing = starter.run(&["/nonexistent/agent".into()], Duration::from_secs(1)).unwrap_err();
+        let missing =
+            starter.run(&["/nonexistent/agent".into()], Duration::from_secs(1)).unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         assert!(starter.start(&Launch::default()).is_err());
     }

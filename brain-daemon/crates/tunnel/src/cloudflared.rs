@@ -27,8 +27,10 @@ impl Cloudflared {
     /// What the agent at `base` says.
     fn at(&self, net: &dyn Outgoing, base: &str) -> Says {
         // 503 as long as it is not connected.
-        let ready = get(net, &format!("{base}/ready")).and_then(|answer| json(&answer, &[200, 503]));
-        let Some(connections) = ready.and_then(|value| value.get("readyConnections")?.as_u64()) else {
+        let ready =
+            get(net, &format!("{base}/ready")).and_then(|answer| json(&answer, &[200, 503]));
+        let Some(connections) = ready.and_then(|value| value.get("readyConnections")?.as_u64())
+        else {
             return Says::Nothing;
         };
         if connections == 0 {
@@ -36,10 +38,13 @@ impl Cloudflared {
                 "the agent answers at {base}, and has no connection to Cloudflare"
             ));
         }
-        let ask = |path: &str| get(net, &format!("{base}{path}")).and_then(|answer| json(&answer, &[200]));
+        let ask = |path: &str| {
+            get(net, &format!("{base}{path}")).and_then(|answer| json(&answer, &[200]))
+        };
         let rules = ask("/config").as_ref().and_then(rules);
         let leads = |(_, service): &&Rule| leads_to(service, self.settings.forward);
-        let ours: Option<Vec<&Rule>> = rules.as_ref().map(|rules| rules.iter().filter(leads).collect());
+        let ours: Option<Vec<&Rule>> =
+            rules.as_ref().map(|rules| rules.iter().filter(leads).collect());
         if let (Some([]), Some(rules)) = (ours.as_deref(), &rules) {
             let services: Vec<String> = rules.iter().map(|(_, service)| service.clone()).collect();
             return Says::Elsewhere(format!(
@@ -48,15 +53,24 @@ impl Cloudflared {
                 shown(&services)
             ));
         }
-        let quick = ask("/quicktunnel").and_then(|value| value.get("hostname")?.as_str().map(str::to_owned));
+        let quick = ask("/quicktunnel")
+            .and_then(|value| value.get("hostname")?.as_str().map(str::to_owned));
         if let Some(url) = quick.and_then(|name| public(&format!("https://{name}"))) {
             return Says::Up(vec![url]);
         }
         // A rule without a name, or for many, is for whichever name leads to the tunnel.
         let names = ours.iter().flatten().map(|(name, _)| name).filter(|name| !name.contains('*'));
-        let mut urls: Vec<String> = names.filter_map(|name| public(&format!("https://{name}"))).collect();
-        let open = ours.is_none_or(|ours| ours.iter().any(|(name, _)| name.is_empty() || name.contains('*')));
-        urls.extend(self.settings.domain.as_ref().filter(|_| open).map(|domain| format!("https://{domain}")));
+        let mut urls: Vec<String> =
+            names.filter_map(|name| public(&format!("https://{name}"))).collect();
+        let open = ours
+            .is_none_or(|ours| ours.iter().any(|(name, _)| name.is_empty() || name.contains('*')));
+        urls.extend(
+            self.settings
+                .domain
+                .as_ref()
+                .filter(|_| open)
+                .map(|domain| format!("https://{domain}")),
+        );
         match urls.is_empty() {
             false => Says::Up(urls),
             true => Says::Elsewhere(format!(
@@ -95,27 +109,34 @@ impl Agent for Cloudflared {
         if self.settings.domain.is_none() {
             let port = self.settings.forward;
             command.extend(["--url".into(), format!("http://127.0.0.1:{port}")]);
-            let warning =
-                token.map(|_| "a quick tunnel takes no token; a named one needs tunnel.domain".to_owned());
+            let warning = token.map(|_| {
+                "a quick tunnel takes no token; a named one needs tunnel.domain".to_owned()
+            });
             return Launch { command, variables: Vec::new(), warning };
         }
         // Without a token, which tunnel it is stands in cloudflared's own configuration.
         command.push("run".into());
-        let variables = token.map(|token| ("TUNNEL_TOKEN".to_owned(), token.clone())).into_iter().collect();
+        let variables =
+            token.map(|token| ("TUNNEL_TOKEN".to_owned(), token.clone())).into_iter().collect();
         Launch { command, variables, warning: None }
     }
 
     fn refusal(&self, line: &str) -> Option<Refusal> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
         let token = "copy the tunnel's token from Cloudflare's dashboard into secrets/tunnel-authtoken with mode 600, then `brain tunnel start`";
-        let (code, message, hint, lasting, about_token) = if has(&["Provided Tunnel token is not valid"]) {
+        let (code, message, hint, lasting, about_token) = if has(&[
+            "Provided Tunnel token is not valid",
+        ]) {
             ("", "cloudflared says that the token is not valid", token, true, true)
         } else if has(&["Invalid tunnel secret", "Unauthorized: "]) {
             ("", "Cloudflare does not take the tunnel's token", token, true, true)
         } else if has(&["error code: 1015", "429 Too Many Requests"]) {
             let hint = "it is tried again; a named tunnel (tunnel.domain) has no such limit";
             ("1015", "Cloudflare gives no more quick tunnels at the moment", hint, false, false)
-        } else if has(&["Cannot determine default origin certificate path", "error locating origin cert"]) {
+        } else if has(&[
+            "Cannot determine default origin certificate path",
+            "error locating origin cert",
+        ]) {
             let hint = "put the tunnel's token into secrets/tunnel-authtoken, or run `cloudflared tunnel login`; then `brain tunnel start`";
             ("", "cloudflared has neither a token nor a certificate", hint, true, true)
         } else {
@@ -159,7 +180,10 @@ mod tests {
             200,
             &json!({"hostname": "some-words.trycloudflare.com"}),
         );
-        assert_eq!(quick.ask(&net, &starter), Says::Up(vec!["https://some-words.trycloudflare.com".into()]));
+        assert_eq!(
+            quick.ask(&net, &starter),
+            Says::Up(vec!["https://some-words.trycloudflare.com".into()])
+        );
         // A named one does not say.
         net.put("http://127.0.0.1:20242/quicktunnel", 200, &json!({"hostname": ""}));
         assert!(matches!(quick.ask(&net, &starter), Says::Elsewhere(_)));
@@ -174,12 +198,19 @@ mod tests {
             let base = format!("http://127.0.0.1:{port}");
             net.put(&format!("{base}/ready"), 200, &json!({"status": 200, "readyConnections": 4}));
             net.put(&format!("{base}/quicktunnel"), 200, &json!({"hostname": name}));
-            net.put(&format!("{base}/config"), 200, &json!({"version": -1, "config": {"ingress": rules}}));
+            net.put(
+                &format!("{base}/config"),
+                200,
+                &json!({"version": -1, "config": {"ingress": rules}}),
+            );
         };
-        let rule = |name: &str, service: &str| json!({"hostname": name, "path": null, "service": service});
+        let rule =
+            |name: &str, service: &str| json!({"hostname": name, "path": null, "service": service});
         // Somebody else's, for something else, before ours.
         agent(20241, "theirs.trycloudflare.com", &json!([rule("", "http://localhost:3000")]));
-        let Says::Elsewhere(said) = cloudflared(None, None).ask(&net, &starter) else { panic!("not ours") };
+        let Says::Elsewhere(said) = cloudflared(None, None).ask(&net, &starter) else {
+            panic!("not ours")
+        };
         assert!(said.ends_with("no tunnel to port 8765, but to http://localhost:3000"), "{said}");
         agent(20242, "ours.trycloudflare.com", &json!([rule("", "http://127.0.0.1:8765")]));
         let ours = Says::Up(vec!["https://ours.trycloudflare.com".into()]);
@@ -194,9 +225,15 @@ mod tests {
         agent(20242, "", &named);
         let at = |name: &str| Says::Up(vec![format!("https://{name}")]);
         assert_eq!(cloudflared(None, None).ask(&net, &starter), at("brain.example.org"));
-        assert_eq!(cloudflared(Some("b.example"), None).ask(&net, &starter), at("brain.example.org"));
+        assert_eq!(
+            cloudflared(Some("b.example"), None).ask(&net, &starter),
+            at("brain.example.org")
+        );
         agent(20242, "", &json!([rule("*.example.org", "http://localhost:8765")]));
-        assert_eq!(cloudflared(Some("b.example.org"), None).ask(&net, &starter), at("b.example.org"));
+        assert_eq!(
+            cloudflared(Some("b.example.org"), None).ask(&net, &starter),
+            at("b.example.org")
+        );
         assert!(matches!(cloudflared(None, None).ask(&net, &starter), Says::Elsewhere(_)));
     }
 
@@ -223,7 +260,11 @@ mod tests {
                 true,
                 true,
             ),
-            ("failed to request quick Tunnel: 429 Too Many Requests: error code: 1015", false, false),
+            (
+                "failed to request quick Tunnel: 429 Too Many Requests: error code: 1015",
+                false,
+                false,
+            ),
             ("ERR Cannot determine default origin certificate path. No file cert.pem", true, true),
         ] {
             let refusal = agent.refusal(line);

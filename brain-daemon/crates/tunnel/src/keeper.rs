@@ -4,8 +4,8 @@ use brain_protocol::Secret;
 use url::Url;
 
 use super::watch::{
-    AFTER_START_MS, Action, CONNECTING_MS, EVERY_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, Seen, Verdict, chosen,
-    judge,
+    AFTER_START_MS, Action, CONNECTING_MS, EVERY_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, Seen,
+    Verdict, chosen, judge,
 };
 use super::{Agent, Child, NO_PAGE, PROBE, Refusal, Says, Settings, Starter};
 use brain_net::{Call, Outgoing};
@@ -206,7 +206,8 @@ impl Keeper {
             self.complaint = Some(self.harmless(line));
         }
         if let Some(how) = ended {
-            let last = lines.last().map(|line| format!("; its last words: {}", self.harmless(line)));
+            let last =
+                lines.last().map(|line| format!("; its last words: {}", self.harmless(line)));
             self.ended = Some(format!("{how}{}", last.unwrap_or_default()));
             self.child = None;
         }
@@ -269,7 +270,8 @@ impl Keeper {
     /// When the agent may be started again.
     fn due(&self, now: i64) -> i64 {
         // A start in the future was noted by a clock that was wrong.
-        let after_start = self.last_start.filter(|at| *at <= now).map_or(now, |at| at + self.pause());
+        let after_start =
+            self.last_start.filter(|at| *at <= now).map_or(now, |at| at + self.pause());
         // One that has lost its connection finds it again by itself as a rule, and keeps its address.
         after_start.max(self.astray.map_or(now, |at| at + CONNECTING_MS))
     }
@@ -293,7 +295,8 @@ impl Keeper {
             Err(error) => {
                 verdict.message = format!("{} cannot be started: {error}", self.agent.name());
                 verdict.hint = Some(
-                    "look at the program that tunnel.binary names, or that is on the daemon's PATH".into(),
+                    "look at the program that tunnel.binary names, or that is on the daemon's PATH"
+                        .into(),
                 );
                 (false, None)
             }

@@ -71,8 +71,7 @@ impl Lab {
 
     /// The agent has a tunnel at this address, and it works.
     fn up(&self, url: &str) {
-        let tunnel =
-            json!({"public_url": url, "proto": "https", "config": {"addr": "http://localhost:8765"}});
+        let tunnel = json!({"public_url": url, "proto": "https", "config": {"addr": "http://localhost:8765"}});
         self.net.put(API, 200, &json!({"tunnels": [tunnel]}));
         self.net.put(&format!("{url}/health"), 200, &health());
     }
@@ -96,7 +95,10 @@ fn health() -> Value {
 fn an_agent_that_does_not_run_is_started_and_looked_at_after_five_seconds_then_every_two_minutes() {
     let mut lab = Lab::new(Some("b.ngrok.app"));
     let first = lab.look();
-    assert_eq!((first.verdict.state, first.started, first.next_ms), ("agent_down", true, AFTER_START_MS));
+    assert_eq!(
+        (first.verdict.state, first.started, first.next_ms),
+        ("agent_down", true, AFTER_START_MS)
+    );
     let launch = lab.starter.programs().started[0].clone();
     assert_eq!(
         launch.command.join(" "),
@@ -214,7 +216,8 @@ fn beside_an_agent_that_serves_something_else_one_of_ours_is_started() {
     lab.net.put(API, 200, &json!({"tunnels": [tunnel]}));
     let first = lab.look();
     assert_eq!((first.verdict.state, first.started, first.adopted), ("not_connected", true, false));
-    let ours = json!({"public_url": URL, "proto": "https", "config": {"addr": "http://localhost:8765"}});
+    let ours =
+        json!({"public_url": URL, "proto": "https", "config": {"addr": "http://localhost:8765"}});
     lab.net.put("http://127.0.0.1:4041/api/tunnels", 200, &json!({"tunnels": [ours]}));
     lab.net.put("https://b.ngrok.app/health", 200, &health());
     let last = lab.next(&first);
@@ -317,8 +320,7 @@ fn beside_somebody_elses_tunnel_by_another_name_ours_is_seen() {
 #[test]
 fn of_several_addresses_the_known_one_stays() {
     let mut lab = Lab::new(None);
-    let tunnel =
-        |name: &str| json!({"public_url": format!("https://{name}.ngrok.app"), "config": {"addr": "8765"}});
+    let tunnel = |name: &str| json!({"public_url": format!("https://{name}.ngrok.app"), "config": {"addr": "8765"}});
     let first = lab.look();
     lab.net.put(API, 200, &json!({"tunnels": [tunnel("a"), tunnel("b")]}));
     let last = lab.next(&first);
@@ -334,7 +336,10 @@ fn a_program_that_is_missing_is_not_started_until_it_is_there() {
     let mut lab = Lab::new(None);
     lab.starter.programs().missing = true;
     let first = lab.look();
-    assert_eq!((first.verdict.state, first.started, first.next_ms), ("agent_missing", false, EVERY_MS));
+    assert_eq!(
+        (first.verdict.state, first.started, first.next_ms),
+        ("agent_missing", false, EVERY_MS)
+    );
     lab.starter.programs().missing = false;
     assert!(lab.next(&first).started);
 }
@@ -388,9 +393,15 @@ fn the_last_words_of_an_agent_are_told_without_the_token() {
     assert!(last.verdict.message.contains("no such thing as (the token) here"), "{last:?}");
     // Nor with one of the agent's own configuration.
     let own = "2fKcO8qJx7yQ0Zt1Ew3RbVn5Ls_4Gd6Hm9Pa8Uk1Yi2Xo7Tz";
-    lab.child_ends("it ended with exit status 1", &[&format!("Your authtoken: {own}, at https://ngrok.com")]);
+    lab.child_ends(
+        "it ended with exit status 1",
+        &[&format!("Your authtoken: {own}, at https://ngrok.com")],
+    );
     let last = lab.next(&last);
-    assert!(last.verdict.message.ends_with("words: Your authtoken: (…), at https://ngrok.com"), "{last:?}");
+    assert!(
+        last.verdict.message.ends_with("words: Your authtoken: (…), at https://ngrok.com"),
+        "{last:?}"
+    );
 }
 
 #[test]

@@ -181,8 +181,14 @@ pub fn agent(settings: &Settings) -> Box<dyn Agent> {
 /// What an agent's API answers at `address`; `None` when nobody does, or it is no address.
 fn get(net: &dyn Outgoing, address: &str) -> Option<Answer> {
     let url = Url::parse(address).ok()?;
-    let call =
-        Call { url: &url, body: None, headers: &[], authorization: None, public: false, enough: |_| false };
+    let call = Call {
+        url: &url,
+        body: None,
+        headers: &[],
+        authorization: None,
+        public: false,
+        enough: |_| false,
+    };
     net.call(&call).ok()
 }
 
@@ -210,7 +216,8 @@ fn leads_to(upstream: &str, port: u16) -> bool {
 
 /// A short list of what somebody else wrote, for a message.
 fn shown(items: &[String]) -> String {
-    let plain = |text: &String| -> String { text.chars().filter(|c| !c.is_control()).take(100).collect() };
+    let plain =
+        |text: &String| -> String { text.chars().filter(|c| !c.is_control()).take(100).collect() };
     let some: Vec<String> = items.iter().take(3).map(plain).collect();
     let more = if items.len() > some.len() { ", …" } else { "" };
     format!("{}{more}", some.join(", "))
@@ -251,7 +258,9 @@ mod tests {
             public("https://node.tail1.ts.net:8443").as_deref(),
             Some("https://node.tail1.ts.net:8443")
         );
-        for other in ["http://name.ngrok.app", "tcp://0.tcp.ngrok.io:1", "name.ngrok.app", "https://", ""] {
+        for other in
+            ["http://name.ngrok.app", "tcp://0.tcp.ngrok.io:1", "name.ngrok.app", "https://", ""]
+        {
             assert_eq!(public(other), None, "{other}");
         }
     }

@@ -36,9 +36,10 @@ impl Ngrok {
     fn at(&self, net: &dyn Outgoing, base: &str) -> Says {
         let mut others = Vec::new();
         let mut answers = false;
-        for (path, read) in
-            [("/api/tunnels", tunnels as fn(&Value) -> Option<Vec<Tunnel>>), ("/api/endpoints", endpoints)]
-        {
+        for (path, read) in [
+            ("/api/tunnels", tunnels as fn(&Value) -> Option<Vec<Tunnel>>),
+            ("/api/endpoints", endpoints),
+        ] {
             let Some(answer) = get(net, &format!("{base}{path}")) else { break };
             let Some(known) = json(&answer, &[200]).as_ref().and_then(read) else { continue };
             answers = true;
@@ -62,7 +63,9 @@ impl Ngrok {
         }
         match (answers, others.is_empty()) {
             (false, _) => Says::Nothing,
-            (true, true) => Says::NoTunnel(format!("the agent answers at {base}, and has no tunnel")),
+            (true, true) => {
+                Says::NoTunnel(format!("the agent answers at {base}, and has no tunnel"))
+            }
             (true, false) => Says::Elsewhere(format!(
                 "the agent at {base} has no https tunnel to port {}, but {}",
                 self.settings.forward,
@@ -80,7 +83,8 @@ impl Ngrok {
 
 /// The version in `ngrok version 3.22.1`.
 fn version(text: &str) -> Option<(u32, u32)> {
-    let number = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let number =
+        text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let mut parts = number.split(['.', '-']).map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
@@ -89,7 +93,12 @@ fn version(text: &str) -> Option<(u32, u32)> {
 fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let tunnels = value.get("tunnels")?.as_array()?;
-    Some(tunnels.iter().map(|one| (text(&one["public_url"]), text(&one["config"]["addr"]))).collect())
+    Some(
+        tunnels
+            .iter()
+            .map(|one| (text(&one["public_url"]), text(&one["config"]["addr"])))
+            .collect(),
+    )
 }
 
 /// `/api/endpoints`.
@@ -117,7 +126,8 @@ impl Agent for Ngrok {
         let (port, domain) = (self.settings.forward.to_string(), self.settings.domain.clone());
         let mut command = vec![self.program(), "http".to_owned()];
         if version.0 < 3 {
-            command.extend(["-log=stdout", "-log-format=logfmt", "-bind-tls=true"].map(str::to_owned));
+            command
+                .extend(["-log=stdout", "-log-format=logfmt", "-bind-tls=true"].map(str::to_owned));
             command.extend(domain.map(|name| format!("-hostname={name}")));
             command.push(port);
             let warning = token.map(|_| {
@@ -127,7 +137,9 @@ impl Agent for Ngrok {
         }
         command.push(port);
         match domain {
-            Some(name) if version >= KNOWS_URL => command.extend(["--url".into(), format!("https://{name}")]),
+            Some(name) if version >= KNOWS_URL => {
+                command.extend(["--url".into(), format!("https://{name}")])
+            }
             Some(name) => command.extend(["--domain".into(), name]),
             None => {}
         }
@@ -138,7 +150,8 @@ impl Agent for Ngrok {
     }
 
     fn refusal(&self, line: &str) -> Option<Refusal> {
-        let digits: String = line.split_once(CODE)?.1.chars().take_while(char::is_ascii_digit).collect();
+        let digits: String =
+            line.split_once(CODE)?.1.chars().take_while(char::is_ascii_digit).collect();
         let number: u32 = digits.parse().ok()?;
         let domain = self.settings.domain.as_deref().unwrap_or("the domain");
         let token = "make or copy a token in ngrok's dashboard (Your Authtoken), put it into secrets/tunnel-authtoken with mode 600, then \
@@ -247,7 +260,11 @@ mod tests {
         let endpoint = json!({"name": "x", "uri": "/api/endpoints/x", "url": "https://c.ngrok.app",
             "upstream": {"url": "http://localhost:8765", "protocol": "http1"}});
         let inner = json!({"url": "https://c.internal", "upstream": {"url": "8765"}});
-        net.put("http://127.0.0.1:4040/api/endpoints", 200, &json!({"endpoints": [inner, endpoint]}));
+        net.put(
+            "http://127.0.0.1:4040/api/endpoints",
+            200,
+            &json!({"endpoints": [inner, endpoint]}),
+        );
         assert_eq!(ask(&net), Says::Up(vec!["https://c.ngrok.app".into()]));
     }
 
@@ -263,7 +280,10 @@ mod tests {
         );
         assert!(matches!(ask(&net), Says::Elsewhere(_)));
         net.put("http://127.0.0.1:4042/api/tunnels", 200, &json!({"tunnels": []}));
-        assert!(matches!(ask(&net), Says::NoTunnel(_)), "ours may be the one that does not connect");
+        assert!(
+            matches!(ask(&net), Says::NoTunnel(_)),
+            "ours may be the one that does not connect"
+        );
         net.put(
             "http://127.0.0.1:4044/api/tunnels",
             200,
@@ -279,8 +299,11 @@ mod tests {
         let asked = |domain: &str| ngrok(Some(domain)).ask(&net, &FakeStarter::default());
         let both = Says::Up(vec!["https://e.ngrok.app".into(), "https://d.ngrok.app".into()]);
         assert_eq!((asked("d.ngrok.app"), asked("f.ngrok.app")), (both.clone(), both));
-        let configured =
-            Settings { api: "http://127.0.0.1:4999".into(), api_is_default: false, ..ngrok(None).settings };
+        let configured = Settings {
+            api: "http://127.0.0.1:4999".into(),
+            api_is_default: false,
+            ..ngrok(None).settings
+        };
         assert_eq!(Ngrok::new(configured).ask(&net, &FakeStarter::default()), Says::Nothing);
     }
 

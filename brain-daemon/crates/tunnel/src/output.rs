@@ -67,7 +67,10 @@ mod tests {
         lines.read(format!("one\r\n\n\u{1b}[31mtwo\n{long}\nthree").as_bytes());
         let kept = lines.take();
         assert_eq!(kept.len(), 4, "{kept:?}");
-        assert_eq!((kept[0].as_str(), kept[1].as_str(), kept[3].as_str()), ("one", "[31mtwo", "three"));
+        assert_eq!(
+            (kept[0].as_str(), kept[1].as_str(), kept[3].as_str()),
+            ("one", "[31mtwo", "three")
+        );
         assert_eq!(kept[2].len(), 2000);
         assert!(lines.take().is_empty());
         let many: String = (0..1000).map(|n| format!("line {n}\n")).collect();

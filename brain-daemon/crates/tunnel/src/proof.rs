@@ -39,7 +39,8 @@ impl Proof {
             Host::Ipv4(ip) => IpAddr::from(ip).is_loopback(),
             Host::Ipv6(ip) => IpAddr::from(ip).is_loopback(),
         };
-        let is_right = question == self.question && (is_here || named.host_str() == self.url.host_str());
+        let is_right =
+            question == self.question && (is_here || named.host_str() == self.url.host_str());
         is_right.then(|| self.answer.clone())
     }
 
@@ -78,7 +79,9 @@ mod tests {
     fn only_the_question_under_the_right_name_is_answered() {
         let proof = |url: &str| Proof::new(url, "q1".into(), "a1".into()).unwrap();
         let named = proof("https://a.ngrok.app");
-        for host in ["a.ngrok.app", "A.ngrok.app:443", "localhost:8765", "127.0.0.1:8765", "[::1]:8765"] {
+        for host in
+            ["a.ngrok.app", "A.ngrok.app:443", "localhost:8765", "127.0.0.1:8765", "[::1]:8765"]
+        {
             assert_eq!(named.answered(host, "q1").as_deref(), Some("a1"), "{host}");
         }
         for (host, question) in [

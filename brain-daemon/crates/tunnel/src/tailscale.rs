@@ -32,8 +32,12 @@ impl Tailscale {
         for part in parts {
             let web = part.get("Web").and_then(Value::as_object);
             for (place, site) in web.into_iter().flatten() {
-                let open = part.get("AllowFunnel").and_then(|open| open.get(place)).and_then(Value::as_bool);
-                let proxy = site.pointer("/Handlers/~1/Proxy").and_then(Value::as_str).unwrap_or_default();
+                let open = part
+                    .get("AllowFunnel")
+                    .and_then(|open| open.get(place))
+                    .and_then(Value::as_bool);
+                let proxy =
+                    site.pointer("/Handlers/~1/Proxy").and_then(Value::as_str).unwrap_or_default();
                 match public(&format!("https://{place}")) {
                     Some(url) if open == Some(true) && leads_to(proxy, self.settings.forward) => {
                         ours.push(url);
@@ -73,8 +77,9 @@ impl Agent for Tailscale {
 
     fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
         let target = format!("http://127.0.0.1:{}", self.settings.forward);
-        let command =
-            [&self.program(), "funnel", "--yes", "--https=443", &target].map(str::to_owned).to_vec();
+        let command = [&self.program(), "funnel", "--yes", "--https=443", &target]
+            .map(str::to_owned)
+            .to_vec();
         let warning = token.map(|_| {
             "tailscale takes no token here: the machine is logged in with `tailscale up`".to_owned()
         });
@@ -94,7 +99,11 @@ impl Agent for Tailscale {
                 true,
             )
         } else if has(&["Logged out", "NeedsLogin", "not logged in"]) {
-            ("this machine is not logged in to Tailscale", "`tailscale up`, then `brain tunnel start`", true)
+            (
+                "this machine is not logged in to Tailscale",
+                "`tailscale up`, then `brain tunnel start`",
+                true,
+            )
         } else if has(&["Access denied", "access denied"]) {
             (
                 "this user may not change what tailscale serves",
@@ -151,8 +160,13 @@ mod tests {
         let up = Says::Up(vec!["https://node.tail1.ts.net".into()]);
         assert_eq!(ask(&ours.to_string()), up);
         assert_eq!(ask(&json!({"Foreground": {"0c55": ours}}).to_string()), up);
-        assert!(matches!(ask(&serve("http://127.0.0.1:3000", true).to_string()), Says::Elsewhere(_)));
-        for nothing in ["{}", "null", "No serve config", &serve("http://127.0.0.1:8765", false).to_string()] {
+        assert!(matches!(
+            ask(&serve("http://127.0.0.1:3000", true).to_string()),
+            Says::Elsewhere(_)
+        ));
+        for nothing in
+            ["{}", "null", "No serve config", &serve("http://127.0.0.1:8765", false).to_string()]
+        {
             assert_eq!(ask(nothing), Says::Nothing, "{nothing}");
         }
     }
@@ -160,9 +174,11 @@ mod tests {
     #[test]
     fn it_stays_in_the_foreground() {
         let launch = tailscale().launch(None, &FakeStarter::default());
-        assert_eq!(launch.command.join(" "), "tailscale funnel --yes --https=443 http://127.0.0.1:8765");
-        let line =
-            "Funnel is not enabled on your tailnet. To enable, visit: https://login.tailscale.com/f/funnel";
+        assert_eq!(
+            launch.command.join(" "),
+            "tailscale funnel --yes --https=443 http://127.0.0.1:8765"
+        );
+        let line = "Funnel is not enabled on your tailnet. To enable, visit: https://login.tailscale.com/f/funnel";
         assert!(tailscale().refusal(line).is_some_and(|refusal| refusal.lasting));
         assert_eq!(tailscale().refusal("Press Ctrl+C to exit."), None);
     }

@@ -87,8 +87,10 @@ pub fn judge(settings: &Settings, name: &str, seen: &Seen) -> Verdict {
             Some(url) => Verdict { url: Some(url.clone()), ..reached(settings, name, seen, url) },
             None => {
                 let domain = settings.domain.as_deref().unwrap_or_default();
-                let message =
-                    format!("{name} has a tunnel to port {port} at {}, not at {domain}", super::shown(urls));
+                let message = format!(
+                    "{name} has a tunnel to port {port} at {}, not at {domain}",
+                    super::shown(urls)
+                );
                 let hint = "end that agent, so that brain starts one with the right name; or set tunnel.domain to the name it has";
                 match seen.child {
                     true => verdict("wrong_domain", message, None, Action::Restart),
@@ -131,19 +133,31 @@ pub fn judge(settings: &Settings, name: &str, seen: &Seen) -> Verdict {
                 (None, true) => verdict(
                     "agent_down",
                     format!("{name} runs, and does not answer yet{complaint}"),
-                    Some(format!("if it goes on: tunnel.api has to be where {name}'s own interface listens")),
+                    Some(format!(
+                        "if it goes on: tunnel.api has to be where {name}'s own interface listens"
+                    )),
                     Action::Restart,
                 ),
                 (None, false) => match &seen.missing {
                     Some(program) => verdict(
                         "agent_missing",
-                        format!("{name} does not run, and there is no program \"{program}\" that can be run"),
-                        Some(format!("install {name}, or say where it is: tunnel.binary in config.toml")),
+                        format!(
+                            "{name} does not run, and there is no program \"{program}\" that can be run"
+                        ),
+                        Some(format!(
+                            "install {name}, or say where it is: tunnel.binary in config.toml"
+                        )),
                         Action::Nothing,
                     ),
                     None => {
-                        let ended = seen.ended.as_ref().map(|how| format!(": {how}")).unwrap_or_default();
-                        verdict("agent_down", format!("{name} does not run{ended}"), None, Action::Start)
+                        let ended =
+                            seen.ended.as_ref().map(|how| format!(": {how}")).unwrap_or_default();
+                        verdict(
+                            "agent_down",
+                            format!("{name} does not run{ended}"),
+                            None,
+                            Action::Start,
+                        )
                     }
                 },
             }
@@ -154,7 +168,8 @@ pub fn judge(settings: &Settings, name: &str, seen: &Seen) -> Verdict {
 /// An agent that has the right tunnel: what of the way from outside to us works.
 fn reached(settings: &Settings, name: &str, seen: &Seen, url: &str) -> Verdict {
     let port = settings.forward;
-    let verdict = |state, message, hint| Verdict { state, message, hint, url: None, action: Action::Nothing };
+    let verdict =
+        |state, message, hint| Verdict { state, message, hint, url: None, action: Action::Nothing };
     // Its being up is the agent's own word; starting it again mends neither our port nor the network, and can cost the address.
     match (&seen.local_health, &seen.public_health) {
         (Err(why), _) => verdict(
@@ -162,7 +177,9 @@ fn reached(settings: &Settings, name: &str, seen: &Seen, url: &str) -> Verdict {
             format!(
                 "{name} has a tunnel at {url}, and http://127.0.0.1:{port}/health does not answer as brain does: {why}"
             ),
-            Some(format!("http.public has to listen at 127.0.0.1:{port}, the port of tunnel.forward")),
+            Some(format!(
+                "http.public has to listen at 127.0.0.1:{port}, the port of tunnel.forward"
+            )),
         ),
         (Ok(()), Some(Err(why))) => verdict(
             "unreachable",
@@ -232,7 +249,12 @@ mod tests {
         for (settings, seen, state, action) in [
             (&free, seen(Says::Nothing), "agent_down", Start),
             (&free, child(seen(Says::Nothing)), "agent_down", Restart),
-            (&free, Seen { missing: Some("ngrok".into()), ..seen(Says::Nothing) }, "agent_missing", Nothing),
+            (
+                &free,
+                Seen { missing: Some("ngrok".into()), ..seen(Says::Nothing) },
+                "agent_missing",
+                Nothing,
+            ),
             (&free, seen(none()), "not_connected", Nothing),
             (&free, child(seen(none())), "not_connected", Restart),
             (&free, seen(elsewhere()), "not_connected", Start),
@@ -279,13 +301,15 @@ mod tests {
 
     #[test]
     fn messages_say_what_was_seen() {
-        let down = Seen { ended: Some("it ended with exit status 1".into()), ..seen(Says::Nothing) };
+        let down =
+            Seen { ended: Some("it ended with exit status 1".into()), ..seen(Says::Nothing) };
         assert_eq!(
             judge(&settings(None), "ngrok", &down).message,
             "ngrok does not run: it ended with exit status 1"
         );
         let words = || Some("lvl=eror msg=\"dial tcp: i/o timeout\"".to_owned());
-        let alone = Seen { child: true, complaint: words(), ..seen(Says::NoTunnel("no tunnel".into())) };
+        let alone =
+            Seen { child: true, complaint: words(), ..seen(Says::NoTunnel("no tunnel".into())) };
         let told = "no tunnel; it says: lvl=eror msg=\"dial tcp: i/o timeout\"";
         assert_eq!(judge(&settings(None), "ngrok", &alone).message, told);
         let refused = Seen { refusal: refusal(true), ..seen(Says::Nothing) };

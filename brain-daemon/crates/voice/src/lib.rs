@@ -14,7 +14,8 @@ const PROVIDER: &str = "twilio.com";
 pub fn is_of_provider(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let Some(Host::Domain(host)) = url.host() else { return false };
-    let at_home = host.strip_suffix(PROVIDER).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let at_home =
+        host.strip_suffix(PROVIDER).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     url.scheme() == "https" && url.username().is_empty() && url.password().is_none() && at_home
 }
 

@@ -43,16 +43,20 @@ pub fn lead(net: &dyn Outgoing, number: &Number, token: &Secret, url: &str) -> R
     let basic = Secret::new(format!("Basic {pair}"));
     let known = ask(net, &place, &basic, None)?;
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    if let Some(over) =
-        ["voice_application_sid", "trunk_sid"].into_iter().find(|name| !text(&known, name).is_empty())
+    if let Some(over) = ["voice_application_sid", "trunk_sid"]
+        .into_iter()
+        .find(|name| !text(&known, name).is_empty())
     {
-        let message =
-            format!("the number is set to {over} {}, so its webhook is not used", shown(&text(&known, over)));
+        let message = format!(
+            "the number is set to {over} {}, so its webhook is not used",
+            shown(&text(&known, over))
+        );
         let hint = "take that application or trunk off the number in the provider's console";
         return Err(Unled { message, hint: hint.into() });
     }
     let from = text(&known, "voice_url");
-    let by_post = known["voice_method"].as_str().is_none_or(|method| method.eq_ignore_ascii_case("POST"));
+    let by_post =
+        known["voice_method"].as_str().is_none_or(|method| method.eq_ignore_ascii_case("POST"));
     if from == url && by_post {
         return Ok(Led::Already);
     }
@@ -81,18 +85,23 @@ fn place(number: &Number) -> Result<Url, Unled> {
     };
     if !sid(&number.account_sid, "AC") || !sid(&number.number_sid, "PN") {
         return Err(Unled {
-            message: "voice.account_sid or voice.number_sid is no id: AC or PN and 32 letters and digits"
+            message:
+                "voice.account_sid or voice.number_sid is no id: AC or PN and 32 letters and digits"
+                    .into(),
+            hint: "copy both from the provider's console into config.toml, and restart the daemon"
                 .into(),
-            hint: "copy both from the provider's console into config.toml, and restart the daemon".into(),
         });
     }
     let text = format!(
         "{}/2010-04-01/Accounts/{}/IncomingPhoneNumbers/{}.json",
         number.api, number.account_sid, number.number_sid
     );
-    let hint = || "leave voice.api away, or correct it in config.toml, and restart the daemon".into();
-    let url = Url::parse(&text)
-        .map_err(|error| Unled { message: format!("voice.api is no address: {error}"), hint: hint() })?;
+    let hint =
+        || "leave voice.api away, or correct it in config.toml, and restart the daemon".into();
+    let url = Url::parse(&text).map_err(|error| Unled {
+        message: format!("voice.api is no address: {error}"),
+        hint: hint(),
+    })?;
     // The token goes there: over the network by https only.
     let here = match url.host() {
         Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
@@ -107,7 +116,12 @@ fn place(number: &Number) -> Result<Url, Unled> {
 }
 
 /// One question; the JSON of an answer that is one.
-fn ask(net: &dyn Outgoing, place: &Url, basic: &Secret, form: Option<&str>) -> Result<Value, Unled> {
+fn ask(
+    net: &dyn Outgoing,
+    place: &Url,
+    basic: &Secret,
+    form: Option<&str>,
+) -> Result<Value, Unled> {
     let headers: &[(&str, &str)] = match form {
         Some(_) => &[("content-type", "application/x-www-form-urlencoded")],
         None => &[],
@@ -137,11 +151,16 @@ fn ask(net: &dyn Outgoing, place: &Url, basic: &Secret, form: Option<&str>) -> R
 /// What an answer that is none says.
 fn refused(answer: &Answer) -> Unled {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let words = said["message"].as_str().map(|words| format!(": {}", shown(words))).unwrap_or_default();
+    let words =
+        said["message"].as_str().map(|words| format!(": {}", shown(words))).unwrap_or_default();
     let code = said["code"].as_u64().map(|code| format!(", code {code}")).unwrap_or_default();
     let hint = match answer.status {
-        401 | 403 => "check voice.account_sid and the account's auth token (secrets/telephony-auth-token)",
-        404 => "check voice.number_sid: the number has to belong to the account of voice.account_sid",
+        401 | 403 => {
+            "check voice.account_sid and the account's auth token (secrets/telephony-auth-token)"
+        }
+        404 => {
+            "check voice.number_sid: the number has to belong to the account of voice.account_sid"
+        }
         429 => "the provider wants fewer requests: wait a while",
         _ => "the provider's status page may say more",
     };
@@ -180,7 +199,12 @@ mod tests {
 
     impl Api {
         fn new(number: Value) -> Self {
-            Self { number: Mutex::new(number), instead: Vec::new(), deaf: false, calls: Mutex::default() }
+            Self {
+                number: Mutex::new(number),
+                instead: Vec::new(),
+                deaf: false,
+                calls: Mutex::default(),
+            }
         }
 
         fn lead(&self) -> Result<Led, Unled> {
@@ -207,7 +231,8 @@ mod tests {
             let pair = String::from_utf8(STANDARD.decode(pair).unwrap()).unwrap();
             assert_eq!(pair, format!("AC{}:hunter2", "a".repeat(32)));
             let mut number = self.number.lock().unwrap();
-            for (name, value) in form_urlencoded::parse(call.body.unwrap_or_default()).filter(|_| !self.deaf)
+            for (name, value) in
+                form_urlencoded::parse(call.body.unwrap_or_default()).filter(|_| !self.deaf)
             {
                 let name = if name == "VoiceUrl" { "voice_url" } else { "voice_method" };
                 number[name] = json!(value);
@@ -215,7 +240,12 @@ mod tests {
             let instead = self.instead.iter().find(|(to, ..)| *to == method);
             let (status, body) =
                 instead.map_or((200, number.clone()), |(_, status, body)| (*status, body.clone()));
-            Ok(Answer { status, headers: Vec::new(), body: body.to_string().into_bytes(), from: None })
+            Ok(Answer {
+                status,
+                headers: Vec::new(),
+                body: body.to_string().into_bytes(),
+                from: None,
+            })
         }
     }
 
@@ -276,7 +306,8 @@ mod tests {
             };
             assert!(super::lead(&api, &number, &Secret::new("t"), WANTED).is_err());
         }
-        for api_url in ["http://api.example.com", "http://127.0.0.1.example.com", "ftp://127.0.0.1", "", "x"]
+        for api_url in
+            ["http://api.example.com", "http://127.0.0.1.example.com", "ftp://127.0.0.1", "", "x"]
         {
             let number = Number {
                 api: api_url.into(),

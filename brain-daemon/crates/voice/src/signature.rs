@@ -81,7 +81,8 @@ pub fn holds(
         return false;
     }
     // A value that comes twice counts once.
-    let sorted: BTreeSet<_> = form.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let sorted: BTreeSet<_> =
+        form.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let tail: String = sorted.into_iter().flat_map(|(name, value)| [name, value]).collect();
     addresses(url)
         .into_iter()
@@ -134,7 +135,13 @@ mod tests {
         .into()
     }
 
-    fn held(token: &str, signature: &str, url: &str, form: &[(String, String)], body: Option<&[u8]>) -> bool {
+    fn held(
+        token: &str,
+        signature: &str,
+        url: &str,
+        form: &[(String, String)],
+        body: Option<&[u8]>,
+    ) -> bool {
         let signature = Signature::read(signature, None).unwrap();
         holds(&Secret::new(token), &signature, url, form, body)
     }
@@ -142,13 +149,19 @@ mod tests {
     #[test]
     fn the_example_of_the_documents_holds_and_nothing_like_it() {
         assert!(held("12345", SIGNATURE, URL, &form(), None));
-        assert!(held("12345", SIGNATURE, &URL.replace(".com/", ".com:443/"), &form(), None), "with the port");
+        assert!(
+            held("12345", SIGNATURE, &URL.replace(".com/", ".com:443/"), &form(), None),
+            "with the port"
+        );
         let other = |change: fn(&mut Vec<(String, String)>)| {
             let mut form = form();
             change(&mut form);
             held("12345", SIGNATURE, URL, &form, None)
         };
-        assert!(other(|form| form.push(("To".into(), "+18005551212".into()))), "the same value twice");
+        assert!(
+            other(|form| form.push(("To".into(), "+18005551212".into()))),
+            "the same value twice"
+        );
         assert!(!other(|form| form.push(("To".into(), "+1".into()))));
         assert!(!other(|form| form[0].1 = "1235".into()));
         assert!(!other(|form| drop(form.pop())));

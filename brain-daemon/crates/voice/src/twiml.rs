@@ -139,7 +139,8 @@ mod tests {
 
     use super::*;
 
-    const MANNER: Manner<'static> = Manner { language: "en-US", voice: None, base: "/voice", next: 3 };
+    const MANNER: Manner<'static> =
+        Manner { language: "en-US", voice: None, base: "/voice", next: 3 };
 
     fn spoken(say: &[&str], then: VoiceThen) -> Spoken {
         Spoken { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
@@ -155,7 +156,13 @@ mod tests {
             let depth = ">".repeat(node.ancestors().count() - 3);
             format!("{depth}{}{}{said}", node.tag_name().name(), attributes.collect::<String>())
         };
-        document.root_element().descendants().skip(1).filter(roxmltree::Node::is_element).map(shown).collect()
+        document
+            .root_element()
+            .descendants()
+            .skip(1)
+            .filter(roxmltree::Node::is_element)
+            .map(shown)
+            .collect()
     }
 
     #[test]
@@ -198,7 +205,8 @@ mod tests {
 
     #[test]
     fn what_is_said_is_nothing_but_text() {
-        let hostile = "</Say><Dial>+1900</Dial> & \"'\u{0}\u{b}\u{1b}\u{85}\u{fffe} ]]> <!-- ünï 👋";
+        let hostile =
+            "</Say><Dial>+1900</Dial> & \"'\u{0}\u{b}\u{1b}\u{85}\u{fffe} ]]> <!-- ünï 👋";
         let markup = twiml(&spoken(&[hostile], VoiceThen::HangUp), &MANNER);
         assert_eq!(
             verbs(&markup),

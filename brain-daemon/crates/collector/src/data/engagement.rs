@@ -49,7 +49,9 @@ impl Data {
     /// # Errors
     /// As [`Data::snapshots`].
     pub fn last_snapshot(&self, id: &PostId) -> Result<Option<Snapshot>, DataFault> {
-        let Some(end) = disk::read_end(&self.file("engagement", id), LAST)? else { return Ok(None) };
+        let Some(end) = disk::read_end(&self.file("engagement", id), LAST)? else {
+            return Ok(None);
+        };
         let last = end.windows(BEGIN.len()).rposition(|part| part == BEGIN);
         let last = last.and_then(|at| end.get(at..)?.strip_suffix(b"]"));
         // What only looks like a snapshot, within another, is no JSON up to the end.
@@ -66,18 +68,30 @@ impl Data {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn add_snapshot(&self, id: &PostId, at: i64, metrics: &Map<String, Value>) -> Result<(), DataFault> {
+    pub fn add_snapshot(
+        &self,
+        id: &PostId,
+        at: i64,
+        metrics: &Map<String, Value>,
+    ) -> Result<(), DataFault> {
         let mut metrics = metrics.clone();
-        if let (Some(reposts), None) = (metrics.get("repost_count").cloned(), metrics.get("retweet_count")) {
+        if let (Some(reposts), None) =
+            (metrics.get("repost_count").cloned(), metrics.get("retweet_count"))
+        {
             metrics.insert("retweet_count".into(), reposts);
         }
-        let added = format!(r#"{{"timestamp":"{}","metrics":{}}}"#, rfc3339(at), Value::Object(metrics));
+        let added =
+            format!(r#"{{"timestamp":"{}","metrics":{}}}"#, rfc3339(at), Value::Object(metrics));
         let _writing = disk::writing();
         let kept = self.kept(id)?;
         let from = (kept.len() + 1).saturating_sub(MOST_SNAPSHOTS);
         let mut all: Vec<&str> = kept.iter().skip(from).map(|kept| kept.get()).collect();
         all.push(&added);
-        disk::replace(&self.file("engagement", id), format!("[{}]", all.join(",")).as_bytes(), false)
+        disk::replace(
+            &self.file("engagement", id),
+            format!("[{}]", all.join(",")).as_bytes(),
+            false,
+        )
     }
 
     /// What is in a post's file.

@@ -62,7 +62,8 @@ impl Data {
     /// Removes what writes that were cut short left behind.
     pub fn sweep(&self) {
         let dirs = Stream::ALL.map(|stream| format!("tweets/{}", stream.as_str()));
-        let dirs = dirs.iter().map(String::as_str).chain(["", "deletions", "engagement"]).chain(BESIDE);
+        let dirs =
+            dirs.iter().map(String::as_str).chain(["", "deletions", "engagement"]).chain(BESIDE);
         let _writing = disk::writing();
         for dir in dirs {
             // A directory that is not there has nothing to be swept.
@@ -112,7 +113,10 @@ impl Data {
             };
             let Some(record) = record else { continue };
             streams.push(stream);
-            if found.as_ref().is_none_or(|known| known.instant(LAST_UPDATED) < record.instant(LAST_UPDATED)) {
+            if found
+                .as_ref()
+                .is_none_or(|known| known.instant(LAST_UPDATED) < record.instant(LAST_UPDATED))
+            {
                 found = Some(record);
             }
         }
@@ -222,7 +226,9 @@ impl Data {
         let aside = records.iter().chain(&beside).map(|path| disk::aside(path));
         for path in aside.collect::<Vec<_>>().iter().chain(&beside) {
             match fs::remove_file(path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(disk::fault(path)(error)),
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(disk::fault(path)(error));
+                }
                 _ => {}
             }
         }
@@ -236,7 +242,9 @@ impl Data {
     pub fn beside(&self, kind: &str, id: &PostId) -> Result<Option<Value>, DataFault> {
         let path = self.file(kind, id);
         let Some(bytes) = disk::read(&path)? else { return Ok(None) };
-        serde_json::from_slice(&bytes).map(Some).map_err(|error| disk::move_aside(&path, &error.to_string()))
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| disk::move_aside(&path, &error.to_string()))
     }
 
     /// Writes a value beside a post.
@@ -266,7 +274,8 @@ impl Data {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(disk::fault(&path)(error)),
         };
-        let id = |entry: fs::DirEntry| PostId::parse(entry.file_name().to_str()?.strip_suffix(".json")?);
+        let id =
+            |entry: fs::DirEntry| PostId::parse(entry.file_name().to_str()?.strip_suffix(".json")?);
         let entries: io::Result<Vec<_>> = entries.collect();
         Ok(entries.map_err(disk::fault(&path))?.into_iter().filter_map(id).collect())
     }
@@ -309,8 +318,8 @@ impl Data {
     /// The post in a file, which must be the one that its name says.
     fn record(&self, path: &Path, id: &PostId) -> Result<Option<Record>, DataFault> {
         let Some(bytes) = disk::read(path)? else { return Ok(None) };
-        let value =
-            serde_json::from_slice(&bytes).map_err(|error| disk::move_aside(path, &error.to_string()))?;
+        let value = serde_json::from_slice(&bytes)
+            .map_err(|error| disk::move_aside(path, &error.to_string()))?;
         match Record::new(value).filter(|record| record.id() == id) {
             Some(record) => Ok(Some(record)),
             None => Err(disk::move_aside(path, "it is not the post of this name")),

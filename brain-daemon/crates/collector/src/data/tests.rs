@@ -107,7 +107,10 @@ fn a_damaged_post_is_kept_aside_and_named() {
         fs::write(data.root().join("tweets/own/17.json"), damaged).unwrap();
         let fault = data.post(Stream::Own, &id("17")).unwrap_err();
         assert!(fault.is_damage() && fault.to_string().contains("own/17.json.damaged"), "{fault}");
-        assert_eq!(fs::read_to_string(data.root().join("tweets/own/17.json.damaged")).unwrap(), damaged);
+        assert_eq!(
+            fs::read_to_string(data.root().join("tweets/own/17.json.damaged")).unwrap(),
+            damaged
+        );
         assert!(data.post(Stream::Own, &id("17")).unwrap().is_none());
     }
     // What cannot be read at all is no damage.
@@ -119,9 +122,12 @@ fn a_damaged_post_is_kept_aside_and_named() {
 fn leftovers_are_swept_and_never_taken_for_posts() {
     let (_dir, data) = data();
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
-    for leftover in
-        ["tweets/own/18.json.tmp", "state.json.tmp", "deletions/1.json.tmp", "engagement/1.json.tmp"]
-    {
+    for leftover in [
+        "tweets/own/18.json.tmp",
+        "state.json.tmp",
+        "deletions/1.json.tmp",
+        "engagement/1.json.tmp",
+    ] {
         fs::write(data.root().join(leftover), "{").unwrap();
     }
     fs::write(data.root().join("tweets/own/note.txt"), "mine").unwrap();
@@ -138,7 +144,10 @@ fn leftovers_are_swept_and_never_taken_for_posts() {
 #[test]
 fn at_most_a_hundred_snapshots_are_kept_and_the_oldest_go() {
     let (_dir, data) = data();
-    assert_eq!((data.snapshots(&id("17")).unwrap(), data.last_snapshot(&id("17")).unwrap()), (vec![], None));
+    assert_eq!(
+        (data.snapshots(&id("17")).unwrap(), data.last_snapshot(&id("17")).unwrap()),
+        (vec![], None)
+    );
     for n in 0..105_i64 {
         data.add_snapshot(&id("17"), T0 + n, &metrics(n as u64)).unwrap();
         let all = data.snapshots(&id("17")).unwrap();
@@ -176,11 +185,14 @@ fn snapshots_that_others_wrote_are_read_too() {
         (json!([{"metrics": {"like_count": 3}, "timestamp": at}]).to_string(), Some(3)),
         (format!("[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":4}}}}]\n"), Some(4)),
         (
-            serde_json::to_string_pretty(&json!([{"timestamp": at, "metrics": {"like_count": 5}}])).unwrap(),
+            serde_json::to_string_pretty(&json!([{"timestamp": at, "metrics": {"like_count": 5}}]))
+                .unwrap(),
             Some(5),
         ),
         (
-            format!("[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":6,\"later\":{within}}}}}]"),
+            format!(
+                "[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":6,\"later\":{within}}}}}]"
+            ),
             Some(6),
         ),
         (
@@ -216,7 +228,11 @@ fn a_deletion_is_the_post_with_when_and_why() {
     assert_eq!(fields.remove(DETECTED_AT), Some(json!(rfc3339(T0 + 5))));
     assert_eq!(fields.remove("reason"), Some(json!("not_found")));
     assert_eq!(fields, post("17", T0).fields(), "the original post, whole");
-    assert_eq!(data.post(Stream::Own, &id("17")).unwrap().unwrap(), post("17", T0), "the stored one stays");
+    assert_eq!(
+        data.post(Stream::Own, &id("17")).unwrap().unwrap(),
+        post("17", T0),
+        "the stored one stays"
+    );
 }
 
 /// Everything that is kept of post 17, in every place there is.
@@ -236,16 +252,26 @@ fn a_redacted_post_keeps_id_and_times_in_every_file() {
     everywhere(&data);
     data.put_post(Stream::Own, &post("18", T0)).unwrap();
     data.put_deletion(&post("17", T0), T0 + 5, "not_found", true).unwrap();
-    let places = ["deletions/17.json", "tweets/own/17.json", "tweets/own/18.json", "tweets/searches/17.json"];
+    let places = [
+        "deletions/17.json",
+        "tweets/own/17.json",
+        "tweets/own/18.json",
+        "tweets/searches/17.json",
+    ];
     assert_eq!(files(data.root()), places);
     let least = json!({"id": "17", "created_at": rfc3339(T0), COLLECTED_AT: rfc3339(T0),
         DETECTED_AT: rfc3339(T0 + 5), "reason": "not_found"});
     for place in ["deletions/17.json", "tweets/own/17.json", "tweets/searches/17.json"] {
-        let found: Value = serde_json::from_slice(&fs::read(data.root().join(place)).unwrap()).unwrap();
+        let found: Value =
+            serde_json::from_slice(&fs::read(data.root().join(place)).unwrap()).unwrap();
         assert_eq!(found, least, "{place}");
     }
     assert_eq!(data.deletion(&id("17")).unwrap().unwrap().text, "");
-    assert_eq!(data.post(Stream::Own, &id("18")).unwrap().unwrap(), post("18", T0), "others are left alone");
+    assert_eq!(
+        data.post(Stream::Own, &id("18")).unwrap().unwrap(),
+        post("18", T0),
+        "others are left alone"
+    );
 }
 
 #[test]
@@ -257,7 +283,10 @@ fn redaction_that_was_cut_short_is_finished() {
     data.redact(&id("17")).unwrap();
     data.redact(&id("17")).unwrap();
     for place in files(data.root()) {
-        assert!(!fs::read_to_string(data.root().join(&place)).unwrap().contains("think"), "{place}");
+        assert!(
+            !fs::read_to_string(data.root().join(&place)).unwrap().contains("think"),
+            "{place}"
+        );
     }
     assert_eq!(data.count("deletions"), 1);
     // A post whose deletion is not recorded keeps everything.

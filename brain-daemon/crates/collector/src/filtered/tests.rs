@@ -69,8 +69,12 @@ fn stale_rules_of_ours_go_and_others_stay() {
     assert_eq!(plan.add, [1, 2, 3]);
     assert_eq!(super::plan(&rules, &known(&[])), Plan { delete: vec![], add: vec![0, 1, 2, 3] });
     // Somebody else's rule of the same value does for ours.
-    let there =
-        known(&[("1", "from:me", "mine"), ("2", "@me", ""), ("3", "#a", "brain:search:0"), ("4", "#b", "x")]);
+    let there = known(&[
+        ("1", "from:me", "mine"),
+        ("2", "@me", ""),
+        ("3", "#a", "brain:search:0"),
+        ("4", "#b", "x"),
+    ]);
     assert_eq!(super::plan(&rules, &there), Plan::default());
 }
 
@@ -83,8 +87,10 @@ fn what_is_wanted_twice_is_one_rule_and_has_both_places() {
         Plan::default()
     );
     // By the name of the second, it is in the first one's way.
-    let changed =
-        plan(&rules, &known(&[("1", "from:me", "brain:search:0"), ("2", "@me", "x"), ("3", "#a", "x")]));
+    let changed = plan(
+        &rules,
+        &known(&[("1", "from:me", "brain:search:0"), ("2", "@me", "x"), ("3", "#a", "x")]),
+    );
     assert_eq!(changed, Plan { delete: vec!["1".into()], add: vec![0] });
     let mut there = Rules { wanted: rules, ..Rules::default() };
     there.note(&known(&[("1", "from:me", "brain:own")]));
@@ -99,8 +105,7 @@ fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
         let Some(body) = &asked.body else {
             let first = json!({"data": [{"id": "9007199254740993", "value": "@old", "tag": "brain:mentions"}],
                 "meta": {"sent": "now", "next_token": "more"}});
-            let second =
-                json!({"data": [{"id": "2", "value": "#a", "tag": "others"}], "meta": {"sent": "now"}});
+            let second = json!({"data": [{"id": "2", "value": "#a", "tag": "others"}], "meta": {"sent": "now"}});
             let page = if asked.target.contains("pagination_token=more") { second } else { first };
             return Ok(answer(200, &[], page.to_string()));
         };
@@ -115,20 +120,30 @@ fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
         };
         Ok(answer(201, &[], said.to_string()))
     });
-    let (base, token, now) = (Url::parse("https://api.example").unwrap(), Secret::new("t"), || NOW * 1000);
+    let (base, token, now) =
+        (Url::parse("https://api.example").unwrap(), Secret::new("t"), || NOW * 1000);
     // The platform says 200 for deletions.
     let mut platform = Platform::new(&link, &base, &token, Rates::default(), &now);
-    let rules = Rules::keep_in_step(&mut platform, wanted(&settings(Some("me"), &["#a", "(("]))).unwrap();
+    let rules =
+        Rules::keep_in_step(&mut platform, wanted(&settings(Some("me"), &["#a", "(("]))).unwrap();
     let bodies = bodies.lock().unwrap();
     assert_eq!(bodies[0], json!({"delete": {"ids": ["9007199254740993"]}}), "before what is added");
-    let added: Vec<&str> =
-        bodies[1]["add"].as_array().unwrap().iter().map(|rule| rule["value"].as_str().unwrap()).collect();
+    let added: Vec<&str> = bodies[1]["add"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["value"].as_str().unwrap())
+        .collect();
     assert_eq!(added, ["from:me", "@me", "(("]);
     assert_eq!(rules.refused, ["`@me`: DuplicateRule", "`((`: no viable alternative"]);
     let at = |id: &str, tag: &str| rules.places(&[(id.to_owned(), tag.to_owned())]);
     assert_eq!(at("3", ""), [(Stream::Own, None)]);
     assert_eq!(at("2", "others"), [(Stream::Searches, Some("#a".into()))]);
-    assert_eq!(at("77", "brain:mentions"), [(Stream::Mentions, None)], "one that it did not name yet");
+    assert_eq!(
+        at("77", "brain:mentions"),
+        [(Stream::Mentions, None)],
+        "one that it did not name yet"
+    );
     assert_eq!(at("77", "others"), []);
     let twice = [("3".to_owned(), String::new()), ("77".to_owned(), "brain:own".to_owned())];
     assert_eq!(rules.places(&twice), [(Stream::Own, None)]);
@@ -138,9 +153,15 @@ fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
 fn lines_are_read_with_mistrust() {
     assert_eq!(message(b"\r\n"), Message::Alive);
     assert_eq!(message(b""), Message::Alive);
-    for odd in
-        ["{", "[]", "null", "<html>", "{\"data\":{}}", "{\"later\":{\"x\":1}}", "{\"data\":{\"id\":17}}"]
-    {
+    for odd in [
+        "{",
+        "[]",
+        "null",
+        "<html>",
+        "{\"data\":{}}",
+        "{\"later\":{\"x\":1}}",
+        "{\"data\":{\"id\":17}}",
+    ] {
         assert_eq!(message(odd.as_bytes()), Message::Unknown, "{odd}");
     }
     let line = json!({
@@ -152,7 +173,10 @@ fn lines_are_read_with_mistrust() {
     });
     let Message::Post(post, rules) = message(line.to_string().as_bytes()) else { panic!() };
     assert_eq!((post.id(), post.author_handle()), (&PostId::parse("17").unwrap(), Some("ann")));
-    assert_eq!(rules, [("9007199254740993".into(), "brain:own".into()), ("4".into(), String::new())]);
+    assert_eq!(
+        rules,
+        [("9007199254740993".into(), "brain:own".into()), ("4".into(), String::new())]
+    );
     let ending = json!({"errors": [{"title": "operational-disconnect", "disconnect_type": "UpstreamOperationalDisconnect",
         "detail": "This stream has been disconnected\nfor operational reasons.", "type": "x/operational-disconnect"}]});
     let expected = "This stream has been disconnected for operational reasons.";
@@ -223,5 +247,8 @@ fn after_a_good_connection_it_is_tried_at_once_and_the_waits_begin_anew() {
     );
     assert_eq!(backoff.after(Ended::Network, good, NOW), Duration::ZERO);
     assert_eq!(backoff.after(Ended::Network, Duration::ZERO, NOW), Duration::from_millis(250));
-    assert_eq!(backoff.after(Ended::Refused(Why::ServerError), Duration::ZERO, NOW), Duration::from_secs(5));
+    assert_eq!(
+        backoff.after(Ended::Refused(Why::ServerError), Duration::ZERO, NOW),
+        Duration::from_secs(5)
+    );
 }

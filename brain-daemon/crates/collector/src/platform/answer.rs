@@ -22,9 +22,12 @@ pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
         Some(_) => return None,
     };
     let included = Included::of(&mut body);
-    let posts = data.into_iter().filter_map(Record::new).map(|post| included.put_into(post)).collect();
-    let next =
-        body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).filter(|token| !token.is_empty());
+    let posts =
+        data.into_iter().filter_map(Record::new).map(|post| included.put_into(post)).collect();
+    let next = body
+        .get("meta")
+        .and_then(|meta| meta.get("next_token")?.as_str())
+        .filter(|token| !token.is_empty());
     Some(Page { posts, next: next.map(str::to_owned), incomplete: None })
 }
 
@@ -57,8 +60,10 @@ impl Included {
     /// Puts author and media into the post. Our own fields are ours: were they in what came, they go.
     fn put_into(&self, mut post: Record) -> Record {
         let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
-        let keys =
-            post.fields().get("attachments").and_then(|attached| attached.get("media_keys")?.as_array());
+        let keys = post
+            .fields()
+            .get("attachments")
+            .and_then(|attached| attached.get("media_keys")?.as_array());
         let key = |key: &Value| self.media.get(key.as_str()?).cloned();
         let media: Vec<Value> = keys.into_iter().flatten().filter_map(key).collect();
         let fields = post.fields_mut();

@@ -80,7 +80,8 @@ impl PlatformFault {
     /// account or app.
     #[must_use]
     pub fn may_be_about_fields(&self) -> bool {
-        let other = ["resource-not-found", "not-authorized-for-resource"].contains(&self.problem.as_str());
+        let other =
+            ["resource-not-found", "not-authorized-for-resource"].contains(&self.problem.as_str());
         matches!(self.why, Why::InvalidRequest | Why::Forbidden) && !other && !is_for_all(self)
     }
 
@@ -91,9 +92,14 @@ impl PlatformFault {
 
     /// No answer came.
     pub(super) fn of_trouble(host: &str, trouble: &Trouble) -> Self {
-        let why = if matches!(trouble, Trouble::Large(_)) { Why::Unreadable } else { Why::Unreachable };
+        let why =
+            if matches!(trouble, Trouble::Large(_)) { Why::Unreadable } else { Why::Unreachable };
         let said = one_line(&format!("{host}: {trouble}"), MOST_SAID);
-        Self::new(why, said, "check the network and `collector.platform_api`; the next run asks again")
+        Self::new(
+            why,
+            said,
+            "check the network and `collector.platform_api`; the next run asks again",
+        )
     }
 
     /// The endpoint is at its reserve.
@@ -152,7 +158,12 @@ impl Said {
     }
 
     fn errors(&self) -> impl Iterator<Item = &Map<String, Value>> {
-        self.0.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+        self.0
+            .get("errors")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object)
     }
 
     /// A text of the problem, or of the first of its errors that has it.
@@ -190,8 +201,10 @@ impl Said {
     /// The platform's words without the token, if there are some.
     fn words(&self, secret: &str) -> Option<String> {
         let title = self.text("title");
-        let detail =
-            self.errors().find_map(|error| error.get("message")?.as_str()).or_else(|| self.text("detail"));
+        let detail = self
+            .errors()
+            .find_map(|error| error.get("message")?.as_str())
+            .or_else(|| self.text("detail"));
         let said = match (title, detail) {
             (Some(title), Some(detail)) if title != detail => format!("{title}: {detail}"),
             (Some(text), _) | (_, Some(text)) => text.to_owned(),
@@ -211,11 +224,18 @@ impl Said {
                 "the account has no credits left: add credits in the platform's developer console; the next run goes on"
             }
             Why::Forbidden => return self.forbidden(),
-            Why::NotFound => "check `collector.user_id`, `collector.handle` and `collector.platform_api`",
-            Why::InvalidRequest => "check `collector.searches`, `collector.user_id` and `collector.handle`",
-            Why::RateLimited(_) => "wait until its reset; `collector.every = \"60m\"` asks less often",
+            Why::NotFound => {
+                "check `collector.user_id`, `collector.handle` and `collector.platform_api`"
+            }
+            Why::InvalidRequest => {
+                "check `collector.searches`, `collector.user_id` and `collector.handle`"
+            }
+            Why::RateLimited(_) => {
+                "wait until its reset; `collector.every = \"60m\"` asks less often"
+            }
             Why::UsageCapped => {
-                let period = self.text("period").map(|period| format!(" ({})", one_line(period, 20)));
+                let period =
+                    self.text("period").map(|period| format!(" ({})", one_line(period, 20)));
                 return format!(
                     "the account's usage cap{} is reached: raise it in the platform's developer console, or wait for the next period",
                     period.unwrap_or_default()
@@ -228,14 +248,18 @@ impl Said {
             Why::Unreachable | Why::Unreadable if (300..400).contains(&status) => {
                 "`collector.platform_api` leads elsewhere: set it to the platform's own address"
             }
-            Why::Unreachable | Why::Unreadable => "check `collector.platform_api`; the next run asks again",
+            Why::Unreachable | Why::Unreadable => {
+                "check `collector.platform_api`; the next run asks again"
+            }
         };
         text.to_owned()
     }
 
     fn forbidden(&self) -> String {
         let more = |name: &str, before: &str, after: &str| {
-            self.text(name).map(|text| format!("{before}{}{after}", one_line(text, 120))).unwrap_or_default()
+            self.text(name)
+                .map(|text| format!("{before}{}{after}", one_line(text, 120)))
+                .unwrap_or_default()
         };
         if self.is("unsupported-authentication", "Unsupported Authentication") {
             "this needs a token of another kind: for a protected account a user's own (OAuth 2.0 user context)".into()
@@ -276,7 +300,11 @@ pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<Plat
 
 /// Why a timeline came without posts, where its `errors` say that the account itself cannot be read: it is gone, suspended or
 /// protected. `errors` about other things accompany answers that are good.
-pub(super) fn account_trouble(body: &Map<String, Value>, user: &str, secret: &str) -> Option<PlatformFault> {
+pub(super) fn account_trouble(
+    body: &Map<String, Value>,
+    user: &str,
+    secret: &str,
+) -> Option<PlatformFault> {
     let said = Said(body.clone());
     let error = said.errors().find(|error| {
         let text = |name: &str| error.get(name).and_then(Value::as_str);
@@ -286,10 +314,13 @@ pub(super) fn account_trouble(body: &Map<String, Value>, user: &str, secret: &st
     let of_error = Said(error.clone());
     let problem = of_error.problem();
     let suspended = of_error.text("title") == Some("Forbidden");
-    let why = if problem == "resource-not-found" && !suspended { Why::NotFound } else { Why::Forbidden };
+    let why =
+        if problem == "resource-not-found" && !suspended { Why::NotFound } else { Why::Forbidden };
     let hint = match why {
         Why::NotFound => "check `collector.user_id`: there is no such account".to_owned(),
-        _ => "the account is protected or suspended: an app's token cannot read its posts".to_owned(),
+        _ => {
+            "the account is protected or suspended: an app's token cannot read its posts".to_owned()
+        }
     };
     Some(PlatformFault { why, message: of_error.message(200, secret), hint, problem })
 }

@@ -119,7 +119,8 @@ impl<'a> Platform<'a> {
     /// # Errors
     /// Why not; `NotFound` when there is no such account.
     pub fn by_username(&mut self, handle: &str) -> Result<Account, PlatformFault> {
-        let body = self.ask(Endpoint::ByUsername, &["users", "by", "username", handle], &[], None)?;
+        let body =
+            self.ask(Endpoint::ByUsername, &["users", "by", "username", handle], &[], None)?;
         if let Some(account) = answer::account(&body) {
             return Ok(account);
         }
@@ -137,7 +138,12 @@ impl<'a> Platform<'a> {
     ///
     /// # Errors
     /// Why not.
-    pub fn timeline(&mut self, user: &UserId, with: With, next: Option<&str>) -> Result<Page, PlatformFault> {
+    pub fn timeline(
+        &mut self,
+        user: &UserId,
+        with: With,
+        next: Option<&str>,
+    ) -> Result<Page, PlatformFault> {
         self.of_user(Endpoint::Timeline, user, "tweets", with, next)
     }
 
@@ -145,7 +151,12 @@ impl<'a> Platform<'a> {
     ///
     /// # Errors
     /// Why not.
-    pub fn mentions(&mut self, user: &UserId, with: With, next: Option<&str>) -> Result<Page, PlatformFault> {
+    pub fn mentions(
+        &mut self,
+        user: &UserId,
+        with: With,
+        next: Option<&str>,
+    ) -> Result<Page, PlatformFault> {
         self.of_user(Endpoint::Mentions, user, "mentions", with, next)
     }
 
@@ -164,7 +175,8 @@ impl<'a> Platform<'a> {
         parameters.extend(with.parameters());
         parameters.extend(since.map(|id| ("since_id", id.as_str())));
         parameters.extend(next.map(|token| ("next_token", token)));
-        let body = self.ask(Endpoint::Search, &["tweets", "search", "recent"], &parameters, None)?;
+        let body =
+            self.ask(Endpoint::Search, &["tweets", "search", "recent"], &parameters, None)?;
         self.listed(body)
     }
 
@@ -189,10 +201,11 @@ impl<'a> Platform<'a> {
             200 | 404 => Ok(verdict(id, answer.status, &answer.body)),
             _ => {
                 let fault = self.refused(Endpoint::Lookup, &answer);
-                let for_all =
-                    matches!(fault.why, Why::RateLimited(_) | Why::UsageCapped | Why::TooManyConnections)
-                        || fault.why.ends_the_run()
-                        || fault::is_for_all(&fault);
+                let for_all = matches!(
+                    fault.why,
+                    Why::RateLimited(_) | Why::UsageCapped | Why::TooManyConnections
+                ) || fault.why.ends_the_run()
+                    || fault::is_for_all(&fault);
                 if for_all { Err(fault) } else { Ok(Verdict::Unknown) }
             }
         }
@@ -208,7 +221,9 @@ impl<'a> Platform<'a> {
         match (answer.status, verdict(id, answer.status, &answer.body)) {
             (200 | 404, Verdict::Deleted(_)) => Ok(None),
             (200, Verdict::Alive) => Ok(Page::read(&answer.body)?.posts.pop()),
-            (200, _) => Err(PlatformFault::unreadable("it has neither the post nor a proof that it is gone")),
+            (200, _) => Err(PlatformFault::unreadable(
+                "it has neither the post nor a proof that it is gone",
+            )),
             _ => Err(self.refused(Endpoint::Lookup, &answer)),
         }
     }
@@ -295,7 +310,12 @@ impl<'a> Platform<'a> {
     }
 
     /// Asks, if the reserve allows it, and notes what the answer's head says is left.
-    fn send(&mut self, endpoint: Endpoint, url: &Url, body: Option<&Value>) -> Result<Answer, PlatformFault> {
+    fn send(
+        &mut self,
+        endpoint: Endpoint,
+        url: &Url,
+        body: Option<&Value>,
+    ) -> Result<Answer, PlatformFault> {
         self.may(endpoint)?;
         self.requests += 1;
         let body = body.map(Value::to_string);
@@ -304,13 +324,15 @@ impl<'a> Platform<'a> {
         let call = Call {
             url,
             body: body.as_ref().map(String::as_bytes),
-            headers: &[("accept", "application/json"), ("content-type", "application/json")][..fields],
+            headers: &[("accept", "application/json"), ("content-type", "application/json")]
+                [..fields],
             authorization: Some(&bearer),
             public: false,
             enough: |_| false,
         };
         let host = self.base.host_str().unwrap_or_default();
-        let answer = self.link.call(&call).map_err(|trouble| PlatformFault::of_trouble(host, &trouble))?;
+        let answer =
+            self.link.call(&call).map_err(|trouble| PlatformFault::of_trouble(host, &trouble))?;
         self.note(endpoint, &answer);
         Ok(answer)
     }
@@ -339,9 +361,10 @@ impl<'a> Platform<'a> {
         let now = (self.now)().div_euclid(1000);
         let fault = PlatformFault::of_answer(answer, now, self.token.expose());
         match fault.why {
-            Why::RateLimited(_) => {
-                PlatformFault { why: Why::RateLimited(self.rates.exhausted(endpoint, now)), ..fault }
-            }
+            Why::RateLimited(_) => PlatformFault {
+                why: Why::RateLimited(self.rates.exhausted(endpoint, now)),
+                ..fault
+            },
             _ => fault,
         }
     }
@@ -359,5 +382,6 @@ fn page(body: Map<String, Value>) -> Result<Page, PlatformFault> {
     {
         return Err(PlatformFault::unreadable("it says that it failed, with status 200"));
     }
-    answer::page(body).ok_or_else(|| PlatformFault::unreadable("what should be posts is something else"))
+    answer::page(body)
+        .ok_or_else(|| PlatformFault::unreadable("what should be posts is something else"))
 }

@@ -18,7 +18,11 @@ fn with<T>(link: &Fake, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
 }
 
 /// A link that always answers the same.
-fn always(status: u16, headers: &'static [(&'static str, &'static str)], body: impl Into<Vec<u8>>) -> Fake {
+fn always(
+    status: u16,
+    headers: &'static [(&'static str, &'static str)],
+    body: impl Into<Vec<u8>>,
+) -> Fake {
     let body = body.into();
     Fake::new(move |_| Ok(answer(status, headers, body.clone())))
 }
@@ -69,7 +73,9 @@ fn requests_are_as_the_platform_documents_them() {
         ]
     );
     assert!(
-        asked.iter().all(|asked| asked.authorization == format!("Bearer {TOKEN}") && asked.body.is_none())
+        asked
+            .iter()
+            .all(|asked| asked.authorization == format!("Bearer {TOKEN}") && asked.body.is_none())
     );
 }
 
@@ -116,7 +122,8 @@ fn pages_in_other_shapes() {
         (json!({"errors": [{"resource_id": "98", "section": "includes"}], "meta": {}}), 0, None),
     ] {
         let link = always(200, &[], body.to_string());
-        let page = with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
+        let page =
+            with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
         assert_eq!((page.posts.len(), page.next.as_deref()), (posts, next), "{body}");
         assert_eq!(page.incomplete, None, "{body}");
     }
@@ -124,10 +131,15 @@ fn pages_in_other_shapes() {
     for meta in [json!(null), json!([]), json!("x")] {
         let body = json!({"data": [{"id": "17"}], "meta": meta, "errors": [{"title": "Sorry", "detail": "no more"}]});
         let link = always(200, &[], body.to_string());
-        let page = with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
+        let page =
+            with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
         let fault = page.incomplete.unwrap();
         assert_eq!((page.posts.len(), fault.why), (1, Why::Unreadable));
-        assert!(fault.message.contains("`meta`; the platform says: Sorry: no more"), "{}", fault.message);
+        assert!(
+            fault.message.contains("`meta`; the platform says: Sorry: no more"),
+            "{}",
+            fault.message
+        );
     }
     let garbage = [
         "{}",
@@ -145,7 +157,8 @@ fn pages_in_other_shapes() {
     ];
     for body in garbage {
         let link = always(200, &[], body);
-        let fault = with(&link, |platform| platform.search("q", With::default(), None, None)).unwrap_err();
+        let fault =
+            with(&link, |platform| platform.search("q", With::default(), None, None)).unwrap_err();
         assert_eq!(fault.why, Why::Unreadable, "{body}");
     }
 }
@@ -159,10 +172,12 @@ fn a_timeline_that_may_not_be_read_is_no_empty_one() {
         "detail": "User has been suspended: [5].", "type": "https://api.twitter.com/2/problems/resource-not-found"});
     let protected = json!({"resource_id": "5", "title": "Authorization Error",
         "type": "https://api.x.com/2/problems/not-authorized-for-resource"});
-    for (body, why) in [(not_found, Why::NotFound), (suspended, Why::Forbidden), (protected, Why::Forbidden)]
+    for (body, why) in
+        [(not_found, Why::NotFound), (suspended, Why::Forbidden), (protected, Why::Forbidden)]
     {
         let link = always(200, &[], error(body.clone()));
-        let fault = with(&link, |platform| platform.mentions(&user(), With::default(), None)).unwrap_err();
+        let fault =
+            with(&link, |platform| platform.mentions(&user(), With::default(), None)).unwrap_err();
         assert_eq!(fault.why, why, "{body}");
         assert!(fault.message.starts_with("HTTP 200: ") && !fault.hint.is_empty());
     }
@@ -170,21 +185,31 @@ fn a_timeline_that_may_not_be_read_is_no_empty_one() {
 
 #[test]
 fn accounts_are_found_by_token_and_by_handle() {
-    let link = always(200, &[], r#"{"data":{"id":"9007199254740993","username":"alice","name":"A"}}"#);
+    let link =
+        always(200, &[], r#"{"data":{"id":"9007199254740993","username":"alice","name":"A"}}"#);
     let account = Account { id: "9007199254740993".into(), username: "alice".into() };
     assert_eq!(with(&link, me).unwrap(), account);
     assert_eq!(with(&link, |platform| platform.by_username("alice")).unwrap(), account);
     let missing = r#"{"errors":[{"value":"alice","resource_id":"alice","title":"Not Found Error",
         "type":"https://api.x.com/2/problems/resource-not-found","detail":"Could not find user with username: [alice]."}]}"#;
-    let fault = with(&always(200, &[], missing), |platform| platform.by_username("alice")).unwrap_err();
+    let fault =
+        with(&always(200, &[], missing), |platform| platform.by_username("alice")).unwrap_err();
     assert_eq!((fault.why, fault.problem.as_str()), (Why::NotFound, "resource-not-found"));
     let asleep = r#"{"errors":[{"title":"Asleep","detail":"come back"}]}"#;
-    let fault = with(&always(200, &[], asleep), |platform| platform.by_username("alice")).unwrap_err();
+    let fault =
+        with(&always(200, &[], asleep), |platform| platform.by_username("alice")).unwrap_err();
     assert_eq!(fault.why, Why::Unreadable);
-    assert!(fault.message.contains("no account; the platform says: Asleep: come back"), "{}", fault.message);
-    for body in
-        [r#"{"data":{"id":17,"username":"alice"}}"#, r#"{"data":{"id":"x","username":"a"}}"#, "{}", "<html>"]
-    {
+    assert!(
+        fault.message.contains("no account; the platform says: Asleep: come back"),
+        "{}",
+        fault.message
+    );
+    for body in [
+        r#"{"data":{"id":17,"username":"alice"}}"#,
+        r#"{"data":{"id":"x","username":"a"}}"#,
+        "{}",
+        "<html>",
+    ] {
         assert_eq!(with(&always(200, &[], body), me).unwrap_err().why, Why::Unreadable, "{body}");
     }
 }
@@ -193,7 +218,8 @@ fn accounts_are_found_by_token_and_by_handle() {
 fn every_refusal_is_told_apart_and_says_the_way_out() {
     let limited = Why::RateLimited(NOW + WINDOW_S);
     let blank = |status: u16, title: &str| {
-        json!({"title": title, "detail": title, "type": "about:blank", "status": status}).to_string()
+        json!({"title": title, "detail": title, "type": "about:blank", "status": status})
+            .to_string()
     };
     let of = |kind: &str, more: Value| {
         let mut body = json!({"type": format!("https://api.x.com/2/problems/{kind}")});
@@ -244,7 +270,8 @@ fn every_refusal_is_told_apart_and_says_the_way_out() {
 fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
     let long = format!("one\r\ntwo\u{2028}three {TOKEN} \u{1b}[2J{}", "x".repeat(5000));
     let body =
-        json!({"title": long, "detail": long, "type": "about:blank", "registration_url": long}).to_string();
+        json!({"title": long, "detail": long, "type": "about:blank", "registration_url": long})
+            .to_string();
     for status in [400, 401, 403, 429, 500] {
         let fault = with(&always(status, &[], body.clone()), me).unwrap_err();
         let text = format!("{} {} {}", fault.message, fault.hint, fault.problem);
@@ -256,13 +283,17 @@ fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
     let link = Fake::new(|_| Err(Trouble::Refused));
     let fault = with(&link, me).unwrap_err();
     assert_eq!(fault.why, Why::Unreachable);
-    assert!(fault.message.starts_with("platform.test: ") && fault.hint.contains("collector.platform_api"));
+    assert!(
+        fault.message.starts_with("platform.test: ")
+            && fault.hint.contains("collector.platform_api")
+    );
     assert_eq!(with(&Fake::new(|_| Err(Trouble::Large(9))), me).unwrap_err().why, Why::Unreadable);
 }
 
 #[test]
 fn the_reserve_holds_before_each_request_of_an_endpoint() {
-    const HEAD: &[(&str, &str)] = &[("x-rate-limit-remaining", "2"), ("x-rate-limit-reset", "1795257345")];
+    const HEAD: &[(&str, &str)] =
+        &[("x-rate-limit-remaining", "2"), ("x-rate-limit-reset", "1795257345")];
     let link = always(200, HEAD, EMPTY);
     with(&link, |platform| {
         platform.timeline(&user(), With::default(), None).unwrap();
@@ -301,7 +332,8 @@ fn a_429_holds_its_endpoint_whatever_is_left_and_one_for_the_month_does_not() {
 
 #[test]
 fn a_lookup_ends_all_lookups_only_when_no_other_can_succeed() {
-    let of = |kind: &str| json!({"type": format!("https://api.x.com/2/problems/{kind}")}).to_string();
+    let of =
+        |kind: &str| json!({"type": format!("https://api.x.com/2/problems/{kind}")}).to_string();
     for (status, body, ends) in [
         (400, String::new(), false),
         (401, String::new(), true),
@@ -363,9 +395,13 @@ fn a_body_is_sent_by_post_and_201_is_as_good() {
     let link = always(201, &[], r#"{"meta":{"sent":"x"}}"#);
     with(&link, |platform| {
         let path = ["tweets", "search", "stream", "rules"];
-        let said = platform.ask(Endpoint::ChangeRules, &path, &[], Some(&json!({"add": []}))).unwrap();
+        let said =
+            platform.ask(Endpoint::ChangeRules, &path, &[], Some(&json!({"add": []}))).unwrap();
         assert_eq!(said["meta"]["sent"], json!("x"));
-        assert_eq!(platform.ask(Endpoint::Rules, &path, &[], None).unwrap_err().why, Why::Unreadable);
+        assert_eq!(
+            platform.ask(Endpoint::Rules, &path, &[], None).unwrap_err().why,
+            Why::Unreadable
+        );
     });
     assert_eq!(link.asked()[0].body.as_deref(), Some(&br#"{"add":[]}"#[..]));
 }

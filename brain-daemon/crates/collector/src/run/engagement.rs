@@ -25,7 +25,8 @@ impl Work<'_> {
         if let Some(last) = last
             && gains(last.metrics.like_count, new.like_count)
         {
-            let since = parse_instant(&last.timestamp, false).map_or(0, |at| now.saturating_sub(at).max(0));
+            let since =
+                parse_instant(&last.timestamp, false).map_or(0, |at| now.saturating_sub(at).max(0));
             let line = Line::Velocity {
                 id: id.to_string(),
                 old: last.metrics.like_count,

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::pull::Pulled;
 use super::{Observed, Stop, Work};
-use crate::{AUTHOR, COLLECTED_AT, LAST_UPDATED, Noted, PostId, Record, SEARCHES, Settings, Stream, counts};
+use crate::{
+    AUTHOR, COLLECTED_AT, LAST_UPDATED, Noted, PostId, Record, SEARCHES, Settings, Stream, counts,
+};
 use brain_base::clock::rfc3339;
 
 impl Work<'_> {
@@ -50,7 +52,12 @@ impl Work<'_> {
     }
 
     /// A post that came before in this pull. That another search found it too is kept.
-    fn found_again(&mut self, stream: Stream, id: &PostId, search: Option<&str>) -> Result<(), Stop> {
+    fn found_again(
+        &mut self,
+        stream: Stream,
+        id: &PostId,
+        search: Option<&str>,
+    ) -> Result<(), Stop> {
         let Some(search) = search else { return Ok(()) };
         // One that came twice in a page is not there yet.
         let Some(mut stored) = self.readable(self.data.post(stream, id))? else { return Ok(()) };
@@ -103,7 +110,8 @@ fn add_search(fields: &mut Map<String, Value>, search: &str) -> bool {
 fn name_own(post: &mut Record, stream: Stream, settings: &Settings) {
     let own = settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
     let own = own || (stream == Stream::Own && post.author_id().is_none());
-    if let Some(handle) = settings.handle.as_ref().filter(|_| own && post.author_handle().is_none()) {
+    if let Some(handle) = settings.handle.as_ref().filter(|_| own && post.author_handle().is_none())
+    {
         post.fields_mut().insert(AUTHOR.into(), json!({"username": handle}));
     }
 }

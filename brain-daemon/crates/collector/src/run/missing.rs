@@ -20,7 +20,11 @@ struct Missing {
 impl Work<'_> {
     /// Compares each stream that was pulled to its end with its last complete pull, asks for what is missing, and records what is gone.
     /// Those in doubt stay among what the next run compares with.
-    pub(super) fn look_for_missing(&mut self, state: &State, pulled: &[Pulled]) -> Result<(), Stop> {
+    pub(super) fn look_for_missing(
+        &mut self,
+        state: &State,
+        pulled: &[Pulled],
+    ) -> Result<(), Stop> {
         let missing = self.missing(state, pulled)?;
         self.total += missing.len() as u64;
         let mut in_doubt = Vec::new();

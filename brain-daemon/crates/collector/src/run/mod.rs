@@ -17,8 +17,8 @@ use brain_protocol::{CollectorRun, Secret};
 use serde_json::{Map, Value};
 
 use super::{
-    Data, DataFault, Endpoint, Journal, Line, Platform, PlatformFault, PostId, Rates, Record, Settings,
-    State, Stream, StreamState, disk,
+    Data, DataFault, Endpoint, Journal, Line, Platform, PlatformFault, PostId, Rates, Record,
+    Settings, State, Stream, StreamState, disk,
 };
 use brain_base::clock::{Clock, rfc3339};
 use brain_net::Link;
@@ -129,13 +129,14 @@ impl Run<'_> {
         let _lock = self.lock()?;
         let (state, damage) = State::load(&data)?;
         // Only a run that did not end leaves unfinished files; to look for them, directories of any size are read.
-        let ended = state.last_report.as_ref().filter(|last| last.reason.as_deref() != Some(STORAGE));
+        let ended =
+            state.last_report.as_ref().filter(|last| last.reason.as_deref() != Some(STORAGE));
         if damage.is_some() || state.last_started != ended.map(|last| last.started_at.clone()) {
             data.sweep();
         }
         journal.rebuild(&data)?;
-        let damage =
-            damage.map(|damage| format!("{damage}; what is missing is known again from the next run on"));
+        let damage = damage
+            .map(|damage| format!("{damage}; what is missing is known again from the next run on"));
         let mut warnings: Vec<String> = damage.into_iter().collect();
         if self.settings.redact && !state.redacted {
             redact_all(&data, &mut warnings)?;
@@ -161,12 +162,15 @@ impl Run<'_> {
     /// Takes the directory for this run. The lock goes with the file's handle, whatever becomes of the process.
     fn lock(&self) -> Result<Lock, DataFault> {
         let path = self.settings.dir.join("run.lock");
-        let file = File::options().create(true).append(true).open(&path).map_err(disk::fault(&path))?;
+        let file =
+            File::options().create(true).append(true).open(&path).map_err(disk::fault(&path))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
             Err(TryLockError::WouldBlock) => {
-                let error =
-                    io::Error::new(io::ErrorKind::WouldBlock, "another run of the collector is at work here");
+                let error = io::Error::new(
+                    io::ErrorKind::WouldBlock,
+                    "another run of the collector is at work here",
+                );
                 Err(disk::fault(&path)(error))
             }
             Err(TryLockError::Error(error)) => Err(disk::fault(&path)(error)),
@@ -223,7 +227,8 @@ impl<'a> Work<'a> {
         let (ended, reason) = match ended {
             Ok(()) => (self.write_down(&at, None), None),
             Err(Stop::Refused(fault)) => {
-                let (reason, message) = (fault.why.as_str(), format!("{}; {}", fault.message, fault.hint));
+                let (reason, message) =
+                    (fault.why.as_str(), format!("{}; {}", fault.message, fault.hint));
                 (self.write_down(&at, Some((reason, message))), Some(reason))
             }
             Err(Stop::Unanswered(reason, message)) => {

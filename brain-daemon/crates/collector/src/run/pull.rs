@@ -93,10 +93,14 @@ impl Work<'_> {
         let sources: Vec<Source<'_>> = match (pulled.stream, &settings.user_id) {
             (Stream::Own, Some(user)) => vec![Source::Timeline(user)],
             (Stream::Mentions, Some(user)) => vec![Source::Mentions(user)],
-            (Stream::Searches, _) => settings.searches.iter().map(|query| Source::Search(query)).collect(),
+            (Stream::Searches, _) => {
+                settings.searches.iter().map(|query| Source::Search(query)).collect()
+            }
             (_, None) => {
-                let message = "the account's id is not known; `brain collector setup` looks it up".to_owned();
-                pulled.broken = Some(Broken { reason: "no_user", message, reset: None, others: false });
+                let message =
+                    "the account's id is not known; `brain collector setup` looks it up".to_owned();
+                pulled.broken =
+                    Some(Broken { reason: "no_user", message, reset: None, others: false });
                 return Ok(());
             }
         };
@@ -217,7 +221,11 @@ impl Work<'_> {
             );
         }
         if let Some(Broken { reason, reset, .. }) = &pulled.broken {
-            self.sink.line(&Line::Skipped { stream: pulled.stream.as_str(), reason, reset: *reset });
+            self.sink.line(&Line::Skipped {
+                stream: pulled.stream.as_str(),
+                reason,
+                reset: *reset,
+            });
         }
         self.report.streams.push(CollectedStream {
             stream: pulled.stream.as_str().to_owned(),
@@ -237,7 +245,8 @@ impl Work<'_> {
 pub(super) fn unanswered(pulled: &[Pulled]) -> Option<(&'static str, String)> {
     let silent = [Why::Unreachable, Why::ServerError, Why::Unreadable].map(Why::as_str);
     let is_refused = |broken: &Broken| !silent.contains(&broken.reason);
-    if pulled.iter().any(|pulled| pulled.answered || pulled.broken.as_ref().is_some_and(is_refused)) {
+    if pulled.iter().any(|pulled| pulled.answered || pulled.broken.as_ref().is_some_and(is_refused))
+    {
         return None;
     }
     let first = pulled.iter().find_map(|pulled| pulled.broken.as_ref())?;

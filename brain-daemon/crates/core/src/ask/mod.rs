@@ -8,7 +8,9 @@ mod sieve;
 
 use std::time::Duration;
 
-use brain_protocol::{Ask, Asked, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Search, Spent, usd};
+use brain_protocol::{
+    Ask, Asked, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Search, Spent, usd,
+};
 
 use self::model::model_fault;
 use self::passages::{Passage, SYSTEM};
@@ -78,7 +80,8 @@ impl Brain {
         }
         let budget = Budget::new(request.max_cost.unwrap_or_else(|| self.config.llm_max_cost()));
         let said = self.say(&model, &request.question, &passages, &budget, progress)?;
-        let citations = said.used.iter().filter_map(|number| citation(*number, &passages)).collect();
+        let citations =
+            said.used.iter().filter_map(|number| citation(*number, &passages)).collect();
         let is_uncited = said.used.is_empty() && !said.text.is_empty();
         let hint = said.problem.or_else(|| is_uncited.then(|| UNCITED.into()));
         Ok(Asked {
@@ -132,20 +135,28 @@ impl Brain {
         text.truncate(text.trim_end().len());
         let problem = match reply {
             Err(fault) if text.is_empty() => return Err(ask_fault(&fault, budget)),
-            Err(fault) => Some(format!("the answer is not whole: {}; {}", fault.message, fault.hint)),
+            Err(fault) => {
+                Some(format!("the answer is not whole: {}; {}", fault.message, fault.hint))
+            }
             Ok(Reply { finish: Finish::Length, .. }) if text.is_empty() => {
                 return Err(ask_fault(&ModelFault::cut(), budget));
             }
-            Ok(Reply { finish: Finish::Length, .. }) => {
-                Some("the answer was cut at its length: a narrower question has a shorter one".into())
-            }
+            Ok(Reply { finish: Finish::Length, .. }) => Some(
+                "the answer was cut at its length: a narrower question has a shorter one".into(),
+            ),
             // A model that has nothing to say but what it does not know has answered.
             Ok(_) if text.is_empty() && rest.unknown.is_none() => {
                 return Err(ask_fault(&ModelFault::empty(model.name()), budget));
             }
             Ok(_) => None,
         };
-        Ok(Said { is_partial: problem.is_some(), text, used: rest.used, unknown: rest.unknown, problem })
+        Ok(Said {
+            is_partial: problem.is_some(),
+            text,
+            used: rest.used,
+            unknown: rest.unknown,
+            problem,
+        })
     }
 
     pub(super) fn costs(&self, request: &Costs) -> Result<CostsReply, Fault> {
@@ -156,7 +167,8 @@ impl Brain {
     }
 }
 
-const NOTHING: &str = "no page has anything on this; other words may find some: `brain search \"…\"`";
+const NOTHING: &str =
+    "no page has anything on this; other words may find some: `brain search \"…\"`";
 const UNCITED: &str = "the answer names no passage of yours for what it says: take it as the model's own words, and look at the passages";
 
 /// What a model said.

@@ -36,7 +36,10 @@ impl Brain {
     pub(crate) fn llm_standing(&self) -> Result<String, (String, String)> {
         let way_out = || "brain config path".to_owned();
         if let Err(fault) = self.ledger.check() {
-            return Err((format!("what is paid cannot be written down: {fault}"), "brain costs".into()));
+            return Err((
+                format!("what is paid cannot be written down: {fault}"),
+                "brain costs".into(),
+            ));
         }
         let Some(settings) = self.config.llm() else {
             return Ok("none is configured (llm.provider)".into());
@@ -47,7 +50,8 @@ impl Brain {
                 way_out(),
             ));
         };
-        let key = self.llm_key().map_err(|fault| (fault.message, fault.hint.unwrap_or_else(way_out)))?;
+        let key =
+            self.llm_key().map_err(|fault| (fault.message, fault.hint.unwrap_or_else(way_out)))?;
         let model = Model::open(&settings, name, key, &*self.net, self.llm_till())
             .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), way_out()))?;
         if settings.is_paid() && self.config.llm_price().is_free() {

@@ -124,7 +124,8 @@ impl Sieve {
         match c {
             '[' | '【' => {
                 self.held.push(c);
-                self.state = if self.state == State::Unknown { State::UnknownMark } else { State::Mark };
+                self.state =
+                    if self.state == State::Unknown { State::UnknownMark } else { State::Mark };
             }
             '\n' => {
                 if self.state == State::Text {
@@ -147,13 +148,19 @@ impl Sieve {
             match numbers(&held) {
                 None => self.emit(&held, out),
                 Some(numbers) => {
-                    let known: Vec<u32> =
-                        numbers.into_iter().filter(|number| (1..=self.passages).contains(number)).collect();
+                    let known: Vec<u32> = numbers
+                        .into_iter()
+                        .filter(|number| (1..=self.passages).contains(number))
+                        .collect();
                     let marks: String = known.iter().map(|number| format!("[{number}]")).collect();
                     self.used.extend(known);
                     if marks.is_empty() {
                         // Spaces go with a mark that points nowhere; line ends do not.
-                        let space = if back == State::Unknown { &mut self.unknown } else { &mut self.space };
+                        let space = if back == State::Unknown {
+                            &mut self.unknown
+                        } else {
+                            &mut self.space
+                        };
                         space.truncate(space.trim_end_matches(' ').len());
                     } else {
                         self.emit(&marks, out);
@@ -228,15 +235,40 @@ mod tests {
     #[test]
     fn an_answer_is_the_same_wherever_it_is_cut() {
         for (said, text, used, unknown) in [
-            ("Ada did [1]. Bob [2][1], too [9].", "Ada did [1]. Bob [2][1], too.", vec![1, 2], None),
-            ("All [1, 3] and [2-3] and [^1].", "All [1][3] and [2][3] and [1].", vec![1, 2, 3], None),
+            (
+                "Ada did [1]. Bob [2][1], too [9].",
+                "Ada did [1]. Bob [2][1], too.",
+                vec![1, 2],
+                None,
+            ),
+            (
+                "All [1, 3] and [2-3] and [^1].",
+                "All [1][3] and [2][3] and [1].",
+                vec![1, 2, 3],
+                None,
+            ),
             ("Asia【2】 says [0] [4294967297] x", "Asia[2] says [4294967297] x", vec![2], None),
-            ("See [the docs](x) and a[i] and [x", "See [the docs](x) and a[i] and [x", vec![], None),
-            ("Yes [1].\n\nUNKNOWN: when he came [7] back.", "Yes [1].", vec![1], Some("when he came back.")),
+            (
+                "See [the docs](x) and a[i] and [x",
+                "See [the docs](x) and a[i] and [x",
+                vec![],
+                None,
+            ),
+            (
+                "Yes [1].\n\nUNKNOWN: when he came [7] back.",
+                "Yes [1].",
+                vec![1],
+                Some("when he came back."),
+            ),
             ("Yes.\n**UNKNOWN:** nothing.", "Yes.", vec![], None),
             ("UNKNOWN: none\nBut then [1].", "But then [1].", vec![1], None),
             ("UNKNOWN: who\nUNKNOWN: where [1]", "", vec![1], Some("who where [1]")),
-            ("- a [1]\n- UNICORNS\n\n  UNKNOWN\n", "- a [1]\n- UNICORNS\n\n  UNKNOWN", vec![1], None),
+            (
+                "- a [1]\n- UNICORNS\n\n  UNKNOWN\n",
+                "- a [1]\n- UNICORNS\n\n  UNKNOWN",
+                vec![1],
+                None,
+            ),
             ("Half a mark [1", "Half a mark", vec![], None),
             ("UNKN", "UNKN", vec![], None),
             ("A.\n\nUNKNOWN: x\nB [9].", "A.\n\nB.", vec![], Some("x")),
@@ -247,7 +279,11 @@ mod tests {
             let want = (text.to_owned(), used, unknown.map(str::to_owned));
             assert_eq!(sieved(&[said], 3), want, "{said}");
             let single: Vec<String> = said.chars().map(String::from).collect();
-            assert_eq!(sieved(&single.iter().map(String::as_str).collect::<Vec<_>>(), 3), want, "{said}");
+            assert_eq!(
+                sieved(&single.iter().map(String::as_str).collect::<Vec<_>>(), 3),
+                want,
+                "{said}"
+            );
         }
     }
 

@@ -11,7 +11,9 @@ use url::Url;
 use super::super::{Brain, Progress, Silent};
 use super::{TOKEN, data_fault};
 use brain_base::schedule::Job;
-use brain_collector::{COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, Settings, Sink, State, Stream};
+use brain_collector::{
+    COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, Settings, Sink, State, Stream,
+};
 use brain_net::Link;
 
 /// What a run begins with.
@@ -80,7 +82,10 @@ impl Brain {
         }
         let (state, damage) =
             State::look(&Data::new(&self.collector_settings().dir)).map_err(|f| data_fault(&f))?;
-        let last = state.last_started.as_deref().and_then(|at| brain_base::clock::parse_instant(at, false));
+        let last = state
+            .last_started
+            .as_deref()
+            .and_then(|at| brain_base::clock::parse_instant(at, false));
         {
             let mut tried = self.collecting.tried.lock().unwrap_or_else(PoisonError::into_inner);
             if !is_due(&self.config.collector_job()?, last.max(*tried), now) {
@@ -182,8 +187,12 @@ impl Brain {
         let (status, details) = match &ran {
             Ok(run) => {
                 let status = if run.status == "failed" { "failed" } else { "ok" };
-                let skipped: Vec<&str> =
-                    run.streams.iter().filter(|s| s.skipped.is_some()).map(|s| s.stream.as_str()).collect();
+                let skipped: Vec<&str> = run
+                    .streams
+                    .iter()
+                    .filter(|s| s.skipped.is_some())
+                    .map(|s| s.stream.as_str())
+                    .collect();
                 let details = json!({
                     "user_id": user_id, "tweets_stored": run.tweets_stored, "deletions": run.deletions,
                     "velocity_alerts": run.velocity_alerts, "skipped": skipped, "reason": run.reason,
@@ -194,7 +203,10 @@ impl Brain {
             Err(fault) if fault.error.kind() == ErrorKind::WouldBlock => {
                 return Err(Fault::new(
                     FaultCode::Busy,
-                    format!("another program runs the collector in {}", ready.settings.dir.display()),
+                    format!(
+                        "another program runs the collector in {}",
+                        ready.settings.dir.display()
+                    ),
                 )
                 .hint("wait for its end; two brains need two directories: collector.dir"));
             }
@@ -260,9 +272,12 @@ mod tests {
     #[test]
     fn the_first_run_waits_for_its_minute() {
         let job = Job::new("collector", 3600, 5).unwrap();
-        for (now, due) in
-            [("10:04:59.999", false), ("10:05:00.000", true), ("10:05:59.999", true), ("10:06:00.000", false)]
-        {
+        for (now, due) in [
+            ("10:04:59.999", false),
+            ("10:05:00.000", true),
+            ("10:05:59.999", true),
+            ("10:06:00.000", false),
+        ] {
             assert_eq!(is_due(&job, None, at(now)), due, "{now}");
             // A clock that was ahead when it ran last keeps it from nothing.
             assert_eq!(is_due(&job, Some(at("23:00:00.000")), at(now)), due, "{now}");

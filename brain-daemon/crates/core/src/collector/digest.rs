@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brain_protocol::{
-    Alert, CollectorDigest, Deletion, Digest, DigestAuthor, DigestPost, DigestTopic, Fault, FaultCode, Rating,
+    Alert, CollectorDigest, Deletion, Digest, DigestAuthor, DigestPost, DigestTopic, Fault,
+    FaultCode, Rating,
 };
 use serde_json::Value;
 
@@ -71,8 +72,9 @@ impl Brain {
             digest.deletions = deletions(&files, &noticed, since);
             digest.alerts = alerts(&noticed, since);
         }
-        let left =
-            |post: &NewPost| place.as_ref().is_none_or(|place| (post.at, &post.id) < (place.at, &place.id));
+        let left = |post: &NewPost| {
+            place.as_ref().is_none_or(|place| (post.at, &post.id) < (place.at, &place.id))
+        };
         noticed.posts.retain(|post| post.at >= since && left(post));
         noticed.posts.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
@@ -80,7 +82,8 @@ impl Brain {
         let mut last: Option<&NewPost> = None;
         for post in &noticed.posts {
             if count == limit || bytes > BYTES {
-                let place = last.map(|last| Place { since, until, at: last.at, id: last.id.clone() });
+                let place =
+                    last.map(|last| Place { since, until, at: last.at, id: last.id.clone() });
                 digest.next = place.map(|place| place.cursor());
                 break;
             }
@@ -108,7 +111,8 @@ struct Place {
 
 impl Place {
     fn cursor(&self) -> String {
-        URL_SAFE_NO_PAD.encode(format!("digest {} {} {} {}", self.since, self.until, self.at, self.id))
+        URL_SAFE_NO_PAD
+            .encode(format!("digest {} {} {} {}", self.since, self.until, self.at, self.id))
     }
 
     fn read(cursor: &str) -> Result<Self, Fault> {
@@ -136,7 +140,9 @@ fn topics(files: &Files, names: &Names, posts: &[NewPost], from: i64) -> Vec<Dig
     for post in posts {
         let Some((record, _)) = files.post(&post.id) else { continue };
         let at = post.written(&record);
-        let Some(author) = files.author(&record, post.author_id()).filter(|_| at >= from) else { continue };
+        let Some(author) = files.author(&record, post.author_id()).filter(|_| at >= from) else {
+            continue;
+        };
         let topics = files.about(&record, Some(&author), names).topics(names);
         dated.push(Dated { author: author.id.clone(), post: post.id.to_string(), at, topics });
         handles.extend(author.handle.map(|handle| (author.id, handle)));
@@ -156,7 +162,8 @@ fn topics(files: &Files, names: &Names, posts: &[NewPost], from: i64) -> Vec<Dig
 
 /// Deletions, newest first.
 fn deletions(files: &Files, noticed: &Noticed, since: i64) -> Vec<Deletion> {
-    let mut noted: Vec<&(i64, PostId)> = noticed.deletions.iter().filter(|(at, _)| *at >= since).collect();
+    let mut noted: Vec<&(i64, PostId)> =
+        noticed.deletions.iter().filter(|(at, _)| *at >= since).collect();
     noted.sort_by(|a, b| b.cmp(a));
     noted.dedup_by(|a, b| a.1 == b.1);
     let mut found: Vec<Deletion> =
@@ -175,9 +182,13 @@ fn deletion(files: &Files, id: &PostId) -> Option<Deletion> {
 
 /// Alerts, newest first.
 fn alerts(noticed: &Noticed, since: i64) -> Vec<Alert> {
-    let mut found: Vec<&(i64, Alert)> = noticed.alerts.iter().filter(|(at, _)| *at >= since).collect();
+    let mut found: Vec<&(i64, Alert)> =
+        noticed.alerts.iter().filter(|(at, _)| *at >= since).collect();
     found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-    let told = |(_, alert): &(i64, Alert)| Alert { message: cut(&alert.message, SHORTER), ..alert.clone() };
+    let told = |(_, alert): &(i64, Alert)| Alert {
+        message: cut(&alert.message, SHORTER),
+        ..alert.clone()
+    };
     found.into_iter().take(MOST).map(told).collect()
 }
 
@@ -239,7 +250,12 @@ impl Authors {
     }
 
     /// Most posts first, each author's newest first; and the pages about each of them.
-    fn finish(mut self, brain: &Brain, reader: &Reader, names: &Names) -> Result<Vec<DigestAuthor>, Fault> {
+    fn finish(
+        mut self,
+        brain: &Brain,
+        reader: &Reader,
+        names: &Names,
+    ) -> Result<Vec<DigestAuthor>, Fault> {
         self.authors.sort_by_key(|(_, posts)| std::cmp::Reverse(posts.len()));
         let finished = self.authors.into_iter().map(|(author, mut posts)| {
             let age = |post: &DigestPost| std::cmp::Reverse(PostId::parse(&post.id));
@@ -259,7 +275,8 @@ mod tests {
 
     #[test]
     fn a_cursor_says_where_a_digest_goes_on_and_no_other_text_does() {
-        let place = Place { since: 1, until: -2, at: 3, id: PostId::parse("9007199254740993").unwrap() };
+        let place =
+            Place { since: 1, until: -2, at: 3, id: PostId::parse("9007199254740993").unwrap() };
         let read = Place::read(&format!(" {} ", place.cursor())).unwrap();
         assert_eq!((read.since, read.until, read.at, read.id), (1, -2, 3, place.id));
         let id = URL_SAFE_NO_PAD.encode("digest 1 2 3 ../4");

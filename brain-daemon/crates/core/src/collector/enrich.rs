@@ -9,8 +9,8 @@ mod work;
 use std::collections::HashSet;
 
 use brain_protocol::{
-    CollectorEnrich, CollectorEnriched, EnrichedPage, Expect, Fault, FaultCode, Origin, PageRef, Put, Slug,
-    SourceId, Sync,
+    CollectorEnrich, CollectorEnriched, EnrichedPage, Expect, Fault, FaultCode, Origin, PageRef,
+    Put, Slug, SourceId, Sync,
 };
 
 use super::super::intake::stored_document;
@@ -46,14 +46,17 @@ impl Brain {
         let files = Files::of(self, caller)?;
         let now = self.clock.now();
         let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
-        let Plan { pages, done, below_gate, unclaimed } = self.enrichment(caller, &files, since, now)?;
+        let Plan { pages, done, below_gate, unclaimed } =
+            self.enrichment(caller, &files, since, now)?;
         let total = pages.len() as u64;
         let (mut enriched, mut failures) = (Vec::new(), Vec::new());
         for (target, at) in pages.into_iter().zip(1..) {
             match self.enrich_page(caller, &files, &target, &done, request.dry_run) {
                 Ok((page, failed)) => {
                     enriched.extend(page);
-                    failures.extend(failed.into_iter().map(|failed| format!("{}: {failed}", target.slug)));
+                    failures.extend(
+                        failed.into_iter().map(|failed| format!("{}: {failed}", target.slug)),
+                    );
                 }
                 Err(fault) => failures.push(format!("{}: {}", target.slug, fault.message)),
             }
@@ -68,7 +71,13 @@ impl Brain {
         if !request.dry_run {
             failures.extend(self.sync_enriched(caller, progress));
         }
-        Ok(CollectorEnriched { dry_run: request.dry_run, pages: enriched, below_gate, unclaimed, failures })
+        Ok(CollectorEnriched {
+            dry_run: request.dry_run,
+            pages: enriched,
+            below_gate,
+            unclaimed,
+            failures,
+        })
     }
 
     /// The last of the rules: what `brain sync --no-pull --no-embed` does. What failed, in words.
@@ -87,7 +96,10 @@ impl Brain {
             Ok(synced) => {
                 let problem = synced.sources.into_iter().find_map(|source| source.problem);
                 let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
-                Some(format!("the sync at the end is {}{problem}; see `brain sync --no-pull`", synced.status))
+                Some(format!(
+                    "the sync at the end is {}{problem}; see `brain sync --no-pull`",
+                    synced.status
+                ))
             }
             Err(fault) => Some(format!("the sync at the end: {}", fault.message)),
         }
@@ -104,7 +116,8 @@ impl Brain {
     ) -> Result<(Option<EnrichedPage>, Vec<String>), Fault> {
         let mut tries = 1..=TRIES;
         loop {
-            let Some(Draft { mut document, outcome, expect }) = self.draft(caller, target, done)? else {
+            let Some(Draft { mut document, outcome, expect }) = self.draft(caller, target, done)?
+            else {
                 return Ok((None, Vec::new()));
             };
             let Outcome { body, lines, mut keys, failures } = outcome;
@@ -112,7 +125,9 @@ impl Brain {
             if let Some(body) = body.filter(|_| !dry_run) {
                 document.body = body;
                 match self.write_enriched(caller, target, &document, expect) {
-                    Err(fault) if fault.code == FaultCode::Conflict && tries.next().is_some() => continue,
+                    Err(fault) if fault.code == FaultCode::Conflict && tries.next().is_some() => {
+                        continue;
+                    }
                     result => result?,
                 }
             }
@@ -120,8 +135,12 @@ impl Brain {
                 keys.extend(target.created.as_ref().filter(|_| created).map(newcomer::key));
                 self.note_enriched(files, keys)?;
             }
-            let page =
-                EnrichedPage { source_id: target.source.clone(), slug: target.slug.clone(), created, lines };
+            let page = EnrichedPage {
+                source_id: target.source.clone(),
+                slug: target.slug.clone(),
+                created,
+                lines,
+            };
             return Ok(((!page.lines.is_empty()).then_some(page), failures));
         }
     }
@@ -134,7 +153,8 @@ impl Brain {
         done: &HashSet<String>,
     ) -> Result<Option<Draft>, Fault> {
         let reader = self.store.read(caller.view())?;
-        let (document, expect) = match (reader.page(&target.source, &target.slug)?, &target.created) {
+        let (document, expect) = match (reader.page(&target.source, &target.slug)?, &target.created)
+        {
             (Some(record), _) => {
                 (stored_document(&reader.content(&record)?)?, Expect::Version(record.version))
             }
@@ -166,7 +186,10 @@ impl Brain {
         }
         // The next sync takes the page back to what its file says; then the lines are written again.
         let why = written.warnings.join("; ");
-        Err(Fault::new(FaultCode::Io, format!("the page's file does not have the new lines: {why}")))
+        Err(Fault::new(
+            FaultCode::Io,
+            format!("the page's file does not have the new lines: {why}"),
+        ))
     }
 
     fn note_enriched(&self, files: &Files, keys: Vec<String>) -> Result<(), Fault> {

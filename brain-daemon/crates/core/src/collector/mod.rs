@@ -64,7 +64,8 @@ impl Collecting {
     fn begin(&self, what: &'static str, now: i64) -> Result<AtWork<'_>, Fault> {
         let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((other, since)) = *at_work {
-            let message = format!("the collector is busy: {other} is at work since {}", rfc3339(since));
+            let message =
+                format!("the collector is busy: {other} is at work since {}", rfc3339(since));
             return Err(Fault::new(FaultCode::Busy, message)
                 .hint("wait for its end; `brain collector status` shows it"));
         }
@@ -110,7 +111,8 @@ impl Brain {
             named.is_none_or(|handle| handle.eq_ignore_ascii_case(&user.username))
         });
         // Nor is the handle that was looked up the one of another id.
-        let known = known.filter(|user| settings.user_id.as_ref().is_none_or(|id| id.as_str() == user.id));
+        let known =
+            known.filter(|user| settings.user_id.as_ref().is_none_or(|id| id.as_str() == user.id));
         let user_id = settings.user_id.clone().or_else(|| UserId::parse(&known?.id));
         let handle = settings.handle.clone().or_else(|| Some(known?.username.clone()));
         Settings { user_id, handle, ..settings }
@@ -121,7 +123,9 @@ impl Brain {
 fn data_fault(fault: &DataFault) -> Fault {
     let code = match fault.error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => FaultCode::DiskFull,
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            FaultCode::ReadOnly
+        }
         _ => FaultCode::Io,
     };
     Fault::new(code, fault.to_string())

@@ -98,8 +98,11 @@ impl Names {
         reader.in_order(("", ""), |(source, slug, record)| {
             let PageRecord { id, title, page_type, aliases, .. } = record.clone();
             let mut known = Known { source, slug, title, page_type, id, handles: Vec::new() };
-            known.handles =
-                aliases.iter().filter(|it| it.starts_with('@')).filter_map(|it| handle(it)).collect();
+            known.handles = aliases
+                .iter()
+                .filter(|it| it.starts_with('@'))
+                .filter_map(|it| handle(it))
+                .collect();
             if known.is_somebody() {
                 let content = unless_damaged(reader.content(&record))?;
                 known.handles.extend(content.iter().flat_map(accounts));
@@ -126,7 +129,8 @@ impl Names {
             put(&mut self.handles, handle.clone());
         }
         let somebody = known.is_somebody();
-        let titles = std::iter::once(&known.title).chain(aliases).filter(|name| !name.starts_with('@'));
+        let titles =
+            std::iter::once(&known.title).chain(aliases).filter(|name| !name.starts_with('@'));
         for title in titles {
             if somebody {
                 put(&mut self.called, normal_name(title));
@@ -177,7 +181,8 @@ impl Names {
             .collect();
         let called = keys.iter().filter_map(|key| self.called.get(key));
         let slugs = keys.iter().cloned().chain(handle.map(normal_name));
-        let slugs: Vec<usize> = slugs.filter_map(|key| self.slugs.get(&key)).flatten().copied().collect();
+        let slugs: Vec<usize> =
+            slugs.filter_map(|key| self.slugs.get(&key)).flatten().copied().collect();
         let mut seen = HashSet::new();
         let mut alike: Vec<usize> = called.flatten().copied().chain(slugs).collect();
         alike.retain(|at| seen.insert(*at) && self.pages[*at].handles.is_empty());
@@ -263,7 +268,8 @@ fn words(text: &str) -> Vec<Word> {
                 end(&mut run);
                 run.push(c);
                 end(&mut run);
-            } else if c.is_alphanumeric() || (c == '_' && run.starts_with('@')) || is_mark(c, &run) {
+            } else if c.is_alphanumeric() || (c == '_' && run.starts_with('@')) || is_mark(c, &run)
+            {
                 run.push(c);
             } else {
                 end(&mut run);
@@ -295,7 +301,11 @@ fn accounts(content: &Content) -> Vec<String> {
         return Vec::new();
     }
     let Ok(frontmatter) = Frontmatter::parse(&content.frontmatter) else { return Vec::new() };
-    ACCOUNT_KEYS.iter().flat_map(|key| frontmatter.list(key)).filter_map(|text| handle(&text)).collect()
+    ACCOUNT_KEYS
+        .iter()
+        .flat_map(|key| frontmatter.list(key))
+        .filter_map(|text| handle(&text))
+        .collect()
 }
 
 /// The handle that somebody wrote: with or without `@`, or as the account's address. In lower case.
@@ -306,7 +316,8 @@ fn handle(text: &str) -> Option<String> {
         None => text,
         Some((site, path)) => {
             let site = site.to_lowercase();
-            let site = ["www.", "mobile."].iter().find_map(|it| site.strip_prefix(it)).unwrap_or(&site);
+            let site =
+                ["www.", "mobile."].iter().find_map(|it| site.strip_prefix(it)).unwrap_or(&site);
             if !SITES.contains(&site) {
                 return None;
             }
@@ -332,7 +343,8 @@ impl Brain {
         let (subjects, candidates) = (names.subjects(handle), names.candidates(handle, name));
         let mut told = names.told(&subjects);
         told.extend(candidates.iter().take(MENTIONS).map(|&at| names.page(at).named(CANDIDATE)));
-        let about: HashSet<u64> = subjects.iter().chain(&candidates).map(|&at| names.page(at).id).collect();
+        let about: HashSet<u64> =
+            subjects.iter().chain(&candidates).map(|&at| names.page(at).id).collect();
         let handle = handle.map(|handle| format!("\"@{handle}\""));
         let name = name
             .map(|name| name.replace('"', " "))

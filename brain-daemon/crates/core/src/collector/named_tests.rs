@@ -3,7 +3,8 @@
 use super::*;
 
 /// Slug, type, title, aliases, handles.
-type Row = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+type Row =
+    (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
 fn names(pages: &[Row]) -> Names {
     let mut names = Names::default();
@@ -23,7 +24,10 @@ fn names(pages: &[Row]) -> Names {
         };
         names.add(known, &aliases);
     }
-    names.words.values_mut().for_each(|list| list.sort_by_key(|name| std::cmp::Reverse(name.words.len())));
+    names
+        .words
+        .values_mut()
+        .for_each(|list| list.sort_by_key(|name| std::cmp::Reverse(name.words.len())));
     names
 }
 

@@ -12,7 +12,9 @@ use super::named::Names;
 use super::topics::{is_handle, marked, mentioned};
 use super::words::plain;
 use brain_base::clock::parse_instant;
-use brain_collector::{AUTHOR, Data, Entry, Journal, Noted, PostId, Record, Settings, State, Stream};
+use brain_collector::{
+    AUTHOR, Data, Entry, Journal, Noted, PostId, Record, Settings, State, Stream,
+};
 
 /// The collector's files, and whose they are.
 pub(super) struct Files {
@@ -29,8 +31,7 @@ impl Files {
     /// [`FaultCode::Forbidden`] for who does not see every source.
     pub(super) fn of(brain: &Brain, caller: &Caller) -> Result<Self, Fault> {
         if !caller.sees_all() {
-            let message =
-                "what the collector has belongs to no source, and this grant is for some sources only";
+            let message = "what the collector has belongs to no source, and this grant is for some sources only";
             return Err(Fault::new(FaultCode::Forbidden, message)
                 .hint("ask the owner of this brain for a grant without a list of sources"));
         }
@@ -49,7 +50,9 @@ impl Files {
         let mut noticed = Noticed::default();
         let mut posts: HashMap<PostId, usize> = HashMap::new();
         for Entry { at, noted } in self.journal.since(from).map_err(|fault| data_fault(&fault))? {
-            let Some(when) = parse_instant(&at, false).filter(|when| *when <= until) else { continue };
+            let Some(when) = parse_instant(&at, false).filter(|when| *when <= until) else {
+                continue;
+            };
             match noted {
                 Noted::Post { id, author_id, .. } => {
                     let Some(id) = PostId::parse(&id) else { continue };
@@ -60,7 +63,9 @@ impl Files {
                         None => noticed.posts.push(NewPost { id, at: when, author_id }),
                     }
                 }
-                Noted::Deletion { id } => noticed.deletions.extend(PostId::parse(&id).map(|id| (when, id))),
+                Noted::Deletion { id } => {
+                    noticed.deletions.extend(PostId::parse(&id).map(|id| (when, id)))
+                }
                 Noted::Alert { alert, id, author, message } => {
                     noticed.alerts.push((when, Alert { at, kind: alert, id, author, message }));
                 }
@@ -96,7 +101,10 @@ impl Files {
             handle,
             name,
             own,
-            verified: known.and_then(|it| it.get("verified")).and_then(Value::as_bool).unwrap_or(false),
+            verified: known
+                .and_then(|it| it.get("verified"))
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
             followers: known.and_then(number).unwrap_or(0),
         })
     }
@@ -109,7 +117,8 @@ impl Files {
         let of = |handle: Option<&str>, name: Option<&str>| {
             [names.subjects(handle), names.candidates(handle, name)].concat()
         };
-        let author = author.map(|it| of(it.handle.as_deref(), it.name.as_deref())).unwrap_or_default();
+        let author =
+            author.map(|it| of(it.handle.as_deref(), it.name.as_deref())).unwrap_or_default();
         let own = of(self.handle.as_deref(), None);
         pages.retain(|page| !author.contains(page) && !own.contains(page));
         About { marked: marked(post), mentions, pages }

@@ -38,7 +38,10 @@ struct Valid {
 
 /// A step that a fault ended.
 fn fell(fault: Fault) -> Failed {
-    Failed { message: fault.message, hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()) }
+    Failed {
+        message: fault.message,
+        hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
+    }
 }
 
 /// A step that the platform ended.
@@ -96,7 +99,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn begin(brain: &'a Brain, named: Option<&str>, progress: &'a dyn Progress) -> Result<Self, Fault> {
+    fn begin(
+        brain: &'a Brain,
+        named: Option<&str>,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, Fault> {
         let settings = brain.collector_settings();
         let data = Data::new(&settings.dir);
         let (state, damage) = State::load(&data).map_err(|f| data_fault(&f))?;
@@ -122,7 +129,8 @@ impl<'a> Walk<'a> {
     ) -> Result<Result<T, PlatformFault>, Failed> {
         let (base, link) = self.brain.platform_link(&self.settings).map_err(fell)?;
         let now = || self.brain.now();
-        let mut platform = Platform::new(&*link, &base, token, self.state.rate_limits.clone(), &now);
+        let mut platform =
+            Platform::new(&*link, &base, token, self.state.rate_limits.clone(), &now);
         let answer = question(&mut platform);
         self.state.rate_limits = platform.rates;
         Ok(answer)
@@ -141,8 +149,11 @@ impl<'a> Walk<'a> {
         let (token, place) = match given {
             Some(token) => (token.clone(), "the token".to_owned()),
             None => {
-                let found =
-                    self.brain.platform_token().map_err(fell)?.ok_or_else(|| fell(self.brain.no_token()))?;
+                let found = self
+                    .brain
+                    .platform_token()
+                    .map_err(fell)?
+                    .ok_or_else(|| fell(self.brain.no_token()))?;
                 (found.secret, format!("the token of {}", found.origin))
             }
         };
@@ -176,7 +187,9 @@ impl<'a> Walk<'a> {
                              platform's developer console, then `brain collector setup --token-file FILE`",
                         );
                     }
-                    Err(fault) => return Err(refused(&format!("{place} could not be checked"), fault)),
+                    Err(fault) => {
+                        return Err(refused(&format!("{place} could not be checked"), fault));
+                    }
                 }
             }
             Err(fault) => return Err(refused(&format!("{place} could not be checked"), fault)),
@@ -190,8 +203,10 @@ impl<'a> Walk<'a> {
         match self.brain.platform_token() {
             Ok(Some(found)) if found.secret == valid.token => passed(valid, seen),
             Ok(Some(found)) => {
-                let warning =
-                    format!("{} has another token, which is read before it: remove that one", found.origin);
+                let warning = format!(
+                    "{} has another token, which is read before it: remove that one",
+                    found.origin
+                );
                 warned(valid, seen, warning)
             }
             Ok(None) => failed(format!("{seen}, and it is not found there"), "run setup again"),
@@ -206,7 +221,9 @@ impl<'a> Walk<'a> {
             && !named.eq_ignore_ascii_case(configured)
         {
             return failed(
-                format!("--handle says @{named}, the configuration's collector.handle @{configured}"),
+                format!(
+                    "--handle says @{named}, the configuration's collector.handle @{configured}"
+                ),
                 "change collector.handle in config.toml (`brain config path`), restart the daemon, and run setup again",
             );
         }
@@ -215,21 +232,28 @@ impl<'a> Walk<'a> {
             (None, Some(own)) => own.clone(),
             (Some(handle), Some(known)) if is(&handle, known) => known.clone(),
             (None, None) => {
-                return failed("there is no handle to look up", "`brain collector setup --handle NAME`");
+                return failed(
+                    "there is no handle to look up",
+                    "`brain collector setup --handle NAME`",
+                );
             }
-            (Some(handle), _) => match self.ask(&valid.token, |platform| platform.by_username(&handle))? {
-                Ok(account) => account,
-                Err(fault) if fault.why == Why::NotFound => {
-                    return failed(
-                        format!(
-                            "the platform has no account @{handle}, or it is suspended: {}",
-                            fault.message
-                        ),
-                        "check the spelling: `brain collector setup --handle NAME`, and collector.handle",
-                    );
+            (Some(handle), _) => {
+                match self.ask(&valid.token, |platform| platform.by_username(&handle))? {
+                    Ok(account) => account,
+                    Err(fault) if fault.why == Why::NotFound => {
+                        return failed(
+                            format!(
+                                "the platform has no account @{handle}, or it is suspended: {}",
+                                fault.message
+                            ),
+                            "check the spelling: `brain collector setup --handle NAME`, and collector.handle",
+                        );
+                    }
+                    Err(fault) => {
+                        return Err(refused(&format!("@{handle} could not be looked up"), fault));
+                    }
                 }
-                Err(fault) => return Err(refused(&format!("@{handle} could not be looked up"), fault)),
-            },
+            }
         };
         if UserId::parse(&account.id).is_none() {
             return failed("the platform gave an id that is none", "try again later");
@@ -267,17 +291,25 @@ impl<'a> Walk<'a> {
         let settings = Brain::with_account(self.settings.clone(), &self.state);
         let searches = &settings.searches;
         let seen = match searches.len() {
-            0 => "no searches: `searches = [\"…\"]` in [collector] of config.toml adds some".to_owned(),
+            0 => "no searches: `searches = [\"…\"]` in [collector] of config.toml adds some"
+                .to_owned(),
             1 => "1 search".to_owned(),
             n => format!("{n} searches"),
         };
         let seen = format!("{} is ready; {seen}", self.data.root().display());
         let long = searches.iter().position(|query| query.chars().count() > LONGEST_QUERY);
         let long = long.map(|n| {
-            format!("search {} is longer than the {LONGEST_QUERY} characters that most plans allow", n + 1)
+            format!(
+                "search {} is longer than the {LONGEST_QUERY} characters that most plans allow",
+                n + 1
+            )
         });
         let warnings: Vec<String> = self.damage.take().into_iter().chain(long).collect();
-        if warnings.is_empty() { passed(settings, seen) } else { warned(settings, seen, warnings.join("; ")) }
+        if warnings.is_empty() {
+            passed(settings, seen)
+        } else {
+            warned(settings, seen, warnings.join("; "))
+        }
     }
 
     /// 4: a run, after which posts of the own timeline are there.
@@ -294,8 +326,11 @@ impl<'a> Walk<'a> {
         let skipped = skipped(&run);
         if own == 0 {
             let id = ready.settings.user_id.as_ref().map(ToString::to_string).unwrap_or_default();
-            let skipped =
-                if skipped.is_empty() { String::new() } else { format!("; {}", skipped.join("; ")) };
+            let skipped = if skipped.is_empty() {
+                String::new()
+            } else {
+                format!("; {}", skipped.join("; "))
+            };
             return failed(
                 format!("no posts of the own timeline were collected{skipped}"),
                 format!(
@@ -345,7 +380,13 @@ impl<'a> Walk<'a> {
         }
         let next = job.next(self.brain.now());
         let minutes = (job.next(next) - next) / 60_000;
-        passed((), format!("the next run begins at {}, and then one every {minutes} minutes", rfc3339(next)))
+        passed(
+            (),
+            format!(
+                "the next run begins at {}, and then one every {minutes} minutes",
+                rfc3339(next)
+            ),
+        )
     }
 
     /// 7: the line by which others see that it is set up.
@@ -358,6 +399,7 @@ impl<'a> Walk<'a> {
 
 /// Which streams were not pulled to their end, and why.
 fn skipped(run: &CollectorRun) -> Vec<String> {
-    let skipped = run.streams.iter().filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));
+    let skipped =
+        run.streams.iter().filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));
     skipped.map(|(stream, skipped)| format!("{stream} was skipped: {}", skipped.message)).collect()
 }

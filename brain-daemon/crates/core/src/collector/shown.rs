@@ -34,10 +34,15 @@ impl Brain {
         let off_because = if self.config.collector_enabled() {
             // Without the hint nobody knows what to do.
             self.collector_ready().err().map(|fault| {
-                fault.hint.map_or(fault.message.clone(), |hint| format!("{}; {hint}", fault.message))
+                fault
+                    .hint
+                    .map_or(fault.message.clone(), |hint| format!("{}; {hint}", fault.message))
             })
         } else {
-            Some("collector.enabled is false: set it to true in config.toml and restart the daemon".into())
+            Some(
+                "collector.enabled is false: set it to true in config.toml and restart the daemon"
+                    .into(),
+            )
         };
         let next_run = match &off_because {
             None => Some(rfc3339(self.config.collector_job()?.next(self.now()))),
@@ -81,7 +86,9 @@ impl Brain {
         let entries = journal.since(self.now() - LATELY_MS).map_err(|f| data_fault(&f))?;
         let mut seen = HashSet::new();
         let ids = entries.iter().rev().filter_map(|entry| match &entry.noted {
-            Noted::Post { id, .. } | Noted::Alert { id, .. } if seen.insert(id.as_str()) => PostId::parse(id),
+            Noted::Post { id, .. } | Noted::Alert { id, .. } if seen.insert(id.as_str()) => {
+                PostId::parse(id)
+            }
             _ => None,
         });
         let mut growing: Vec<(f64, PostId)> = Vec::new();
@@ -93,11 +100,15 @@ impl Brain {
             }
         }
         growing.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
-        let curves = growing.iter().take(MOVERS).map(|(_, id)| Ok(whole(data.curve(id))?.flatten()));
+        let curves =
+            growing.iter().take(MOVERS).map(|(_, id)| Ok(whole(data.curve(id))?.flatten()));
         Ok(curves.collect::<Result<Vec<_>, Fault>>()?.into_iter().flatten().collect())
     }
 
-    pub(crate) fn collector_deletions(&self, request: &CollectorSince) -> Result<CollectorDeletions, Fault> {
+    pub(crate) fn collector_deletions(
+        &self,
+        request: &CollectorSince,
+    ) -> Result<CollectorDeletions, Fault> {
         let (since, limit) = span(request)?;
         let dir = self.collector_settings().dir;
         let (data, journal) = (Data::new(&dir), Journal::new(&dir));
@@ -117,14 +128,19 @@ impl Brain {
         Ok(CollectorDeletions { deletions, truncated })
     }
 
-    pub(crate) fn collector_alerts(&self, request: &CollectorSince) -> Result<CollectorAlerts, Fault> {
+    pub(crate) fn collector_alerts(
+        &self,
+        request: &CollectorSince,
+    ) -> Result<CollectorAlerts, Fault> {
         let (since, limit) = span(request)?;
         let dir = self.collector_settings().dir;
         let (data, journal) = (Data::new(&dir), Journal::new(&dir));
         let mut alerts = Vec::new();
         for entry in journal.since(since).map_err(|f| data_fault(&f))?.into_iter().rev() {
             let alert = match entry.noted {
-                Noted::Deletion { id } => recorded(&data, &id)?.map(|deletion| told(entry.at, deletion)),
+                Noted::Deletion { id } => {
+                    recorded(&data, &id)?.map(|deletion| told(entry.at, deletion))
+                }
                 Noted::Alert { alert, id, author, message } => {
                     Some(Alert { at: entry.at, kind: alert, id, author, message })
                 }
@@ -225,7 +241,8 @@ mod tests {
 
     #[test]
     fn the_pace_is_that_of_the_last_two_snapshots() {
-        let (a, b, c) = (snapshot("10:00:00", 0), snapshot("10:00:10", 5000), snapshot("10:00:20", 5010));
+        let (a, b, c) =
+            (snapshot("10:00:00", 0), snapshot("10:00:10", 5000), snapshot("10:00:20", 5010));
         assert_eq!(pace(&[a.clone(), b.clone(), c.clone()]), 0.001);
         assert_eq!((pace(&[]), pace(std::slice::from_ref(&a))), (0.0, 0.0));
         assert!(pace(&[c, snapshot("10:00:30", 10)]) < 0.0, "likes may fall");
@@ -235,14 +252,19 @@ mod tests {
 
     #[test]
     fn spans_and_limits_are_checked() {
-        let ask =
-            |since: Option<&str>, limit| span(&CollectorSince { since: since.map(str::to_owned), limit });
+        let ask = |since: Option<&str>, limit| {
+            span(&CollectorSince { since: since.map(str::to_owned), limit })
+        };
         assert_eq!(ask(None, 1).unwrap(), (i64::MIN, 1));
         assert_eq!(ask(Some("2026-11-21"), 1000).unwrap(), (1_795_219_200_000, 1000));
         assert_eq!(ask(Some("2026-11-21T10:00:00.5Z"), 7).unwrap().0, 1_795_255_200_500);
-        for (since, limit) in
-            [(None, 0), (None, 1001), (Some("yesterday"), 5), (Some("2026-13-01"), 5), (Some("\u{1b}[2J"), 5)]
-        {
+        for (since, limit) in [
+            (None, 0),
+            (None, 1001),
+            (Some("yesterday"), 5),
+            (Some("2026-13-01"), 5),
+            (Some("\u{1b}[2J"), 5),
+        ] {
             let fault = ask(since, limit).unwrap_err();
             assert_eq!(fault.code, FaultCode::Usage);
             assert!(fault.hint.is_some() && !fault.message.contains('\u{1b}'));
@@ -260,8 +282,15 @@ mod tests {
             reason: "not_found".into(),
         };
         let alert = told("2026-11-21T10:00:01.000Z".into(), deletion);
-        assert!(alert.message.starts_with("DELETION_DETECTED:17:ada:first second "), "{}", alert.message);
+        assert!(
+            alert.message.starts_with("DELETION_DETECTED:17:ada:first second "),
+            "{}",
+            alert.message
+        );
         assert!(!alert.message.contains('\u{1b}'));
-        assert_eq!((alert.kind.as_str(), alert.at.as_str()), ("deletion", "2026-11-21T10:00:01.000Z"));
+        assert_eq!(
+            (alert.kind.as_str(), alert.at.as_str()),
+            ("deletion", "2026-11-21T10:00:01.000Z")
+        );
     }
 }

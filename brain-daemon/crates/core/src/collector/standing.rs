@@ -51,23 +51,31 @@ impl Brain {
             return ill(damage, "brain collector setup");
         }
         if Self::with_account(settings, &state).user_id.is_none() {
-            return ill("there is a token, and no account".into(), "brain collector setup --handle NAME");
+            return ill(
+                "there is a token, and no account".into(),
+                "brain collector setup --handle NAME",
+            );
         }
         let now = self.now();
         let job = self.config.collector_job()?;
         let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
-        let at_work = self.collecting.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let at_work =
+            self.collecting.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let late = i64::try_from(LATE.as_millis()).unwrap_or(i64::MAX);
         if let Some(started) = started
             && job.next(started).saturating_add(late) < now
             && self.started.elapsed() > LATE
             && !at_work
         {
-            let problem = format!("a run was due at {}, and there was none", rfc3339(job.next(started)));
+            let problem =
+                format!("a run was due at {}, and there was none", rfc3339(job.next(started)));
             return ill(problem, "brain collector collect");
         }
         let Some(last) = state.last_report else {
-            return Ok(Standing::Well(format!("on; the first run is at {}", rfc3339(job.next(now)))));
+            return Ok(Standing::Well(format!(
+                "on; the first run is at {}",
+                rfc3339(job.next(now))
+            )));
         };
         let reason = last.reason.as_deref().unwrap_or_default();
         if last.status == "failed" && reason != STOPPED {

@@ -14,8 +14,8 @@ use super::named::Names;
 use brain_collector::filtered::{self, Backoff, Ended, Lines, Message, Rules};
 use brain_collector::outbound::{self, Watch};
 use brain_collector::{
-    Arrived, Data, Endpoint, Journal, Line, Noted, Platform, PlatformFault, PostId, Record, Run, Settings,
-    Sink, State, Stream, Why, With, compared,
+    Arrived, Data, Endpoint, Journal, Line, Noted, Platform, PlatformFault, PostId, Record, Run,
+    Settings, Sink, State, Stream, Why, With, compared,
 };
 use brain_net::{Call, Link, Part};
 
@@ -110,7 +110,9 @@ impl Brain {
         }
         let only_the_owner = matches!(
             ended,
-            Ended::Refused(Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped)
+            Ended::Refused(
+                Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped
+            )
         );
         let state = if only_the_owner { "off" } else { "waiting" };
         self.tell_stream(state, &format!("{why}; the next attempt is in {} s", wait.as_secs()));
@@ -197,7 +199,8 @@ impl Held<'_> {
             let why = format!("{}; {}", fault.message, fault.hint);
             (Ended::Refused(fault.why), why)
         };
-        self.rules = match Rules::keep_in_step(&mut self.platform, filtered::wanted(self.settings)) {
+        self.rules = match Rules::keep_in_step(&mut self.platform, filtered::wanted(self.settings))
+        {
             Ok(rules) => rules,
             Err(fault) => return refused(fault),
         };
@@ -226,7 +229,10 @@ impl Held<'_> {
             }
             Ok(answer) => {
                 self.platform.note(Endpoint::Connect, &answer);
-                let why = self.ending.take().unwrap_or_else(|| "the platform ended the connection".into());
+                let why = self
+                    .ending
+                    .take()
+                    .unwrap_or_else(|| "the platform ended the connection".into());
                 (Ended::Network, why)
             }
             Err(trouble) => (Ended::Network, format!("the connection broke: {trouble}")),
@@ -257,10 +263,14 @@ impl Held<'_> {
                             let places = self.rules.places(&matching);
                             posts.push(Arrived { post: *post, places });
                         }
-                        Message::Ending(why) => self.ending = Some(format!("the platform ends it: {why}")),
+                        Message::Ending(why) => {
+                            self.ending = Some(format!("the platform ends it: {why}"))
+                        }
                         Message::Alive => {}
                         Message::Unknown => {
-                            tracing::debug!("a line of the persistent connection says nothing known");
+                            tracing::debug!(
+                                "a line of the persistent connection says nothing known"
+                            );
                         }
                     }
                 }
@@ -280,7 +290,8 @@ impl Held<'_> {
         if posts.is_empty() {
             return;
         }
-        let (count, newest) = (posts.len() as u64, posts.iter().map(|post| post.post.id().clone()).max());
+        let (count, newest) =
+            (posts.len() as u64, posts.iter().map(|post| post.post.id().clone()).max());
         let heard = Heard { brain: self.brain, new: RefCell::default() };
         if let Err(fault) = self.run.arrived(&heard, posts) {
             self.ending = Some(fault.to_string());
@@ -306,9 +317,12 @@ impl Held<'_> {
         let mut since = Some(newest);
         for rule in self.rules.wanted().to_vec() {
             let (mut next, mut page) = (None::<String>, 0);
-            while page < self.settings.max_pages.max(1) && self.ending.is_none() && !self.brain.is_stopping()
+            while page < self.settings.max_pages.max(1)
+                && self.ending.is_none()
+                && !self.brain.is_stopping()
             {
-                match self.platform.search(&rule.value, self.with, since.as_ref(), next.as_deref()) {
+                match self.platform.search(&rule.value, self.with, since.as_ref(), next.as_deref())
+                {
                     Ok(found) => {
                         let place = |post| Arrived { post, places: vec![rule.place()] };
                         self.keep(found.posts.into_iter().map(place).collect());
@@ -326,7 +340,9 @@ impl Held<'_> {
                         }
                     }
                     // Too long ago for a search: what there is of a week.
-                    Err(fault) if fault.why == Why::InvalidRequest && since.take().is_some() => next = None,
+                    Err(fault) if fault.why == Why::InvalidRequest && since.take().is_some() => {
+                        next = None
+                    }
                     Err(fault) => {
                         tracing::warn!(
                             why = fault.message,
@@ -364,7 +380,8 @@ impl Held<'_> {
     /// An own post that has just come is watched.
     fn watch(&mut self, post: &Record) {
         let now = self.brain.clock.now();
-        let own = self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
+        let own =
+            self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
         let young = post.created_at().is_none_or(|at| now - at <= YOUNG);
         let known = self.watches.iter().any(|watch| watch.id == *post.id());
         if self.brain.config.collector_switches().outbound && own && young && !known {
@@ -397,9 +414,14 @@ impl Held<'_> {
                 message: alert.message,
             });
             let alerts: Vec<Noted> = alerts.collect();
-            let accounts = if watch.is_over() { self.brain.accounts(&watch.mentions) } else { Value::Null };
+            let accounts =
+                if watch.is_over() { self.brain.accounts(&watch.mentions) } else { Value::Null };
             let written = Journal::new(&self.settings.dir).append(now, &alerts).and_then(|()| {
-                Data::new(&self.settings.dir).put_beside(outbound::KIND, &watch.id, &watch.result(&accounts))
+                Data::new(&self.settings.dir).put_beside(
+                    outbound::KIND,
+                    &watch.id,
+                    &watch.result(&accounts),
+                )
             });
             if let Err(fault) = written {
                 tracing::warn!(%fault, id = %watch.id, "what was seen of an own post is not written down");
@@ -434,7 +456,8 @@ impl Brain {
 
 /// The handles that a post mentions, each once.
 fn mentions(post: &Record) -> Vec<String> {
-    let all = post.fields().get("entities").and_then(|entities| entities.get("mentions")?.as_array());
+    let all =
+        post.fields().get("entities").and_then(|entities| entities.get("mentions")?.as_array());
     let mut handles = Vec::new();
     for mention in all.into_iter().flatten() {
         if let Some(handle) = mention.get("username").and_then(Value::as_str)

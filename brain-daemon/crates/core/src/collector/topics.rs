@@ -35,7 +35,9 @@ pub(super) fn marked(post: &Record) -> Vec<String> {
     }
     for set in &sets {
         each(set, "hashtags", "tag", |tag| topics.add(tag.trim_start_matches(['#', '＃'])));
-        each(set, "cashtags", "tag", |tag| topics.add(&format!("${}", tag.trim_start_matches('$'))));
+        each(set, "cashtags", "tag", |tag| {
+            topics.add(&format!("${}", tag.trim_start_matches('$')))
+        });
     }
     if sets.is_empty() {
         in_text(post.text(), |tag| topics.add(tag));
@@ -47,7 +49,10 @@ pub(super) fn marked(post: &Record) -> Vec<String> {
 pub(super) fn mentioned(post: &Record) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
-        if is_handle(name) && found.len() < MOST && !found.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+        if is_handle(name)
+            && found.len() < MOST
+            && !found.iter().any(|it| it.eq_ignore_ascii_case(name))
+        {
             found.push(name.to_owned());
         }
     };
@@ -58,7 +63,8 @@ pub(super) fn mentioned(post: &Record) -> Vec<String> {
     if sets.is_empty() {
         for (at, _) in post.text().match_indices('@') {
             let (before, rest) = (&post.text()[..at], &post.text()[at + 1..]);
-            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            let end =
+                rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
             if !before.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
                 add(&rest[..end]);
             }
@@ -75,7 +81,9 @@ pub(super) fn is_handle(text: &str) -> bool {
 /// The objects with a post's entities: of its text, and of its long text.
 fn entities(post: &Record) -> Vec<&Value> {
     let fields = post.fields();
-    let long = ["note_tweet", "note_post"].into_iter().filter_map(|name| fields.get(name)?.get("entities"));
+    let long = ["note_tweet", "note_post"]
+        .into_iter()
+        .filter_map(|name| fields.get(name)?.get("entities"));
     fields.get("entities").into_iter().chain(long).filter(|it| it.is_object()).collect()
 }
 
@@ -90,11 +98,17 @@ fn each(set: &Value, kind: &str, field: &str, mut found: impl FnMut(&str)) {
 /// Tags as they stand in a text whose entities are not known.
 fn in_text(text: &str, mut found: impl FnMut(&str)) {
     for word in text.split_whitespace() {
-        let end = |word: &str| word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len());
+        let end = |word: &str| {
+            word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len())
+        };
         let letters = |word: &str| word.contains(char::is_alphabetic);
-        if let Some(tag) = word.strip_prefix('#').map(|it| &it[..end(it)]).filter(|tag| letters(tag)) {
+        if let Some(tag) =
+            word.strip_prefix('#').map(|it| &it[..end(it)]).filter(|tag| letters(tag))
+        {
             found(tag);
-        } else if let Some(tag) = word.strip_prefix('$').map(|it| &it[..end(it)]).filter(|tag| letters(tag)) {
+        } else if let Some(tag) =
+            word.strip_prefix('$').map(|it| &it[..end(it)]).filter(|tag| letters(tag))
+        {
             found(&format!("${tag}"));
         }
     }
@@ -166,7 +180,9 @@ pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
         for topic in &post.topics {
             let key = key(topic);
             if !key.is_empty() && own.insert(key.clone()) {
-                let came = by_topic.entry((&post.author, key)).or_insert(Came { topic, posts: Vec::new() });
+                let came = by_topic
+                    .entry((&post.author, key))
+                    .or_insert(Came { topic, posts: Vec::new() });
                 came.posts.push((post.at, &post.post));
             }
         }
@@ -233,12 +249,14 @@ mod tests {
             "note_tweet": {"entities": {"hashtags": [{"tag": "later"}]}},
             "context_annotations": [{"domain": {"name": "x"}, "entity": {"id": "1", "name": "Program\nming"}}],
         }));
-        assert_eq!(marked(&post), ["Rust Foundation", "Program ming", "Rust", "日本語", "$TSLA", "later"]);
+        assert_eq!(
+            marked(&post),
+            ["Rust Foundation", "Program ming", "Rust", "日本語", "$TSLA", "later"]
+        );
         let bare = record(json!({"text": "a #tag, $AB. $5 #1 x#y @ann and mail@x.org"}));
         assert_eq!(marked(&bare), ["tag", "$AB"]);
         assert_eq!(mentioned(&bare), ["ann"]);
-        let odd =
-            json!({"entities": {"hashtags": "x", "mentions": [{"username": "a b"}, {"username": "Ann"}]}});
+        let odd = json!({"entities": {"hashtags": "x", "mentions": [{"username": "a b"}, {"username": "Ann"}]}});
         assert_eq!(marked(&record(odd.clone())), Vec::<String>::new());
         assert_eq!(mentioned(&record(odd)), ["Ann"]);
     }
@@ -262,16 +280,30 @@ mod tests {
     fn three_posts_make_a_topic_and_two_do_not() {
         let twice = [dated(1, 0, &["a", "A"]), dated(2, 1, &["a"]), dated(2, 1, &["a"])];
         assert_eq!(recurring(&twice), []);
-        let of_others =
-            [dated(1, 0, &["a"]), dated(2, 1, &["a"]), Dated { author: "2".into(), ..dated(3, 2, &["a"]) }];
+        let of_others = [
+            dated(1, 0, &["a"]),
+            dated(2, 1, &["a"]),
+            Dated { author: "2".into(), ..dated(3, 2, &["a"]) },
+        ];
         assert_eq!(recurring(&of_others), []);
     }
 
     #[test]
     fn the_fullest_week_counts_and_the_later_of_two() {
         let day = WEEK_MS / 7;
-        let times =
-            [0, day, 2 * day, 20 * day, 21 * day, 22 * day, 23 * day, 40 * day, 41 * day, 42 * day, 43 * day];
+        let times = [
+            0,
+            day,
+            2 * day,
+            20 * day,
+            21 * day,
+            22 * day,
+            23 * day,
+            40 * day,
+            41 * day,
+            42 * day,
+            43 * day,
+        ];
         let posts: Vec<Dated> = (0..).zip(times).map(|(n, at)| dated(n, at, &["a"])).collect();
         let found = recurring(&posts);
         assert_eq!(found.len(), 1);

@@ -39,10 +39,13 @@ impl Config {
             let what = format!(
                 "{one} and {other} would both begin at {hour:02}:{minute:02}; one minute is for one job"
             );
-            return Err(invalid(what).hint(format!("change one of {one}.at, {one}.every and {other}_at")));
+            return Err(
+                invalid(what).hint(format!("change one of {one}.at, {one}.every and {other}_at"))
+            );
         }
         if schedule::is_full(&jobs) && !self.text("backup", "dir").trim().is_empty() {
-            let what = "collector begins in every minute, and leaves none in which backup could begin";
+            let what =
+                "collector begins in every minute, and leaves none in which backup could begin";
             return Err(invalid(what.into()).hint("let collector.every be 2m or more"));
         }
         Ok(())
@@ -110,7 +113,9 @@ impl Config {
     /// As [`Config::collector_job`].
     pub fn ratings_job(&self) -> Result<Option<Job>, Fault> {
         let at = self.number("collector", "ratings_at") as u32;
-        self.is_true("collector", "ratings").then(|| Job::new("collector.ratings", 30 * 60, at)).transpose()
+        self.is_true("collector", "ratings")
+            .then(|| Job::new("collector.ratings", 30 * 60, at))
+            .transpose()
     }
 
     /// The file with the platform's bearer token; `None` when it is at its usual place.

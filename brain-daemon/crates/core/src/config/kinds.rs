@@ -50,7 +50,9 @@ impl Kind {
             Self::Word(words) => Err(format!("\"{value}\" is none of {}", words.join(", "))),
             Self::Span(low, high) => match span(value) {
                 Some(n) if (low..=high).contains(&n) => Ok(()),
-                Some(_) => Err(format!("\"{value}\" is not between {} and {}", shown(low), shown(high))),
+                Some(_) => {
+                    Err(format!("\"{value}\" is not between {} and {}", shown(low), shown(high)))
+                }
                 None => Err(format!("\"{value}\" is not a time such as 90s, 30m, 24h or 7d")),
             },
             Self::Address if value == "off" || value.parse::<SocketAddr>().is_ok() => Ok(()),
@@ -58,9 +60,9 @@ impl Kind {
                 Err(format!("\"{value}\" is neither an address such as 127.0.0.1:3131 nor \"off\""))
             }
             Self::SafeUrl if value.is_empty() => Err("it is empty".into()),
-            Self::SafeUrl if !is_safe(value) => {
-                Err(format!("\"{value}\" would get a token that anybody on the way can read; write https://"))
-            }
+            Self::SafeUrl if !is_safe(value) => Err(format!(
+                "\"{value}\" would get a token that anybody on the way can read; write https://"
+            )),
             Self::BaseUrl | Self::PlainUrl if value.is_empty() => Ok(()),
             Self::PlainUrl if !value.starts_with("http://") => {
                 Err(format!("\"{value}\" is not an http:// address such as http://127.0.0.1:5050"))
@@ -75,20 +77,28 @@ impl Kind {
             },
             Self::Endpoint if value.is_empty() || endpoint(value).is_some() => Ok(()),
             // What stands there may be a key in the wrong place.
-            Self::Endpoint => {
-                Err("it is not an address such as http://127.0.0.1:11434/v1, without user, `?` and `#`"
-                    .into())
-            }
+            Self::Endpoint => Err(
+                "it is not an address such as http://127.0.0.1:11434/v1, without user, `?` and `#`"
+                    .into(),
+            ),
             Self::Rate if rate(value).is_some() => Ok(()),
             Self::Rate => Err(format!("\"{value}\" is neither a rate such as 100/10s nor \"off\"")),
             Self::Texts if texts(value).is_some() => Ok(()),
-            Self::Texts => Err(format!("\"{value}\" is not a list of texts such as [\"one\", \"two\"]")),
+            Self::Texts => {
+                Err(format!("\"{value}\" is not a list of texts such as [\"one\", \"two\"]"))
+            }
             Self::Handle if value.is_empty() || handle(value).is_some() => Ok(()),
-            Self::Handle => Err(format!("\"{value}\" is not a handle: 1 to 15 letters, digits and _")),
-            Self::Digits if value.len() <= 19 && value.bytes().all(|b| b.is_ascii_digit()) => Ok(()),
+            Self::Handle => {
+                Err(format!("\"{value}\" is not a handle: 1 to 15 letters, digits and _"))
+            }
+            Self::Digits if value.len() <= 19 && value.bytes().all(|b| b.is_ascii_digit()) => {
+                Ok(())
+            }
             Self::Digits => Err(format!("\"{value}\" is not a number of up to 19 digits")),
             Self::Dollars if dollars(value).is_some() => Ok(()),
-            Self::Dollars => Err(format!("\"{value}\" is not an amount of US dollars such as 0.15")),
+            Self::Dollars => {
+                Err(format!("\"{value}\" is not an amount of US dollars such as 0.15"))
+            }
             Self::Ids if ids(value).is_some() => Ok(()),
             Self::Ids => Err(format!("\"{value}\" is not a list of user ids such as 1000, 1001")),
         }
@@ -116,8 +126,9 @@ fn shown(seconds: u64) -> String {
 /// The millionths of a US dollar that `text` means: digits, perhaps a point and one to six more.
 pub(super) fn dollars(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let digits =
-        |text: &str, most| (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    let digits = |text: &str, most| {
+        (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+    };
     if !digits(whole, 6) || !digits(part, 6) {
         return None;
     }
@@ -186,7 +197,9 @@ pub(super) fn texts(text: &str) -> Option<Vec<String>> {
     let texts: Vec<String> = serde_json::from_str(text).ok()?;
     texts
         .iter()
-        .map(|text| Some(text.trim()).filter(|text| !text.is_empty() && !text.contains(char::is_control)))
+        .map(|text| {
+            Some(text.trim()).filter(|text| !text.is_empty() && !text.contains(char::is_control))
+        })
         .map(|text| text.map(str::to_owned))
         .collect()
 }
@@ -195,7 +208,8 @@ pub(super) fn texts(text: &str) -> Option<Vec<String>> {
 #[must_use]
 pub fn handle(text: &str) -> Option<&str> {
     let name = text.strip_prefix('@').unwrap_or(text);
-    let fits = (1..=15).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let fits = (1..=15).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     fits.then_some(name)
 }
 

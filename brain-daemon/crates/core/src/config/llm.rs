@@ -19,7 +19,8 @@ impl Config {
             "anthropic" => Provider::Anthropic,
             _ => return None,
         };
-        let name = |key| Some(self.text("llm", key).trim().to_owned()).filter(|name| !name.is_empty());
+        let name =
+            |key| Some(self.text("llm", key).trim().to_owned()).filter(|name| !name.is_empty());
         Some(Settings {
             provider,
             base: endpoint(self.text("llm", "base_url")),
@@ -54,25 +55,33 @@ mod tests {
     use super::*;
 
     fn load(values: &[(&str, &str)]) -> Result<Config, Fault> {
-        let env =
-            |name: &str| values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let env = |name: &str| {
+            values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
         Config::load(Path::new("/nowhere/config.toml"), env)
     }
 
     #[test]
     fn there_is_no_model_until_a_provider_is_named() {
         assert_eq!(load(&[("BRAIN_LLM_MODEL", "m")]).unwrap().llm(), None);
-        let config = load(&[("BRAIN_LLM_PROVIDER", "anthropic"), ("BRAIN_LLM_MODEL", " m ")]).unwrap();
+        let config =
+            load(&[("BRAIN_LLM_PROVIDER", "anthropic"), ("BRAIN_LLM_MODEL", " m ")]).unwrap();
         let models = config.llm().unwrap();
-        assert_eq!((models.provider, models.base, models.vision_model), (Provider::Anthropic, None, None));
+        assert_eq!(
+            (models.provider, models.base, models.vision_model),
+            (Provider::Anthropic, None, None)
+        );
         assert_eq!(models.model.as_deref(), Some("m"));
     }
 
     #[test]
     fn its_address_is_one_with_a_path_and_nothing_else() {
-        for good in
-            ["", "http://127.0.0.1:11434/v1", "https://gateway.example/a/b/", "https://api.openai.com/v1"]
-        {
+        for good in [
+            "",
+            "http://127.0.0.1:11434/v1",
+            "https://gateway.example/a/b/",
+            "https://api.openai.com/v1",
+        ] {
             assert!(load(&[("BRAIN_LLM_BASE_URL", good)]).is_ok(), "{good}");
         }
         for bad in [
@@ -96,7 +105,9 @@ mod tests {
     fn pictures_need_a_model_that_reads_them() {
         let images = ("BRAIN_COLLECTOR_IMAGES", "true");
         let provider = ("BRAIN_LLM_PROVIDER", "openai");
-        for lacking in [vec![images], vec![images, provider], vec![images, ("BRAIN_LLM_VISION_MODEL", "v")]] {
+        for lacking in
+            [vec![images], vec![images, provider], vec![images, ("BRAIN_LLM_VISION_MODEL", "v")]]
+        {
             assert!(load(&lacking).unwrap_err().message.contains("collector.images"));
         }
         assert!(load(&[images, provider, ("BRAIN_LLM_VISION_MODEL", "v")]).is_ok());

@@ -68,7 +68,10 @@ impl Config {
     /// known one.
     pub fn load(path: &Path, env: impl Fn(&str) -> Option<String>) -> Result<Self, Fault> {
         let mut config = Self {
-            values: KEYS.iter().map(|k| ((k.section, k.name), (k.default.into(), Origin::Default))).collect(),
+            values: KEYS
+                .iter()
+                .map(|k| ((k.section, k.name), (k.default.into(), Origin::Default)))
+                .collect(),
             passed: None,
             outside: None,
         };
@@ -76,8 +79,11 @@ impl Config {
             Ok(text) => config.read(&text, path)?,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             Err(e) => {
-                return Err(Fault::new(FaultCode::InvalidConfig, format!("{}: {e}", path.display()))
-                    .hint("make that file readable, or set BRAIN_HOME to another directory"));
+                return Err(Fault::new(
+                    FaultCode::InvalidConfig,
+                    format!("{}: {e}", path.display()),
+                )
+                .hint("make that file readable, or set BRAIN_HOME to another directory"));
             }
         }
         for key in KEYS {
@@ -107,10 +113,16 @@ impl Config {
         for (section, value) in &table {
             let known: Vec<&str> = KEYS.iter().map(|k| k.section).collect();
             if !known.contains(&section.as_str()) {
-                return Err(unknown(format!("{place}: there is no section [{section}]"), section, &known));
+                return Err(unknown(
+                    format!("{place}: there is no section [{section}]"),
+                    section,
+                    &known,
+                ));
             }
             let Some(keys) = value.as_table() else {
-                return Err(invalid(format!("{place}: \"{section}\" is a section: write [{section}]")));
+                return Err(invalid(format!(
+                    "{place}: \"{section}\" is a section: write [{section}]"
+                )));
             };
             for (name, value) in keys {
                 let Some(key) = KEYS.iter().find(|k| k.section == section && k.name == name) else {
@@ -142,7 +154,9 @@ impl Config {
                         )));
                     }
                 };
-                key.kind.check(&value).map_err(|why| invalid(format!("{place}: {section}.{name}: {why}")))?;
+                key.kind
+                    .check(&value)
+                    .map_err(|why| invalid(format!("{place}: {section}.{name}: {why}")))?;
                 self.values.insert((key.section, key.name), (value, Origin::File(path.to_owned())));
             }
         }
@@ -169,8 +183,9 @@ impl Config {
     /// Whether nobody set this key.
     #[must_use]
     pub fn is_default(&self, section: &str, name: &str) -> bool {
-        self.entries()
-            .any(|(key, _, origin)| key.section == section && key.name == name && *origin == Origin::Default)
+        self.entries().any(|(key, _, origin)| {
+            key.section == section && key.name == name && *origin == Origin::Default
+        })
     }
 
     /// The same configuration for a daemon whose control socket systemd passed in: it is where it is.
@@ -402,8 +417,9 @@ fn invalid(message: String) -> Fault {
 }
 
 fn unknown(message: String, given: &str, known: &[&str]) -> Fault {
-    let nearest =
-        known.iter().max_by(|a, b| strsim::jaro_winkler(given, a).total_cmp(&strsim::jaro_winkler(given, b)));
+    let nearest = known
+        .iter()
+        .max_by(|a, b| strsim::jaro_winkler(given, a).total_cmp(&strsim::jaro_winkler(given, b)));
     let fault = invalid(message);
     match nearest {
         Some(nearest) => {

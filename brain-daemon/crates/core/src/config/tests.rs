@@ -26,9 +26,13 @@ fn the_public_address_is_taken_as_everybody_writes_it() {
         let fault = with(other).unwrap_err();
         assert!(fault.message.contains("written as https://brain.example.org"), "{other}: {fault}");
     }
-    for bad in
-        ["brain.example.org", "https://brain.example.org/mcp", "ftp://a", "https://a?b", "https://me@a"]
-    {
+    for bad in [
+        "brain.example.org",
+        "https://brain.example.org/mcp",
+        "ftp://a",
+        "https://a?b",
+        "https://me@a",
+    ] {
         let fault = with(bad).unwrap_err();
         assert!(fault.message.contains("is not the address of a service"), "{bad}: {fault}");
     }
@@ -78,7 +82,10 @@ fn wrong_values_and_wrong_toml_are_refused() {
 #[test]
 fn user_ids_are_a_list_or_an_array() {
     for text in ["[1000, 1001]", "\"1000, 1001\"", "\"1000 1001\""] {
-        assert_eq!(load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap().allow_uids(), [1000, 1001]);
+        assert_eq!(
+            load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap().allow_uids(),
+            [1000, 1001]
+        );
     }
     assert_eq!(load("[daemon]\nallow_uids = 1000\n").unwrap().allow_uids(), [1000]);
     assert_eq!(load("").unwrap().allow_uids(), Vec::<u32>::new());
@@ -90,10 +97,18 @@ fn user_ids_are_a_list_or_an_array() {
 
 #[test]
 fn a_price_is_written_with_quotes_or_without() {
-    for (text, means) in
-        [("0.15", 150_000), ("\"0.15\"", 150_000), ("3", 3_000_000), ("2.50", 2_500_000), ("0.000001", 1)]
-    {
-        assert_eq!(load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm_price().input, means, "{text}");
+    for (text, means) in [
+        ("0.15", 150_000),
+        ("\"0.15\"", 150_000),
+        ("3", 3_000_000),
+        ("2.50", 2_500_000),
+        ("0.000001", 1),
+    ] {
+        assert_eq!(
+            load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm_price().input,
+            means,
+            "{text}"
+        );
     }
     for text in ["-0.15", "1e-7", "nan", "inf", "1e9", "\"$3\"", "\"0,15\"", "[0.15]"] {
         let fault = load(&format!("[llm]\nprice_in = {text}\n")).unwrap_err();
@@ -111,13 +126,20 @@ fn a_socket_that_was_passed_in_stays_where_it_is() {
 
 #[test]
 fn a_span_of_time_is_a_number_and_a_unit() {
-    for (text, seconds) in [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)] {
+    for (text, seconds) in
+        [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)]
+    {
         let config = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap();
         assert_eq!(config.backup_every_ms(), seconds * 1000, "{text}");
     }
-    for text in ["", "24", "h", "1.5h", "-1h", "1 h", "1H", "24 hours", "١h", "99999999999999999999d"] {
+    for text in
+        ["", "24", "h", "1.5h", "-1h", "1 h", "1H", "24 hours", "١h", "99999999999999999999d"]
+    {
         let fault = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap_err();
-        assert!(fault.message.contains("backup.every") && fault.message.contains("24h"), "{fault:?}");
+        assert!(
+            fault.message.contains("backup.every") && fault.message.contains("24h"),
+            "{fault:?}"
+        );
     }
     for text in ["59s", "366d"] {
         let fault = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap_err();
@@ -130,7 +152,9 @@ fn a_span_of_time_is_a_number_and_a_unit() {
 fn backups_are_off_until_they_have_a_place() {
     let home = Home::at("/home".into());
     assert_eq!(load("").unwrap().backup_dir(&home), None);
-    let at = |dir: &str| load(&format!("[backup]\ndir = \"{dir}\"\n")).unwrap().backup_dir(&home).unwrap();
+    let at = |dir: &str| {
+        load(&format!("[backup]\ndir = \"{dir}\"\n")).unwrap().backup_dir(&home).unwrap()
+    };
     assert_eq!((at("kept"), at("/disk/kept")), ("/home/kept".into(), "/disk/kept".into()));
     assert!(at("~/kept").ends_with("kept") && !at("~/kept").starts_with("/home/~"));
 }
@@ -170,7 +194,9 @@ fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
     let path = dir.path().join("config.toml");
     std::fs::write(&path, file).unwrap();
     let with = |value: &'static str| {
-        Config::load(&path, move |name| (name == "BRAIN_COLLECTOR_SEARCHES").then(|| value.to_owned()))
+        Config::load(&path, move |name| {
+            (name == "BRAIN_COLLECTOR_SEARCHES").then(|| value.to_owned())
+        })
     };
     assert_eq!(with(r#"["one, two", "ü"]"#).unwrap().collector(&home).searches, ["one, two", "ü"]);
     assert_eq!(with("[]").unwrap().collector(&home).searches, Vec::<String>::new());
@@ -189,7 +215,8 @@ fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
     ] {
         let fault = with(bad).unwrap_err();
         assert!(
-            fault.message.contains("$BRAIN_COLLECTOR_SEARCHES") && fault.message.contains("list of texts"),
+            fault.message.contains("$BRAIN_COLLECTOR_SEARCHES")
+                && fault.message.contains("list of texts"),
             "{bad}"
         );
     }
@@ -214,15 +241,25 @@ fn a_handle_is_what_the_platform_takes() {
         let config = load(&format!("[collector]\nhandle = \"{given}\"\n")).unwrap();
         assert_eq!(config.collector(&home).handle.as_deref(), is, "{given}");
     }
-    let bad =
-        ["\"@\"", "\"@@a\"", "\"a b\"", "\"a-b\"", "\"a23456789012345x\"", "\"é\"", "\"../a\"", "\"a\\n\""];
+    let bad = [
+        "\"@\"",
+        "\"@@a\"",
+        "\"a b\"",
+        "\"a-b\"",
+        "\"a23456789012345x\"",
+        "\"é\"",
+        "\"../a\"",
+        "\"a\\n\"",
+    ];
     refused("collector", "handle", &bad, "is not a handle");
 }
 
 #[test]
 fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
     let home = Home::at("/home".into());
-    let id = |text: &str| load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector(&home).user_id;
+    let id = |text: &str| {
+        load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector(&home).user_id
+    };
     assert_eq!(id("\"1234567890123456789\"").unwrap().as_str(), "1234567890123456789");
     // TOML's whole numbers are 64 bits wide: nothing is rounded.
     assert_eq!(id("9007199254740993").unwrap().as_str(), "9007199254740993");
@@ -249,8 +286,11 @@ fn the_collector_runs_each_half_hour_unless_it_is_told_otherwise() {
         (settings.platform_api.as_str(), settings.dir),
         ("https://api.x.com", "/home/collector".into())
     );
-    assert!(settings.ask_authors && !settings.ask_media && !settings.redact && settings.max_pages == 1);
-    let config = load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
+    assert!(
+        settings.ask_authors && !settings.ask_media && !settings.redact && settings.max_pages == 1
+    );
+    let config =
+        load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
     assert_eq!(config.collector_job().unwrap().cron(), "0 20 * * * *");
     assert_eq!(config.ratings_job().unwrap().unwrap().cron(), "0 25,55 * * * *");
     refused("collector", "every", &["\"59s\"", "\"25h\"", "\"often\""], "collector.every");
@@ -277,7 +317,12 @@ fn two_jobs_in_one_minute_are_refused_and_both_are_named() {
         "BRAIN_COLLECTOR_AT" => Some("45".to_owned()),
         _ => None,
     };
-    assert!(Config::load(Path::new("/nonexistent/config.toml"), env).unwrap_err().message.contains("00:15"));
+    assert!(
+        Config::load(Path::new("/nonexistent/config.toml"), env)
+            .unwrap_err()
+            .message
+            .contains("00:15")
+    );
     // A time that does not come again each day cannot be kept free of others.
     let fault = load("[collector]\nevery = \"50m\"\n").unwrap_err();
     assert!(fault.message.contains("collector.every") && fault.hint.unwrap().contains("30m"));
@@ -306,10 +351,14 @@ fn own_posts_are_watched_over_the_stream_only() {
 #[test]
 fn a_token_is_sent_to_a_safe_address_only() {
     let with = |url: &str| load(&format!("[collector]\nplatform_api = \"{url}\"\n"));
-    for good in ["https://api.x.com", "http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:1"] {
+    for good in
+        ["https://api.x.com", "http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:1"]
+    {
         assert!(with(good).is_ok(), "{good}");
     }
-    for bad in ["", "http://api.x.com", "http://192.168.1.7", "http://localhost.example", "api.x.com"] {
+    for bad in
+        ["", "http://api.x.com", "http://192.168.1.7", "http://localhost.example", "api.x.com"]
+    {
         assert!(with(bad).unwrap_err().message.contains("platform_api"), "{bad}");
     }
 }

@@ -20,7 +20,9 @@ impl Config {
             "tailscale" => Kind::Tailscale,
             _ => return None,
         };
-        let set = |name| Some(self.text("tunnel", name).trim().to_owned()).filter(|text| !text.is_empty());
+        let set = |name| {
+            Some(self.text("tunnel", name).trim().to_owned()).filter(|text| !text.is_empty())
+        };
         Some(Settings {
             provider,
             domain: set("domain").map(|name| bare(&name)),
@@ -80,7 +82,8 @@ impl Config {
     /// The telephone number whose webhook follows the public address; `None` when none is configured.
     #[must_use]
     pub fn telephone_number(&self) -> Option<Number> {
-        let text = |name| Some(self.text("voice", name).trim().to_owned()).filter(|text| !text.is_empty());
+        let text =
+            |name| Some(self.text("voice", name).trim().to_owned()).filter(|text| !text.is_empty());
         Some(Number {
             api: self.text("voice", "api").trim_end_matches('/').to_owned(),
             account_sid: text("account_sid")?,

@@ -8,9 +8,10 @@ use brain_net::{Answer, Tls, Trouble};
 pub(super) fn shown(text: &str, most: usize) -> String {
     let harmless = |c: char| match c {
         _ if c.is_whitespace() => ' ',
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-            '\u{FFFD}'
-        }
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => '\u{FFFD}',
         _ if c.is_control() => '\u{FFFD}',
         _ => c,
     };
@@ -56,9 +57,13 @@ pub(super) fn troubled(target: &Target<'_>, trouble: &Trouble) -> Failed {
         Trouble::Tls(Tls::Absent | Tls::Cut) => {
             "type http:// instead of https://, or let the tunnel serve https"
         }
-        Trouble::Tls(Tls::Expired) => "renew the certificate; if it is new, look at this machine's clock",
+        Trouble::Tls(Tls::Expired) => {
+            "renew the certificate; if it is new, look at this machine's clock"
+        }
         Trouble::Tls(Tls::Early) => "look at this machine's clock",
-        Trouble::Tls(Tls::Name) => "type the name that the certificate is for, or get one for this name",
+        Trouble::Tls(Tls::Name) => {
+            "type the name that the certificate is for, or get one for this name"
+        }
         Trouble::Tls(Tls::Issuer) => {
             "clients trust public certificate authorities only: use a tunnel or a server with such a certificate"
         }
@@ -87,8 +92,9 @@ pub(super) fn foreign(target: &Target<'_>, answer: &Answer) -> Option<Failed> {
         let to = answer.header("location").unwrap_or_default();
         // Without its query: who knows what is in it.
         let to = shown(to.split(['?', '#']).next().unwrap_or_default(), 120);
-        let login =
-            ["login", "signin", "sign-in", "access.com", "oauth", "sso"].iter().any(|word| to.contains(word));
+        let login = ["login", "signin", "sign-in", "access.com", "oauth", "sso"]
+            .iter()
+            .any(|word| to.contains(word));
         let hint = if login {
             "a login page stands before the endpoint, which no client can get through: let /mcp and /.well-known pass without it (at \
              Cloudflare Access a bypass policy); brain asks for tokens itself"
@@ -99,8 +105,7 @@ pub(super) fn foreign(target: &Target<'_>, answer: &Answer) -> Option<Failed> {
         return says(format!("it answers {status} and leads to {to}"), hint);
     }
     if let Some(code) = answer.header("ngrok-error-code") {
-        let hint =
-            "the tunnel answers itself: start its agent, and let it forward to 127.0.0.1:8765 (http.public)";
+        let hint = "the tunnel answers itself: start its agent, and let it forward to 127.0.0.1:8765 (http.public)";
         return says(format!("the tunnel answers {status} with {}", shown(code, 40)), hint.into());
     }
     if matches!(status, 502..=504 | 520..=530) {
@@ -115,7 +120,10 @@ pub(super) fn foreign(target: &Target<'_>, answer: &Answer) -> Option<Failed> {
     if html {
         let hint = "that is a page for people, of the tunnel or of another server: look where the tunnel forwards to (127.0.0.1:8765), \
                     and switch its warning or login page off";
-        return says(format!("it answers {status} with an HTML page{}", title(answer)), hint.into());
+        return says(
+            format!("it answers {status} with an HTML page{}", title(answer)),
+            hint.into(),
+        );
     }
     None
 }
@@ -133,7 +141,8 @@ pub(super) fn reason(body: &str) -> Option<String> {
     let value: serde_json::Value = serde_json::from_str(body).ok()?;
     let error = &value["error"];
     let code = error.as_str().or(error["message"].as_str())?;
-    let words = value["error_description"].as_str().or(value["message"].as_str()).unwrap_or_default();
+    let words =
+        value["error_description"].as_str().or(value["message"].as_str()).unwrap_or_default();
     let both = if words.is_empty() { code.to_owned() } else { format!("{code}: {words}") };
     Some(shown(&both, 160))
 }

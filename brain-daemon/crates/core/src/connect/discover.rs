@@ -58,7 +58,10 @@ pub(super) fn challenge(target: &Target<'_>) -> Ended<Url> {
     let answer = target.net.call(&Call {
         url: &target.url,
         body: Some(hello.as_bytes()),
-        headers: &[("content-type", "application/json"), ("accept", "application/json, text/event-stream")],
+        headers: &[
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ],
         authorization: None,
         public: false,
         enough: |answer| answer.kind() == "text/event-stream",
@@ -152,9 +155,13 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Ended<String> {
         );
     };
     if same(resource, &target.typed) {
-        return passed(issuer.to_owned(), format!("tokens are given out by {}", shown(issuer, 120)));
+        return passed(
+            issuer.to_owned(),
+            format!("tokens are given out by {}", shown(issuer, 120)),
+        );
     }
-    let message = format!("it calls itself {}, not {}", shown(resource, 120), shown(&target.typed, 120));
+    let message =
+        format!("it calls itself {}, not {}", shown(resource, 120), shown(&target.typed, 120));
     let here = target.is_local() && Url::parse(resource).is_ok_and(|url| !target.is_strange(&url));
     if here {
         let warning = format!(
@@ -164,7 +171,9 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Ended<String> {
         return warned(issuer.to_owned(), message, warning);
     }
     let hint = match Url::parse(resource) {
-        Ok(url) if url.host() == target.url.host() => format!("type it exactly so: {}", shown(resource, 120)),
+        Ok(url) if url.host() == target.url.host() => {
+            format!("type it exactly so: {}", shown(resource, 120))
+        }
         _ => format!(
             "tell brain its public address: http.base_url = \"{}\"; or type the one it has",
             target.origin()
@@ -175,7 +184,8 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Ended<String> {
 
 /// What is said of the authorization server.
 pub(super) fn server(target: &Target<'_>, issuer: &str) -> Ended<Server> {
-    let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https")) else {
+    let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+    else {
         return failed(
             format!("the authorization server has no address: {}", shown(issuer, 120)),
             "it must begin with https://",
@@ -190,7 +200,10 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> Ended<Server> {
         );
     }
     let listed = |name: &str| -> Vec<&str> {
-        found[name].as_array().map(|all| all.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+        found[name]
+            .as_array()
+            .map(|all| all.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default()
     };
     if !listed("code_challenge_methods_supported").contains(&"S256") {
         return failed(
@@ -273,12 +286,16 @@ fn document(target: &Target<'_>, url: &Url) -> Result<Value, Failed> {
     }
     let found: Option<Value> = serde_json::from_slice(&answer.body).ok().filter(Value::is_object);
     found.ok_or_else(|| {
-        at(unexpected(&answer, "a JSON object is expected there: look where the tunnel forwards to"))
+        at(unexpected(
+            &answer,
+            "a JSON object is expected there: look where the tunnel forwards to",
+        ))
     })
 }
 
 /// Whether two texts are one address; a host alone may be written with a slash behind it or without.
 fn same(one: &str, other: &str) -> bool {
     let alone = |text: &str| Url::parse(text).is_ok_and(|url| url.path() == "/");
-    one == other || alone(one) && alone(other) && one.trim_end_matches('/') == other.trim_end_matches('/')
+    one == other
+        || alone(one) && alone(other) && one.trim_end_matches('/') == other.trim_end_matches('/')
 }

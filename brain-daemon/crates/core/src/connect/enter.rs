@@ -72,9 +72,12 @@ impl Brain {
                 "give a token in the variable BRAIN_TOKEN, or a client: --client-id ID --secret-file FILE",
             );
         }
-        let denied =
-            |why: String| Failed { message: why, hint: "`brain doctor` looks after the store".into() };
-        let suffix = random::text::<6>(&*self.grants.random).map_err(|fault| denied(fault.message))?;
+        let denied = |why: String| Failed {
+            message: why,
+            hint: "`brain doctor` looks after the store".into(),
+        };
+        let suffix =
+            random::text::<6>(&*self.grants.random).map_err(|fault| denied(fault.message))?;
         let wish = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),
@@ -90,7 +93,12 @@ impl Brain {
 }
 
 /// Asks for a token by a client's secret (RFC 6749 section 4.4), for this resource (RFC 8707).
-fn by_secret<'a>(target: &Target<'_>, server: &Server, id: &str, secret: &Secret) -> Ended<Pass<'a>> {
+fn by_secret<'a>(
+    target: &Target<'_>,
+    server: &Server,
+    id: &str,
+    secret: &Secret,
+) -> Ended<Pass<'a>> {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "client_credentials").append_pair("resource", &target.typed);
     if server.reads {
@@ -98,7 +106,8 @@ fn by_secret<'a>(target: &Target<'_>, server: &Server, id: &str, secret: &Secret
     }
     let basic = if server.basic {
         // Each part is encoded as in a form (RFC 6749 section 2.3.1).
-        let part = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let part =
+            |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let joined = format!("{}:{}", part(id), part(secret.expose()));
         Some(Secret::new(format!("Basic {}", STANDARD.encode(joined))))
     } else {
@@ -109,7 +118,10 @@ fn by_secret<'a>(target: &Target<'_>, server: &Server, id: &str, secret: &Secret
     let answer = target.net.call(&Call {
         url: &server.token,
         body: Some(form.as_bytes()),
-        headers: &[("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")],
+        headers: &[
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("accept", "application/json"),
+        ],
         authorization: basic.as_ref(),
         public: target.is_strange(&server.token),
         enough: |_| false,
@@ -120,27 +132,35 @@ fn by_secret<'a>(target: &Target<'_>, server: &Server, id: &str, secret: &Secret
     }
     let found: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let kind = found["token_type"].as_str().unwrap_or_default();
-    let Some(token) = found["access_token"].as_str().filter(|_| kind.eq_ignore_ascii_case("bearer")) else {
+    let Some(token) =
+        found["access_token"].as_str().filter(|_| kind.eq_ignore_ascii_case("bearer"))
+    else {
         return failed(
             "the token endpoint answers 200 without a bearer token",
             "clients need access_token, and token_type Bearer: look at who answers there",
         );
     };
-    let scope =
-        found["scope"].as_str().map_or_else(String::new, |scope| format!(", for {}", shown(scope, 60)));
-    let hint =
-        "the endpoint refuses what its authorization server gives out: do both belong to the same brain?";
+    let scope = found["scope"]
+        .as_str()
+        .map_or_else(String::new, |scope| format!(", for {}", shown(scope, 60)));
+    let hint = "the endpoint refuses what its authorization server gives out: do both belong to the same brain?";
     passed(Pass::of(token, hint), format!("by the client's secret{scope}"))
 }
 
 fn refused(target: &Target<'_>, url: &Url, answer: &Answer) -> Failed {
     let hint = match code(answer).as_str() {
-        "invalid_client" => "id or secret is wrong, or the client was revoked: brain clients list --all",
-        "invalid_target" => "the server does not know this address as its own: set http.base_url to it",
+        "invalid_client" => {
+            "id or secret is wrong, or the client was revoked: brain clients list --all"
+        }
+        "invalid_target" => {
+            "the server does not know this address as its own: set http.base_url to it"
+        }
         "unauthorized_client" | "unsupported_grant_type" => {
             "this client comes by consent only: give a token, or register one with a secret"
         }
-        "invalid_scope" => "the client is not granted `read`: brain clients update NAME --scope read",
+        "invalid_scope" => {
+            "the client is not granted `read`: brain clients update NAME --scope read"
+        }
         "forbidden_host" => "tell brain its public address: http.base_url",
         _ => match foreign(target, answer) {
             Some(failed) => return failed,

@@ -76,7 +76,8 @@ impl Brain {
     /// Walks to a tool endpoint. Blocks for up to some minutes when everything on the way is slow.
     pub(super) fn connect_test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
-        let target = Target { net: &*self.net, url, typed: request.url.clone(), issuer: self.issuer() };
+        let target =
+            Target { net: &*self.net, url, typed: request.url.clone(), issuer: self.issuer() };
         let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
         let arrived = self.walk(&target, request, &mut steps).is_some();
         Ok(ConnectReport {
@@ -86,7 +87,12 @@ impl Brain {
         })
     }
 
-    fn walk(&self, target: &Target<'_>, request: &ConnectTest, steps: &mut Steps<'_>) -> Option<()> {
+    fn walk(
+        &self,
+        target: &Target<'_>,
+        request: &ConnectTest,
+        steps: &mut Steps<'_>,
+    ) -> Option<()> {
         steps.take("reach", || discover::reach(target))?;
         let metadata = steps.take("challenge", || discover::challenge(target))?;
         let issuer = steps.take("resource", || discover::resource(target, &metadata))?;
@@ -102,10 +108,15 @@ impl Brain {
 fn endpoint(text: &str) -> Result<Url, Fault> {
     let refuse = |why: &str| {
         let hint = "type it as into a client, for example https://brain.example.org/mcp or http://127.0.0.1:3131/mcp";
-        Err(Fault::new(FaultCode::InvalidRequest, format!("this is not the address of an endpoint: {why}"))
-            .hint(hint))
+        Err(Fault::new(
+            FaultCode::InvalidRequest,
+            format!("this is not the address of an endpoint: {why}"),
+        )
+        .hint(hint))
     };
-    let Ok(url) = Url::parse(text) else { return refuse("it begins with neither https:// nor http://") };
+    let Ok(url) = Url::parse(text) else {
+        return refuse("it begins with neither https:// nor http://");
+    };
     if !matches!(url.scheme(), "http" | "https") {
         return refuse("it begins with neither https:// nor http://");
     }
@@ -129,9 +140,11 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_a_plain_address() {
-        for good in
-            ["https://brain.example.org/mcp", "http://127.0.0.1:3131/mcp", "https://brain.example.org"]
-        {
+        for good in [
+            "https://brain.example.org/mcp",
+            "http://127.0.0.1:3131/mcp",
+            "https://brain.example.org",
+        ] {
             assert!(endpoint(good).is_ok(), "{good}");
         }
         for bad in [

@@ -40,10 +40,14 @@ impl<'a> Session<'a> {
 
     /// Shakes hands: what the server says of itself.
     pub(super) fn initialize(&mut self) -> Result<Value, Snag> {
-        let hello = json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ourselves() });
+        let hello =
+            json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ourselves() });
         let said = self.ask("initialize", hello)?;
         let Some(revision) = said["protocolVersion"].as_str() else {
-            return Err(Snag { message: "its greeting names no protocolVersion".into(), hint: None });
+            return Err(Snag {
+                message: "its greeting names no protocolVersion".into(),
+                hint: None,
+            });
         };
         // It goes into a field of each head that follows.
         self.agreed = Some(shown(revision, 20));
@@ -51,9 +55,10 @@ impl<'a> Session<'a> {
         let answer = self.post(&ready, "notifications/initialized", None)?;
         match answer.status {
             200..=299 => Ok(said),
-            status => {
-                Err(Snag { message: format!("it answers {status} to the end of the handshake"), hint: None })
-            }
+            status => Err(Snag {
+                message: format!("it answers {status} to the end of the handshake"),
+                hint: None,
+            }),
         }
     }
 
@@ -69,7 +74,8 @@ impl<'a> Session<'a> {
         }
         self.sent += 1;
         let name = params["name"].as_str().filter(|_| modern).map(str::to_owned);
-        let message = json!({ "jsonrpc": "2.0", "id": self.sent, "method": method, "params": params });
+        let message =
+            json!({ "jsonrpc": "2.0", "id": self.sent, "method": method, "params": params });
         let answer = self.post(&message, method, name.as_deref())?;
         if method == "initialize" {
             self.id = answer.header("mcp-session-id").map(str::to_owned);
@@ -80,15 +86,20 @@ impl<'a> Session<'a> {
             None => {
                 let code = shown(&reply["error"]["code"].to_string(), 20);
                 let words = shown(reply["error"]["message"].as_str().unwrap_or_default(), 160);
-                Err(Snag { message: format!("{method} is answered by error {code}: {words}"), hint: None })
+                Err(Snag {
+                    message: format!("{method} is answered by error {code}: {words}"),
+                    hint: None,
+                })
             }
         }
     }
 
     fn post(&self, message: &Value, method: &str, name: Option<&str>) -> Result<Answer, Snag> {
         let body = message.to_string();
-        let mut headers =
-            vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+        let mut headers = vec![
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
         match &self.agreed {
             Some(revision) => headers.push(("mcp-protocol-version", revision)),
             None if method != "initialize" => {
@@ -135,9 +146,10 @@ impl<'a> Session<'a> {
         }
         match foreign(self.target, answer) {
             Some(failed) => Snag { message: failed.message, hint: Some(failed.hint) },
-            None => {
-                Snag { message: format!("it answers {status} without a message of MCP{said}"), hint: None }
-            }
+            None => Snag {
+                message: format!("it answers {status} without a message of MCP{said}"),
+                hint: None,
+            },
         }
     }
 }
@@ -179,8 +191,9 @@ mod tests {
         let plain = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert!(reply(&answer("application/json", plain)).is_some());
         assert!(reply(&answer("application/json", r#"{"error":"invalid_token"}"#)).is_none());
-        let stream =
-            format!("id: 0\ndata:\n\ndata: {{\"method\":\"x\"}}\n\nevent: message\r\ndata: {plain}\r\n\r\n");
+        let stream = format!(
+            "id: 0\ndata:\n\ndata: {{\"method\":\"x\"}}\n\nevent: message\r\ndata: {plain}\r\n\r\n"
+        );
         assert_eq!(reply(&answer("text/event-stream; charset=utf-8", &stream)).unwrap()["id"], 1);
         let half = &stream[..stream.len() - 2];
         assert!(reply(&answer("text/event-stream", half)).is_none(), "it has not come whole");

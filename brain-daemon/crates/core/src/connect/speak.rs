@@ -19,12 +19,14 @@ fn stuck(snag: Snag, otherwise: &str) -> Failed {
 /// Greets in both ways. The conversation goes on without a handshake where that is understood.
 pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Ended<Session<'a>> {
     let mut modern = Session::new(target, pass);
-    let discovered = modern.ask("server/discover", json!({})).and_then(|said| match revisions(&said) {
-        known if known.iter().any(|revision| revision == MODERN) => Ok((said, known)),
-        _ => {
-            Err(Snag { message: format!("its answer to server/discover does not name {MODERN}"), hint: None })
-        }
-    });
+    let discovered =
+        modern.ask("server/discover", json!({})).and_then(|said| match revisions(&said) {
+            known if known.iter().any(|revision| revision == MODERN) => Ok((said, known)),
+            _ => Err(Snag {
+                message: format!("its answer to server/discover does not name {MODERN}"),
+                hint: None,
+            }),
+        });
     let mut legacy = Session::new(target, pass);
     let shaken = legacy.initialize();
     match (discovered, shaken) {
@@ -39,13 +41,19 @@ pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Ended<Ses
         }
         (Err(_), Ok(greeting)) => {
             let agreed = legacy.agreed.clone().unwrap_or_default();
-            let message =
-                format!("{} speaks {agreed} by handshake, and not {MODERN}", name(&greeting, &greeting));
+            let message = format!(
+                "{} speaks {agreed} by handshake, and not {MODERN}",
+                name(&greeting, &greeting)
+            );
             passed(legacy, message)
         }
         (Ok((said, revisions)), Err(snag)) => {
             let message = format!("{} speaks {}", name(&said, &said), revisions.join(", "));
-            warned(modern, message, format!("most clients of today begin with initialize: {}", snag.message))
+            warned(
+                modern,
+                message,
+                format!("most clients of today begin with initialize: {}", snag.message),
+            )
         }
         (Err(modern), Err(legacy)) => {
             // Both refused for the same reason, most of the time.
@@ -54,7 +62,10 @@ pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Ended<Ses
                 false => format!("{}; {}", modern.message, legacy.message),
             };
             let snag = Snag { message: both, hint: legacy.hint.or(modern.hint) };
-            Err(stuck(snag, "no revision of MCP is understood there: look at what serves this path"))
+            Err(stuck(
+                snag,
+                "no revision of MCP is understood there: look at what serves this path",
+            ))
         }
     }
 }
@@ -67,8 +78,11 @@ fn revisions(said: &Value) -> Vec<String> {
 
 /// What a server calls itself.
 fn name(said: &Value, otherwise: &Value) -> String {
-    let info =
-        [&said["serverInfo"], &said["_meta"]["io.modelcontextprotocol/serverInfo"], &otherwise["serverInfo"]];
+    let info = [
+        &said["serverInfo"],
+        &said["_meta"]["io.modelcontextprotocol/serverInfo"],
+        &otherwise["serverInfo"],
+    ];
     let named = info.into_iter().find(|info| info["name"].is_string()).unwrap_or(&Value::Null);
     let text = |member: &str| shown(named[member].as_str().unwrap_or_default(), 40);
     match text("name") {
@@ -83,10 +97,14 @@ pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
     let mut cursor = None::<String>;
     for _ in 0..MOST_PARTS {
         let wanted = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-        let part =
-            session.ask("tools/list", wanted).map_err(|snag| stuck(snag, "look at the log of the daemon"))?;
+        let part = session
+            .ask("tools/list", wanted)
+            .map_err(|snag| stuck(snag, "look at the log of the daemon"))?;
         let Some(tools) = part["tools"].as_array() else {
-            return failed("its answer to tools/list has no list of tools", "look at what serves this path");
+            return failed(
+                "its answer to tools/list has no list of tools",
+                "look at what serves this path",
+            );
         };
         all.extend(tools.iter().cloned());
         cursor = part["nextCursor"].as_str().map(str::to_owned);
@@ -95,7 +113,9 @@ pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
         }
     }
     let takes = |tool: &str, argument: &str| {
-        all.iter().any(|one| one["name"] == tool && one["inputSchema"]["properties"][argument].is_object())
+        all.iter().any(|one| {
+            one["name"] == tool && one["inputSchema"]["properties"][argument].is_object()
+        })
     };
     for (tool, argument) in [("search", "query"), ("fetch", "id")] {
         if !takes(tool, argument) {
@@ -107,7 +127,8 @@ pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
     }
     // Four bytes a token is what lists of this kind come to.
     let tokens = Value::Array(all.clone()).to_string().len() / 4;
-    let message = format!("{} tools, search and fetch among them, about {tokens} tokens", all.len());
+    let message =
+        format!("{} tools, search and fetch among them, about {tokens} tokens", all.len());
     match tokens > MANY {
         true => warned(
             (),
@@ -121,8 +142,9 @@ pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
 /// A search.
 pub(super) fn search(session: &mut Session<'_>) -> Ended<()> {
     let call = json!({ "name": "search", "arguments": { "query": "brain" } });
-    let found =
-        session.ask("tools/call", call).map_err(|snag| stuck(snag, "look at the log of the daemon"))?;
+    let found = session
+        .ask("tools/call", call)
+        .map_err(|snag| stuck(snag, "look at the log of the daemon"))?;
     let text = found["content"][0]["text"].as_str().unwrap_or_default();
     if found["isError"] == Value::Bool(true) {
         return failed(
@@ -146,8 +168,10 @@ pub(super) fn search(session: &mut Session<'_>) -> Ended<()> {
     let message = format!("{} result{many} for \"brain\"", results.len());
     match results.iter().all(whole) {
         true => passed((), message),
-        false => {
-            warned((), message, "a result lacks id, title or url: chat products cite nothing without them")
-        }
+        false => warned(
+            (),
+            message,
+            "a result lacks id, title or url: chat products cite nothing without them",
+        ),
     }
 }

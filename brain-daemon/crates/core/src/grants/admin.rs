@@ -51,7 +51,11 @@ impl Known {
 
 impl Admin {
     /// Finds the token, or makes it at the first start.
-    pub(super) fn open(secrets: Arc<Secrets>, configured: Option<PathBuf>, random: &dyn Random) -> Self {
+    pub(super) fn open(
+        secrets: Arc<Secrets>,
+        configured: Option<PathBuf>,
+        random: &dyn Random,
+    ) -> Self {
         let mut admin = Self { secrets, configured, known: RwLock::new(Err(none())) };
         let known = admin.load(random);
         if let Err(fault) = &known {
@@ -99,10 +103,10 @@ impl Admin {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         match self.secrets.find(NAME, self.configured.as_deref()) {
             Ok(Some(Found { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
-                let message = format!("the admin token comes from {origin}, so it is not brain's to change");
-                return Err(
-                    Fault::new(FaultCode::Conflict, message).hint("change it there, and restart the daemon")
-                );
+                let message =
+                    format!("the admin token comes from {origin}, so it is not brain's to change");
+                return Err(Fault::new(FaultCode::Conflict, message)
+                    .hint("change it there, and restart the daemon"));
             }
             // Replacing a file in the home mends whatever is wrong with it.
             Err(fault) if self.configured.is_some() => return Err(fault),
@@ -130,6 +134,10 @@ impl Brain {
 
     pub(crate) fn admin_token(&self, request: &AdminToken) -> Result<AdminTokenReply, Fault> {
         let admin = &self.grants.admin;
-        if request.rotate { admin.rotate(&*self.grants.random) } else { admin.show(&*self.grants.random) }
+        if request.rotate {
+            admin.rotate(&*self.grants.random)
+        } else {
+            admin.show(&*self.grants.random)
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Clients: registered, changed, revoked by the owner.
 
 use brain_protocol::{
-    Client as Shown, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate,
-    Clients, Fault, FaultCode, GrantType, Scope, Scopes,
+    Client as Shown, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke,
+    ClientUpdate, Clients, Fault, FaultCode, GrantType, Scope, Scopes,
 };
 
 use super::redirect::{self, Flaw};
@@ -21,7 +21,10 @@ const TTL: std::ops::RangeInclusive<u32> = 60..=30 * 24 * 60 * 60;
 pub(super) const MOST_ADDRESSES: usize = 10;
 
 impl Brain {
-    pub(crate) fn client_register(&self, request: ClientRegister) -> Result<ClientRegistered, Fault> {
+    pub(crate) fn client_register(
+        &self,
+        request: ClientRegister,
+    ) -> Result<ClientRegistered, Fault> {
         let name = checked_name(&request.name)?;
         let grant_types = checked_grants(&request)?;
         check_addresses(&request.redirect_uris, &grant_types)?;
@@ -47,7 +50,10 @@ impl Brain {
             revoked_at: None,
         };
         let clients = vec![(id.clone(), Some(record.clone()))];
-        self.change_grants(&mut self.grants.turn(), GrantChange { clients, ..GrantChange::default() })?;
+        self.change_grants(
+            &mut self.grants.turn(),
+            GrantChange { clients, ..GrantChange::default() },
+        )?;
         tracing::info!(client = id, scopes = %record.scopes, "a client was registered");
         Ok(ClientRegistered {
             client_id: id,
@@ -66,7 +72,9 @@ impl Brain {
         let wanted = |client: &Client| request.all || client.record.revoked_at.is_none();
         let mut found: Vec<_> = table.clients().filter(|(_, client)| wanted(client)).collect();
         found.sort_by_key(|(id, client)| (client.record.created_at, *id));
-        Ok(Clients { clients: found.into_iter().map(|(id, client)| client_shown(id, client)).collect() })
+        Ok(Clients {
+            clients: found.into_iter().map(|(id, client)| client_shown(id, client)).collect(),
+        })
     }
 
     pub(crate) fn client_update(&self, request: ClientUpdate) -> Result<ClientChanged, Fault> {
@@ -94,7 +102,10 @@ impl Brain {
             let clients = vec![(id.clone(), Some(after))];
             // On a full disk a grant can still be made smaller.
             let takes_away = true;
-            self.change_grants(&mut turn, GrantChange { clients, takes_away, ..GrantChange::default() })?;
+            self.change_grants(
+                &mut turn,
+                GrantChange { clients, takes_away, ..GrantChange::default() },
+            )?;
         }
         self.client_changed(&id, status, 0)
     }
@@ -106,8 +117,10 @@ impl Brain {
             return self.client_changed(&id, "revoked", 0);
         }
         if !request.yes {
-            let message =
-                format!("revoking \"{}\" locks it out at once, with every token it has", client.name);
+            let message = format!(
+                "revoking \"{}\" locks it out at once, with every token it has",
+                client.name
+            );
             return Err(Fault::new(FaultCode::ConfirmationNeeded, message)
                 .hint(format!("`brain clients revoke {id} --yes`")));
         }
@@ -123,10 +136,19 @@ impl Brain {
         self.client_changed(&id, "revoked", tokens)
     }
 
-    fn client_changed(&self, id: &str, status: &str, tokens_revoked: u64) -> Result<ClientChanged, Fault> {
+    fn client_changed(
+        &self,
+        id: &str,
+        status: &str,
+        tokens_revoked: u64,
+    ) -> Result<ClientChanged, Fault> {
         let table = self.grants.table();
         let client = table.client(id).ok_or_else(|| unknown(id))?;
-        Ok(ClientChanged { status: status.into(), client: client_shown(id, client), tokens_revoked })
+        Ok(ClientChanged {
+            status: status.into(),
+            client: client_shown(id, client),
+            tokens_revoked,
+        })
     }
 
     fn named_client(&self, text: &str) -> Result<(String, ClientRecord), Fault> {
@@ -140,7 +162,8 @@ fn find(table: &Table, text: &str) -> Result<(String, ClientRecord), Fault> {
         return Ok((text.to_owned(), client.record.clone()));
     }
     let named: Vec<_> = table.clients().filter(|(_, client)| client.record.name == text).collect();
-    let active: Vec<_> = named.iter().copied().filter(|(_, c)| c.record.revoked_at.is_none()).collect();
+    let active: Vec<_> =
+        named.iter().copied().filter(|(_, c)| c.record.revoked_at.is_none()).collect();
     match if active.is_empty() { named } else { active }.as_slice() {
         [] => Err(unknown(text)),
         [(id, client)] => Ok(((*id).clone(), client.record.clone())),
@@ -203,7 +226,8 @@ fn checked_grants(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
         ([], true) => &[GrantType::AuthorizationCode, GrantType::RefreshToken][..],
         (wanted, _) => wanted,
     };
-    let kinds: Vec<GrantType> = GrantType::ALL.into_iter().filter(|kind| wanted.contains(kind)).collect();
+    let kinds: Vec<GrantType> =
+        GrantType::ALL.into_iter().filter(|kind| wanted.contains(kind)).collect();
     if request.public && kinds.contains(&GrantType::ClientCredentials) {
         return Err(wrong(
             "a public client has no secret, so it cannot come with client_credentials",

@@ -54,7 +54,8 @@ impl Codes {
         let now = code.made_at;
         self.0.retain(|_, code| now - code.made_at < MEMORY);
         if self.0.len() >= MOST
-            && let Some(oldest) = self.0.iter().min_by_key(|(_, code)| code.made_at).map(|(hash, _)| *hash)
+            && let Some(oldest) =
+                self.0.iter().min_by_key(|(_, code)| code.made_at).map(|(hash, _)| *hash)
         {
             self.0.remove(&oldest);
         }

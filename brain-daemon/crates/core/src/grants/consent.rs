@@ -42,7 +42,8 @@ impl Brain {
     /// Why nobody is asked.
     pub fn consent(&self, request: &AuthorizeRequest) -> Result<Consent, AuthorizeFault> {
         let asked = self.asked(request, self.introduced(request)?)?;
-        let client_host = (asked.client.registered_by == METADATA).then(|| redirect::host(&asked.id));
+        let client_host =
+            (asked.client.registered_by == METADATA).then(|| redirect::host(&asked.id));
         Ok(Consent {
             client_host,
             client_name: asked.client.name,
@@ -62,13 +63,18 @@ impl Brain {
     ///
     /// # Errors
     /// As [`Brain::consent`].
-    pub fn approve(&self, request: &AuthorizeRequest, scopes: Scopes) -> Result<String, AuthorizeFault> {
+    pub fn approve(
+        &self,
+        request: &AuthorizeRequest,
+        scopes: Scopes,
+    ) -> Result<String, AuthorizeFault> {
         // Before it is our turn: it may take seconds.
         let introduced = self.introduced(request)?;
         let mut turn = self.grants.turn();
         let asked = self.asked(request, introduced)?;
         if !asked.scopes.cover(scopes) {
-            let fault = OAuthFault::new(OAuthError::InvalidScope, "more was agreed to than was asked for");
+            let fault =
+                OAuthFault::new(OAuthError::InvalidScope, "more was agreed to than was asked for");
             return Err(AuthorizeFault::Shown(fault));
         }
         let failed = |fault: Fault| AuthorizeFault::Shown(fault.into());
@@ -80,7 +86,10 @@ impl Brain {
                 .map_err(failed)?;
         }
         tracing::info!(client = asked.id, %scopes, "the owner agreed");
-        let to = redirect::with(&asked.redirect_uri, &self.parameters(request, &[("code", code.expose())]));
+        let to = redirect::with(
+            &asked.redirect_uri,
+            &self.parameters(request, &[("code", code.expose())]),
+        );
         turn.codes.put(
             digest(code.expose()),
             Code {
@@ -121,7 +130,9 @@ impl Brain {
             shown(OAuthError::InvalidClient, "this client is not registered, or was revoked")
         })?;
         let redirect_uri = match (&request.redirect_uri, client.redirect_uris.as_slice()) {
-            (Some(uri), registered) if registered.iter().any(|r| redirect::matches(r, uri)) => uri.clone(),
+            (Some(uri), registered) if registered.iter().any(|r| redirect::matches(r, uri)) => {
+                uri.clone()
+            }
             (None, [only]) => only.clone(),
             (None, _) => return Err(shown(OAuthError::InvalidRequest, "redirect_uri is missing")),
             _ => {
@@ -190,7 +201,10 @@ impl Brain {
     /// The client of this id in the store, unless it was revoked.
     fn active_client(&self, id: &str) -> Option<ClientRecord> {
         let table = self.grants.table();
-        table.client(id).filter(|client| client.record.revoked_at.is_none()).map(|c| c.record.clone())
+        table
+            .client(id)
+            .filter(|client| client.record.revoked_at.is_none())
+            .map(|c| c.record.clone())
     }
 
     /// The client that asks for consent, and whether it is in the store as it is. One with a document of its own may ask again after it
@@ -220,7 +234,8 @@ impl Brain {
 
     /// The address to send the browser to with a refusal (RFC 6749 section 4.1.2.1).
     fn sent_back(&self, request: &AuthorizeRequest, uri: &str, fault: &OAuthFault) -> String {
-        let told = [("error", fault.error.as_str()), ("error_description", fault.description.as_str())];
+        let told =
+            [("error", fault.error.as_str()), ("error_description", fault.description.as_str())];
         redirect::with(uri, &self.parameters(request, &told))
     }
 
@@ -244,7 +259,9 @@ fn check_kind(request: &AuthorizeRequest) -> Result<String, OAuthFault> {
     match request.response_type.as_deref() {
         Some("code") => {}
         None => return refuse(OAuthError::InvalidRequest, "response_type is missing"),
-        Some(_) => return refuse(OAuthError::UnsupportedResponseType, "response_type must be code"),
+        Some(_) => {
+            return refuse(OAuthError::UnsupportedResponseType, "response_type must be code");
+        }
     }
     let Some(challenge) = &request.code_challenge else {
         return refuse(OAuthError::InvalidRequest, "PKCE is needed: code_challenge is missing");
@@ -254,7 +271,9 @@ fn check_kind(request: &AuthorizeRequest) -> Result<String, OAuthFault> {
         return refuse(OAuthError::InvalidRequest, "code_challenge_method must be S256");
     }
     // 32 bytes as base64url.
-    if challenge.len() != 43 || !challenge.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)) {
+    if challenge.len() != 43
+        || !challenge.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+    {
         return refuse(OAuthError::InvalidRequest, "code_challenge must be a SHA-256 as base64url");
     }
     Ok(challenge.clone())
@@ -268,6 +287,7 @@ fn check_kind(request: &AuthorizeRequest) -> Result<String, OAuthFault> {
 pub(super) fn wanted_scopes(scope: Option<&str>, granted: Scopes) -> Result<Scopes, OAuthFault> {
     let Some(text) = scope.filter(|text| !text.trim().is_empty()) else { return Ok(granted) };
     let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidScope, why);
-    let wanted = Scopes::parse(text).map_err(|_| refuse("there are the scopes read, write and admin"))?;
+    let wanted =
+        Scopes::parse(text).map_err(|_| refuse("there are the scopes read, write and admin"))?;
     wanted.within(granted).ok_or_else(|| refuse("nothing of what is asked for is granted"))
 }

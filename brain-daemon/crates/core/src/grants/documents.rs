@@ -101,9 +101,9 @@ impl Documents {
         let (found, lasts) = match self.net.document(id) {
             Ok(document) => match read(id, &document.body) {
                 Ok(client) => {
-                    let said = document
-                        .fresh
-                        .map_or(LONGEST, |fresh| i64::try_from(fresh.as_millis()).unwrap_or(LONGEST));
+                    let said = document.fresh.map_or(LONGEST, |fresh| {
+                        i64::try_from(fresh.as_millis()).unwrap_or(LONGEST)
+                    });
                     (Ok(client), said.clamp(SHORTEST, LONGEST))
                 }
                 Err(why) => (Err(why), FAILED),
@@ -149,10 +149,14 @@ fn unread(trouble: &Trouble) -> &'static str {
         Trouble::Name(_) | Trouble::NotPublic => {
             "the client's document cannot be fetched: its host has no public address"
         }
-        Trouble::Tls(_) => "the client's document cannot be fetched: its host cannot be verified (TLS)",
+        Trouble::Tls(_) => {
+            "the client's document cannot be fetched: its host cannot be verified (TLS)"
+        }
         Trouble::Large(_) => "the client's document is larger than 64 KiB",
         Trouble::Kind => "the client's document is not JSON (application/json)",
-        Trouble::Status(300..=399) => "the client's document is elsewhere, and brain does not follow",
+        Trouble::Status(300..=399) => {
+            "the client's document is elsewhere, and brain does not follow"
+        }
         Trouble::Status(_) => {
             "the client's document cannot be fetched: its host refuses it. Register the client yourself: brain clients register"
         }
@@ -187,14 +191,17 @@ fn read(id: &str, body: &[u8]) -> Result<Introduced, &'static str> {
         serde_json::from_slice(body).map_err(|_| "the client's document is not a JSON object")?;
     let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
     if text(&written.client_id).as_deref() != Some(id) {
-        return Err("the client's document is about another client: its client_id is not its own address");
+        return Err(
+            "the client's document is about another client: its client_id is not its own address",
+        );
     }
     if written.client_secret.is_some_and(|secret| !secret.is_null()) {
         return Err("the client's document has a client_secret, which everybody can read");
     }
     let name = text(&written.client_name).ok_or("the client's document has no client_name")?;
-    let name = validate::name(&name)
-        .map_err(|_| "the client_name in the client's document is not 1 to 120 visible characters")?;
+    let name = validate::name(&name).map_err(
+        |_| "the client_name in the client's document is not 1 to 120 visible characters",
+    )?;
     let redirect_uris: Vec<String> = texts(&written.redirect_uris)
         .into_iter()
         .take(MOST_ADDRESSES)
@@ -218,7 +225,8 @@ fn read(id: &str, body: &[u8]) -> Result<Introduced, &'static str> {
     }
     let named = texts(&written.grant_types);
     let open = [GrantType::AuthorizationCode, GrantType::RefreshToken];
-    let wanted = |kind: &GrantType| named.is_empty() || named.iter().any(|name| name == kind.as_str());
+    let wanted =
+        |kind: &GrantType| named.is_empty() || named.iter().any(|name| name == kind.as_str());
     let grant_types: Vec<GrantType> = open.into_iter().filter(wanted).collect();
     if !grant_types.contains(&GrantType::AuthorizationCode) {
         return Err("the client's document does not name the grant type authorization_code");
@@ -230,7 +238,9 @@ fn read(id: &str, body: &[u8]) -> Result<Introduced, &'static str> {
 fn texts(value: &Option<Value>) -> Vec<String> {
     match value {
         Some(Value::String(text)) => vec![text.clone()],
-        Some(Value::Array(all)) => all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        Some(Value::Array(all)) => {
+            all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -266,7 +276,8 @@ mod tests {
             ("An app", &["https://app.example/cb".into()][..])
         );
         assert_eq!(client.grant_types, [GrantType::AuthorizationCode, GrantType::RefreshToken]);
-        for method in [json!(null), json!("client_secret_post"), json!(["private_key_jwt", "none"]), json!(7)]
+        for method in
+            [json!(null), json!("client_secret_post"), json!(["private_key_jwt", "none"]), json!(7)]
         {
             assert!(with("token_endpoint_auth_method", method.clone()).is_ok(), "{method}");
         }
@@ -287,7 +298,10 @@ mod tests {
         ]);
         assert_eq!(with("redirect_uris", odd).unwrap().redirect_uris, ["http://127.0.0.1/cb"]);
         for none in [json!([]), json!(["cursor://x/cb"]), json!(7), json!(null), json!({})] {
-            assert!(with("redirect_uris", none.clone()).unwrap_err().contains("redirect"), "{none}");
+            assert!(
+                with("redirect_uris", none.clone()).unwrap_err().contains("redirect"),
+                "{none}"
+            );
         }
     }
 
@@ -311,13 +325,17 @@ mod tests {
             json!(null),
             json!(["a"]),
         ] {
-            assert!(with("client_name", name.clone()).unwrap_err().contains("client_name"), "{name}");
+            assert!(
+                with("client_name", name.clone()).unwrap_err().contains("client_name"),
+                "{name}"
+            );
         }
         let key = with("token_endpoint_auth_method", json!("private_key_jwt")).unwrap_err();
         assert!(key.contains("private_key_jwt") && key.contains("not support"), "{key}");
         assert!(with("client_secret", json!("hush")).is_err());
         assert!(with("grant_types", json!(["client_credentials"])).is_err());
-        let twice = format!("{{\"client_id\":\"https://evil.example/c\",{}", &document().to_string()[1..]);
+        let twice =
+            format!("{{\"client_id\":\"https://evil.example/c\",{}", &document().to_string()[1..]);
         for body in ["", "[]", "\"x\"", "<html>", "{", "null", twice.as_str()] {
             assert!(read(ID, body.as_bytes()).is_err(), "{body}");
         }

@@ -56,7 +56,10 @@ impl From<Fault> for OAuthFault {
 
 fn invalid_grant() -> OAuthFault {
     // Nobody learns what exactly was wrong.
-    OAuthFault::new(OAuthError::InvalidGrant, "it is not known, not for this client, used, ended or revoked")
+    OAuthFault::new(
+        OAuthError::InvalidGrant,
+        "it is not known, not for this client, used, ended or revoked",
+    )
 }
 
 impl Brain {
@@ -89,10 +92,16 @@ impl Brain {
                 let grant = Grant { scopes, refresh: None, resource: party.target.clone(), family };
                 self.issue(&mut turn, GrantChange::default(), &party, &grant)
             }
-            Offer::Code { code, redirect_uri, verifier } => {
-                self.exchange_code(&mut turn, &party, code, redirect_uri.as_deref(), verifier.as_ref())
+            Offer::Code { code, redirect_uri, verifier } => self.exchange_code(
+                &mut turn,
+                &party,
+                code,
+                redirect_uri.as_deref(),
+                verifier.as_ref(),
+            ),
+            Offer::Refresh { token, scope } => {
+                self.refresh(&mut turn, &party, token, scope.as_deref())
             }
-            Offer::Refresh { token, scope } => self.refresh(&mut turn, &party, token, scope.as_deref()),
         }
     }
 
@@ -117,7 +126,9 @@ impl Brain {
             if record.kind == TokenKind::Refresh {
                 table.revoke(&mut change, now, |token| token.family == record.family);
             } else if record.revoked_at.is_none() {
-                change.tokens.push((hash, Some(TokenRecord { revoked_at: Some(now), ..record.clone() })));
+                change
+                    .tokens
+                    .push((hash, Some(TokenRecord { revoked_at: Some(now), ..record.clone() })));
                 change.takes_away = true;
             }
         }
@@ -130,11 +141,14 @@ impl Brain {
         let presented = who.secret.as_ref().map(Secret::expose).filter(|secret| !secret.is_empty());
         let hash = digest(presented.unwrap_or_default());
         let table = self.grants.table();
-        let client = table.client(&who.client_id).filter(|client| client.record.revoked_at.is_none());
+        let client =
+            table.client(&who.client_id).filter(|client| client.record.revoked_at.is_none());
         let kept = client.and_then(|client| client.record.secret);
         let same = bool::from(kept.unwrap_or(NOBODY).ct_eq(&hash));
         match client {
-            Some(client) if same || (kept.is_none() && presented.is_none()) => Ok(client.record.clone()),
+            Some(client) if same || (kept.is_none() && presented.is_none()) => {
+                Ok(client.record.clone())
+            }
             _ => Err(OAuthFault::new(OAuthError::InvalidClient, "unknown client, or wrong secret")),
         }
     }
@@ -149,8 +163,12 @@ impl Brain {
     ) -> Result<Issued, OAuthFault> {
         let Party { id, client, target } = party;
         let hash = digest(code.expose());
-        let code =
-            turn.codes.get(&hash).filter(|code| code.client == *id).cloned().ok_or_else(invalid_grant)?;
+        let code = turn
+            .codes
+            .get(&hash)
+            .filter(|code| code.client == *id)
+            .cloned()
+            .ok_or_else(invalid_grant)?;
         if code.used {
             // RFC 6749 section 4.1.2: one of the two who had it is not the client.
             tracing::warn!(client = id, "a code came a second time: what it gave is revoked");
@@ -164,14 +182,21 @@ impl Brain {
         let Some(verifier) = verifier else {
             return Err(OAuthFault::new(OAuthError::InvalidRequest, "code_verifier is missing"));
         };
-        if code.has_ended(self.clock.now()) || !same_place || !verifies(verifier.expose(), &code.challenge) {
+        if code.has_ended(self.clock.now())
+            || !same_place
+            || !verifies(verifier.expose(), &code.challenge)
+        {
             return Err(invalid_grant());
         }
         self.is_still_ours(code.resource.as_deref())?;
         let scopes = bounded(client.scopes, code.scopes);
         let refresh = client.grant_types.contains(&GrantType::RefreshToken).then_some(scopes);
-        let grant =
-            Grant { scopes, refresh, resource: target.clone().or(code.resource), family: code.family };
+        let grant = Grant {
+            scopes,
+            refresh,
+            resource: target.clone().or(code.resource),
+            family: code.family,
+        };
         let issued = self.issue(turn, GrantChange::default(), party, &grant)?;
         turn.codes.note_use(&hash);
         Ok(issued)
@@ -205,8 +230,12 @@ impl Brain {
         let kept = bounded(client.scopes, old.scopes);
         let scopes = wanted_scopes(scope, kept)?;
         // What a consent did not give, a refresh may not even ask for (RFC 6749 section 6).
-        if scope.and_then(|scope| Scopes::parse(scope).ok()).is_some_and(|asked| !kept.cover(asked)) {
-            return Err(OAuthFault::new(OAuthError::InvalidScope, "more is asked for than was granted"));
+        if scope.and_then(|scope| Scopes::parse(scope).ok()).is_some_and(|asked| !kept.cover(asked))
+        {
+            return Err(OAuthFault::new(
+                OAuthError::InvalidScope,
+                "more is asked for than was granted",
+            ));
         }
         // The grace counts from the first exchange.
         let used_at = Some(old.used_at.unwrap_or(now));
@@ -247,26 +276,27 @@ impl Brain {
     ) -> Result<Issued, OAuthFault> {
         let Party { id, client, .. } = party;
         let now = self.clock.now();
-        let mut made = |kind: TokenKind, prefix: &str, scopes: Scopes, ttl: i64| -> Result<Secret, Fault> {
-            let token = random::secret(&*self.grants.random, prefix)?;
-            self.grants.table().trim(&mut change, id, kind, MOST, now);
-            let record = TokenRecord {
-                kind,
-                client: Some((*id).into()),
-                name: String::new(),
-                scopes,
-                // Its client's, as they are at each call.
-                sources: Vec::new(),
-                resource: grant.resource.clone(),
-                family: grant.family,
-                created_at: now,
-                expires_at: Some(now + ttl),
-                used_at: None,
-                revoked_at: None,
+        let mut made =
+            |kind: TokenKind, prefix: &str, scopes: Scopes, ttl: i64| -> Result<Secret, Fault> {
+                let token = random::secret(&*self.grants.random, prefix)?;
+                self.grants.table().trim(&mut change, id, kind, MOST, now);
+                let record = TokenRecord {
+                    kind,
+                    client: Some((*id).into()),
+                    name: String::new(),
+                    scopes,
+                    // Its client's, as they are at each call.
+                    sources: Vec::new(),
+                    resource: grant.resource.clone(),
+                    family: grant.family,
+                    created_at: now,
+                    expires_at: Some(now + ttl),
+                    used_at: None,
+                    revoked_at: None,
+                };
+                change.tokens.push((digest(token.expose()), Some(record)));
+                Ok(token)
             };
-            change.tokens.push((digest(token.expose()), Some(record)));
-            Ok(token)
-        };
         let ttl = i64::from(client.token_ttl) * 1000;
         let access_token = made(TokenKind::Access, "brain_at_", grant.scopes, ttl)?;
         let refresh_token = match grant.refresh {

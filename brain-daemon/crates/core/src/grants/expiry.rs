@@ -34,7 +34,8 @@ impl Brain {
         let now = self.clock.now();
         let table = self.grants.table();
         let personal = |t: &&TokenRecord| t.kind == TokenKind::Personal && is_live(t, now);
-        let tokens: Vec<&TokenRecord> = table.tokens().map(|(_, token)| token).filter(personal).collect();
+        let tokens: Vec<&TokenRecord> =
+            table.tokens().map(|(_, token)| token).filter(personal).collect();
         let mut ending: Vec<(String, i64)> = tokens
             .iter()
             .filter_map(|token| {
@@ -51,7 +52,10 @@ impl Brain {
             .collect();
         endless.sort();
         GrantsStanding {
-            clients: table.clients().filter(|(_, client)| client.record.revoked_at.is_none()).count(),
+            clients: table
+                .clients()
+                .filter(|(_, client)| client.record.revoked_at.is_none())
+                .count(),
             tokens: tokens.len(),
             ending,
             endless,
@@ -67,10 +71,13 @@ impl Brain {
         let mut turn = self.grants.turn();
         let clients: Vec<(String, Option<ClientRecord>)> = {
             let table = self.grants.table();
-            let changed =
-                table.clients().filter(|(_, client)| client.last_used() > client.record.last_used_at);
-            let written =
-                |client: &Client| ClientRecord { last_used_at: client.last_used(), ..client.record.clone() };
+            let changed = table
+                .clients()
+                .filter(|(_, client)| client.last_used() > client.record.last_used_at);
+            let written = |client: &Client| ClientRecord {
+                last_used_at: client.last_used(),
+                ..client.record.clone()
+            };
             changed.map(|(id, client)| (id.clone(), Some(written(client)))).collect()
         };
         self.change_grants(&mut turn, GrantChange { clients, ..GrantChange::default() })
@@ -89,9 +96,13 @@ impl Brain {
             let gone = table.clients().filter(|(_, client)| client_is_over(client, now));
             change.clients = gone.map(|(id, _)| (id.clone(), None)).collect();
             let ownerless = |token: &TokenRecord| {
-                token.client.as_ref().is_some_and(|id| change.clients.iter().any(|(gone, _)| gone == id))
+                token
+                    .client
+                    .as_ref()
+                    .is_some_and(|id| change.clients.iter().any(|(gone, _)| gone == id))
             };
-            let gone = table.tokens().filter(|(_, token)| token_is_over(token, now) || ownerless(token));
+            let gone =
+                table.tokens().filter(|(_, token)| token_is_over(token, now) || ownerless(token));
             change.tokens = gone.map(|(hash, _)| (*hash, None)).collect();
         }
         let count = change.clients.len() + change.tokens.len();

@@ -42,7 +42,11 @@ const DOCUMENTS: &[Document] = &[
     Document {
         id: "https://vscode.dev/oauth/client-metadata.json",
         name: "Visual Studio Code",
-        redirect_uris: &["http://127.0.0.1/", "http://127.0.0.1:33418/", "https://vscode.dev/redirect"],
+        redirect_uris: &[
+            "http://127.0.0.1/",
+            "http://127.0.0.1:33418/",
+            "https://vscode.dev/redirect",
+        ],
     },
 ];
 

@@ -57,9 +57,13 @@ impl Brain {
     pub(super) fn named_resource(&self, named: &[String]) -> Result<Option<String>, OAuthFault> {
         let mut first = None;
         for text in named {
-            let ours = Url::parse(text).ok().map(String::from).filter(|url| self.is_our_resource(url));
+            let ours =
+                Url::parse(text).ok().map(String::from).filter(|url| self.is_our_resource(url));
             let Some(ours) = ours else {
-                return Err(OAuthFault::new(OAuthError::InvalidTarget, "the resource is not this service"));
+                return Err(OAuthFault::new(
+                    OAuthError::InvalidTarget,
+                    "the resource is not this service",
+                ));
             };
             first.get_or_insert(ours);
         }
@@ -72,7 +76,9 @@ fn names(address: SocketAddr) -> Vec<String> {
     let port = address.port();
     let mut names = vec![format!("http://{address}")];
     if address.ip().is_loopback() || address.ip().is_unspecified() {
-        names.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}")));
+        names.extend(
+            ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}")),
+        );
     }
     names
 }

@@ -11,7 +11,8 @@ const LONGEST: usize = 2000;
 /// The names of this machine.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// Schemes that let an address do something else than lead a browser to a program.
-const HARMFUL: [&str; 9] = ["javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss"];
+const HARMFUL: [&str; 9] =
+    ["javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss"];
 
 /// Why an address cannot be registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +39,14 @@ pub(super) fn check(uri: &str) -> Result<(), Flaw> {
         return Err(Flaw::Refused("a redirect address has no fragment"));
     }
     let url = Url::parse(uri).map_err(|_| Flaw::Refused("a redirect address is absolute"))?;
-    if authority(uri).is_some_and(|authority| authority.contains('@')) || !url.username().is_empty() {
+    if authority(uri).is_some_and(|authority| authority.contains('@')) || !url.username().is_empty()
+    {
         return Err(Flaw::Refused("a redirect address names no user"));
     }
     match url.scheme() {
-        "https" if uri.starts_with("https://") && authority(uri).is_some_and(|a| !a.is_empty()) => Ok(()),
+        "https" if uri.starts_with("https://") && authority(uri).is_some_and(|a| !a.is_empty()) => {
+            Ok(())
+        }
         "http" if is_loopback(uri) => Ok(()),
         "https" | "http" => Err(Flaw::Refused(
             "a redirect address begins with https://, or with http:// and this machine's name",
@@ -94,7 +98,8 @@ fn loopback(uri: &str) -> Option<(&str, &str)> {
     let (port, rest) = rest.split_at(end);
     let good = match port.strip_prefix(':') {
         Some(digits) => {
-            digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u16>().is_ok_and(|port| port > 0)
+            digits.bytes().all(|b| b.is_ascii_digit())
+                && digits.parse::<u16>().is_ok_and(|port| port > 0)
         }
         None => port.is_empty(),
     };
@@ -231,7 +236,10 @@ mod tests {
         let all = [("code", "a b&c".into()), ("iss", "https://b.example".into())];
         let expected = "https://a.example/cb?code=a+b%26c&iss=https%3A%2F%2Fb.example";
         assert_eq!(with("https://a.example/cb", &all), expected);
-        assert!(with("https://a.example/cb?app=1", &all).starts_with("https://a.example/cb?app=1&code="));
+        assert!(
+            with("https://a.example/cb?app=1", &all)
+                .starts_with("https://a.example/cb?app=1&code=")
+        );
     }
 
     const REGISTERED: [&str; 4] = [

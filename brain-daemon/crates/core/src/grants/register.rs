@@ -66,7 +66,8 @@ impl Brain {
         self.change_grants(&mut turn, change)?;
         tracing::info!(client = id, "a client registered itself");
         let table = self.grants.table();
-        let client = table.client(&id).ok_or_else(|| unfit(OAuthError::ServerError, "it is gone again"))?;
+        let client =
+            table.client(&id).ok_or_else(|| unfit(OAuthError::ServerError, "it is gone again"))?;
         Ok(client_shown(&id, client))
     }
 }
@@ -78,7 +79,9 @@ fn make_room(table: &Table, change: &mut GrantChange, now: i64) -> Result<(), OA
         return Ok(());
     }
     let idle = dynamic()
-        .filter(|(_, client)| client.last_used().is_none() && client.record.created_at + PATIENCE <= now)
+        .filter(|(_, client)| {
+            client.last_used().is_none() && client.record.created_at + PATIENCE <= now
+        })
         .min_by_key(|(_, client)| client.record.created_at);
     let (id, _) = idle.ok_or_else(|| {
         unfit(
@@ -106,7 +109,9 @@ fn checked_addresses(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
         }
     }
     if out.is_empty() {
-        return refuse("a redirect address begins with https://, or http:// and this machine's name");
+        return refuse(
+            "a redirect address begins with https://, or http:// and this machine's name",
+        );
     }
     Ok(out)
 }
@@ -114,16 +119,22 @@ fn checked_addresses(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
 /// Of the ways that it names, those that are open to it; both of them when it names none.
 fn checked_grants(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
     let open = [GrantType::AuthorizationCode, GrantType::RefreshToken];
-    let named = |kind: &GrantType| names.is_empty() || names.iter().any(|name| name == kind.as_str());
+    let named =
+        |kind: &GrantType| names.is_empty() || names.iter().any(|name| name == kind.as_str());
     let kinds: Vec<GrantType> = open.into_iter().filter(named).collect();
     if !kinds.contains(&GrantType::AuthorizationCode) {
-        return Err(unfit(OAuthError::InvalidClientMetadata, "grant_types must have authorization_code"));
+        return Err(unfit(
+            OAuthError::InvalidClientMetadata,
+            "grant_types must have authorization_code",
+        ));
     }
     Ok(kinds)
 }
 
 fn checked_scopes(scope: Option<&str>) -> Result<Scopes, OAuthFault> {
-    let Some(text) = scope.filter(|text| !text.trim().is_empty()) else { return Ok(Scopes::READ_WRITE) };
+    let Some(text) = scope.filter(|text| !text.trim().is_empty()) else {
+        return Ok(Scopes::READ_WRITE);
+    };
     let refuse = |why: &str| unfit(OAuthError::InvalidScope, why);
     let scopes = Scopes::parse(text).map_err(|_| refuse("there are the scopes read and write"))?;
     if scopes.most() == Scope::Admin {

@@ -40,9 +40,9 @@ fn view(sources: &[String]) -> Visibility {
 pub(super) fn common(one: &Visibility, other: &Visibility) -> Visibility {
     match (one, other) {
         (Visibility::All, view) | (view, Visibility::All) => view.clone(),
-        (Visibility::Only(sources), other) => {
-            Visibility::Only(sources.iter().filter(|id| other.shows(id.as_str())).cloned().collect())
-        }
+        (Visibility::Only(sources), other) => Visibility::Only(
+            sources.iter().filter(|id| other.shows(id.as_str())).cloned().collect(),
+        ),
     }
 }
 
@@ -86,7 +86,9 @@ pub(super) struct Token {
 
 /// Whether a token is good at `now`: neither ended nor revoked, and a refresh token was not exchanged.
 pub(super) fn is_live(token: &TokenRecord, now: i64) -> bool {
-    token.revoked_at.is_none() && token.used_at.is_none() && token.expires_at.is_none_or(|end| end > now)
+    token.revoked_at.is_none()
+        && token.used_at.is_none()
+        && token.expires_at.is_none_or(|end| end > now)
 }
 
 /// All clients and tokens.
@@ -99,8 +101,10 @@ pub(super) struct Table {
 impl Table {
     fn load(store: &Store) -> Result<Self, Fault> {
         let reader = store.read(Visibility::All)?;
-        let clients = reader.clients()?.into_iter().map(|(id, client)| (id, Some(client))).collect();
-        let tokens = reader.tokens()?.into_iter().map(|(hash, token)| (hash, Some(token))).collect();
+        let clients =
+            reader.clients()?.into_iter().map(|(id, client)| (id, Some(client))).collect();
+        let tokens =
+            reader.tokens()?.into_iter().map(|(hash, token)| (hash, Some(token))).collect();
         let mut table = Self::default();
         table.apply(GrantChange { clients, tokens, takes_away: false });
         Ok(table)
@@ -154,9 +158,13 @@ impl Table {
         which: impl Fn(&TokenRecord) -> bool,
     ) -> u64 {
         let mut live = 0;
-        for (hash, token) in self.tokens().filter(|(_, token)| token.revoked_at.is_none() && which(token)) {
+        for (hash, token) in
+            self.tokens().filter(|(_, token)| token.revoked_at.is_none() && which(token))
+        {
             live += u64::from(is_live(token, now));
-            change.tokens.push((*hash, Some(TokenRecord { revoked_at: Some(now), ..token.clone() })));
+            change
+                .tokens
+                .push((*hash, Some(TokenRecord { revoked_at: Some(now), ..token.clone() })));
         }
         change.takes_away = true;
         live
@@ -175,7 +183,9 @@ impl Table {
         let of_client = |t: &TokenRecord| t.kind == kind && t.client.as_deref() == Some(client);
         let mut rows: Vec<(bool, i64, Hash)> = self
             .tokens()
-            .filter(|(hash, token)| of_client(token) && !change.tokens.iter().any(|(h, _)| h == *hash))
+            .filter(|(hash, token)| {
+                of_client(token) && !change.tokens.iter().any(|(h, _)| h == *hash)
+            })
             .map(|(hash, token)| (is_live(token, now), token.created_at, *hash))
             .collect();
         if rows.len() < most {

@@ -1,7 +1,8 @@
 //! Tokens that the owner makes and takes back.
 
 use brain_protocol::{
-    Fault, FaultCode, Scope, TokenCreate, TokenInfo, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+    Fault, FaultCode, Scope, TokenCreate, TokenInfo, TokenList, TokenMade, TokenRevoke,
+    TokenRevoked, Tokens,
 };
 
 use super::clients::{check_reach, checked_name};
@@ -26,8 +27,11 @@ impl Brain {
         let name = checked_name(&request.name)?;
         let sources = self.granted_sources(&request.sources)?;
         check_reach(request.scopes, &sources)?;
-        let usual =
-            if request.scopes.iter().any(|scope| scope == Scope::Admin) { USUAL_ADMIN } else { USUAL };
+        let usual = if request.scopes.iter().any(|scope| scope == Scope::Admin) {
+            USUAL_ADMIN
+        } else {
+            USUAL
+        };
         // 0 says "never", which an absent span no longer does.
         let lives = Some(request.expires_in.unwrap_or(usual)).filter(|&seconds| seconds != 0);
         if lives.is_some_and(|seconds| !TTL.contains(&seconds)) {
@@ -40,7 +44,9 @@ impl Brain {
                 FaultCode::Conflict,
                 format!("there is a token called \"{name}\" already"),
             )
-            .hint(format!("take another name, or revoke it first: `brain token revoke \"{name}\"`")));
+            .hint(format!(
+                "take another name, or revoke it first: `brain token revoke \"{name}\"`"
+            )));
         }
         let token = random::secret(&*self.grants.random, "brain_pt_")?;
         let hash = digest(token.expose());
@@ -67,10 +73,13 @@ impl Brain {
     pub(crate) fn token_list(&self, request: &TokenList) -> Result<Tokens, Fault> {
         let now = self.clock.now();
         let table = self.grants.table();
-        let wanted = |t: &TokenRecord| request.all || (t.kind == TokenKind::Personal && is_live(t, now));
+        let wanted =
+            |t: &TokenRecord| request.all || (t.kind == TokenKind::Personal && is_live(t, now));
         let mut found: Vec<_> = table.tokens().filter(|(_, token)| wanted(token)).collect();
         found.sort_by_key(|(hash, token)| (token.created_at, *hash));
-        Ok(Tokens { tokens: found.into_iter().map(|(hash, token)| info(&table, hash, token)).collect() })
+        Ok(Tokens {
+            tokens: found.into_iter().map(|(hash, token)| info(&table, hash, token)).collect(),
+        })
     }
 
     pub(crate) fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevoked, Fault> {
@@ -97,14 +106,18 @@ impl Brain {
         if revoked {
             tracing::info!(token = info.id, "a token was revoked");
         }
-        Ok(TokenRevoked { status: if revoked { "revoked" } else { "already_revoked" }.into(), info })
+        Ok(TokenRevoked {
+            status: if revoked { "revoked" } else { "already_revoked" }.into(),
+            info,
+        })
     }
 }
 
 /// The personal token of this name that is good.
 fn active(table: &Table, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
     let mut tokens = table.tokens();
-    let of_name = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == name && is_live(t, now);
+    let of_name =
+        |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == name && is_live(t, now);
     tokens.find(|(_, token)| of_name(token)).map(|(hash, token)| (*hash, token.clone()))
 }
 
@@ -113,7 +126,10 @@ fn find(table: &Table, text: &str, now: i64) -> Result<(Hash, TokenRecord), Faul
     let by_id = || table.tokens().find(|(hash, _)| id(hash) == text);
     let by_name = || {
         let named = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == text;
-        table.tokens().filter(|(_, token)| named(token)).max_by_key(|(hash, token)| (token.created_at, *hash))
+        table
+            .tokens()
+            .filter(|(_, token)| named(token))
+            .max_by_key(|(hash, token)| (token.created_at, *hash))
     };
     if let Some(found) = active(table, text, now) {
         return Ok(found);
@@ -124,8 +140,11 @@ fn find(table: &Table, text: &str, now: i64) -> Result<(Hash, TokenRecord), Faul
 
 fn unknown(text: &str) -> Fault {
     // Somebody may have typed the token itself.
-    let named =
-        if text.starts_with("brain_") { "of this name".into() } else { format!("\"{}\"", shown(text)) };
+    let named = if text.starts_with("brain_") {
+        "of this name".into()
+    } else {
+        format!("\"{}\"", shown(text))
+    };
     Fault::new(FaultCode::UnknownToken, format!("there is no token {named}"))
         .hint("`brain token list --all` shows names and ids; a token itself names nothing")
 }
@@ -137,7 +156,8 @@ fn id(hash: &Hash) -> String {
 
 /// A token as people see it.
 fn info(table: &Table, hash: &Hash, token: &TokenRecord) -> TokenInfo {
-    let client = token.client.as_deref().and_then(|id| table.client(id)).map(|client| &client.record);
+    let client =
+        token.client.as_deref().and_then(|id| table.client(id)).map(|client| &client.record);
     TokenInfo {
         id: id(hash),
         kind: match token.kind {

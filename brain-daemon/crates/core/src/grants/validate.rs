@@ -65,8 +65,10 @@ impl Brain {
         for id in sources {
             if !registered.iter().any(|(known, _)| known == id) {
                 let known: Vec<&str> = registered.iter().map(|(id, _)| id.as_str()).collect();
-                let hint =
-                    format!("registered: {}; `brain sources add {id} --path <path>`", known.join(", "));
+                let hint = format!(
+                    "registered: {}; `brain sources add {id} --path <path>`",
+                    known.join(", ")
+                );
                 return Err(Fault::new(
                     FaultCode::UnknownSource,
                     format!("source \"{id}\" is not registered"),

@@ -30,8 +30,9 @@ impl Brain {
         far: usize,
     ) -> Result<(), Fault> {
         let reader = self.store.read(caller.view())?;
-        let near =
-            self.close_set(caller, &reader, run, close).map_err(|fault| in_phase("close set", fault))?;
+        let near = self
+            .close_set(caller, &reader, run, close)
+            .map_err(|fault| in_phase("close set", fault))?;
         self.far_set(&reader, profile, run, &near, far).map_err(|fault| in_phase("far set", fault))
     }
 
@@ -43,7 +44,11 @@ impl Brain {
         run: &mut Run,
         most: usize,
     ) -> Result<Vec<(u64, Slug)>, Fault> {
-        let search = Search { query: run.question.clone(), limit: (most * HITS) as u32, ..Search::default() };
+        let search = Search {
+            query: run.question.clone(),
+            limit: (most * HITS) as u32,
+            ..Search::default()
+        };
         let hits = self.search(caller, search)?;
         run.degraded = hits.degraded;
         let (mut near, mut texts) = (Vec::new(), HashSet::new());
@@ -84,13 +89,13 @@ impl Brain {
         run.short_of_target = bank.short;
         for (id, domain) in bank.pages {
             let Some((source, slug, record)) = reader.by_id(id)? else { continue };
-            let distances = near.iter().map(|(one, _)| self.distance(*one, id).unwrap_or(UNKNOWN)).collect();
+            let distances =
+                near.iter().map(|(one, _)| self.distance(*one, id).unwrap_or(UNKNOWN)).collect();
             let page = Pick { source, slug, title: record.title };
             run.far.push(FarPick { page, distances, domain });
         }
         if run.far.is_empty() {
-            let message =
-                "no page is far from the question: all there are belong to the close ones; nothing was spent";
+            let message = "no page is far from the question: all there are belong to the close ones; nothing was spent";
             return Err(Fault::new(FaultCode::NotFound, message)
                 .hint("write or import more pages, or take fewer close ones: `--close 1`"));
         }

@@ -50,8 +50,13 @@ impl Phase<'_> {
     /// Asks for the ideas of `crosses`, each with its number. Why it ended before its end, if it did.
     pub(super) fn run(&self, crosses: Vec<(usize, Prompt)>) -> Option<Lost> {
         let workers = crosses.len().min(AT_A_TIME);
-        let work =
-            Work { waiting: crosses.into(), under_way: 0, answered: 0, failed_in_a_row: 0, ended: None };
+        let work = Work {
+            waiting: crosses.into(),
+            under_way: 0,
+            answered: 0,
+            failed_in_a_row: 0,
+            ended: None,
+        };
         let (work, turn) = (Mutex::new(work), Condvar::new());
         std::thread::scope(|scope| {
             for _ in 0..workers {
@@ -102,7 +107,9 @@ impl Phase<'_> {
             }
             match (self.affords)() {
                 Ok(()) => break,
-                Err(_) if now.under_way > 0 => now = turn.wait(now).unwrap_or_else(PoisonError::into_inner),
+                Err(_) if now.under_way > 0 => {
+                    now = turn.wait(now).unwrap_or_else(PoisonError::into_inner)
+                }
                 Err(lost) => {
                     now.ended = Some(lost);
                     return None;
@@ -182,7 +189,8 @@ mod tests {
     }
 
     fn crosses(n: usize) -> Vec<(usize, Prompt)> {
-        let prompt = |text: String| Prompt { system: String::new(), text, temperature: 0.0, max_tokens: 1 };
+        let prompt =
+            |text: String| Prompt { system: String::new(), text, temperature: 0.0, max_tokens: 1 };
         (0..n).map(|number| (number, prompt(number.to_string()))).collect()
     }
 
@@ -226,7 +234,8 @@ mod tests {
         });
         let (came, ended) = run(&mind, 12, &|| Ok(()));
         assert_eq!((came.len(), ended), (12, None));
-        let failed: Vec<_> = came.iter().filter(|(_, came)| matches!(came, Came::Failed(_))).collect();
+        let failed: Vec<_> =
+            came.iter().filter(|(_, came)| matches!(came, Came::Failed(_))).collect();
         assert_eq!(failed.iter().map(|(number, _)| **number).collect::<Vec<_>>(), [3, 5, 9]);
     }
 

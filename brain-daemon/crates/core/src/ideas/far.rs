@@ -65,7 +65,8 @@ pub(super) fn pick(candidates: &[Candidate], close: &[(u64, Slug)], most: usize)
         tops.entry(top(&page.slug)).or_default().push(page);
     }
     tops.values_mut().for_each(|pages| pages.sort_unstable_by_key(|page| rank(page)));
-    let (near, far): (Vec<_>, Vec<_>) = tops.into_iter().partition(|(top, _)| near_tops.contains(top));
+    let (near, far): (Vec<_>, Vec<_>) =
+        tops.into_iter().partition(|(top, _)| near_tops.contains(top));
     let mut pages = Vec::with_capacity(most);
     for tops in [far, near] {
         in_turn(tops.into_iter().map(|(_, pages)| pages).collect(), most, &mut pages);
@@ -88,7 +89,8 @@ pub(super) fn pick(candidates: &[Candidate], close: &[(u64, Slug)], most: usize)
 fn in_turn<'a>(mut lists: Vec<Vec<&'a Candidate>>, most: usize, out: &mut Vec<&'a Candidate>) {
     lists.sort_unstable_by_key(|pages| pages.first().map(|page| rank(page)));
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let turns = (0..longest).flat_map(|turn| lists.iter().filter_map(move |pages| pages.get(turn).copied()));
+    let turns = (0..longest)
+        .flat_map(|turn| lists.iter().filter_map(move |pages| pages.get(turn).copied()));
     let room = most - out.len().min(most);
     out.extend(turns.take(room));
 }
@@ -117,7 +119,13 @@ mod tests {
     use super::*;
 
     fn page(id: u64, slug: &str, stale: u8, links: u32) -> Candidate {
-        Candidate { id, source: SourceId::default(), slug: Slug::parse(slug).unwrap(), stale, links }
+        Candidate {
+            id,
+            source: SourceId::default(),
+            slug: Slug::parse(slug).unwrap(),
+            stale,
+            links,
+        }
     }
 
     fn close(id: u64, slug: &str) -> (u64, Slug) {
@@ -177,7 +185,10 @@ mod tests {
         assert_eq!(bank, Bank { pages: vec![(3, true), (4, false), (2, false)], short: true });
         let bank = pick(&pages, &[close(1, "a/x/one")], 12);
         assert_eq!((bank.pages.len(), bank.short), (3, true));
-        assert_eq!(pick(&pages[..1], &[close(1, "a/x/one")], 6), Bank { pages: vec![], short: true });
+        assert_eq!(
+            pick(&pages[..1], &[close(1, "a/x/one")], 6),
+            Bank { pages: vec![], short: true }
+        );
     }
 
     #[test]
@@ -192,8 +203,8 @@ mod tests {
 
     fn world() -> impl Strategy<Value = (Vec<Candidate>, Vec<usize>, usize)> {
         let one = ("[ab]/[abc](/[a-e]){0,2}", 0..3_u8, 0..4_u32);
-        (prop::collection::vec(one, 0..60), prop::collection::vec(0..60_usize, 0..4), 0..15_usize).prop_map(
-            |(pages, close, most)| {
+        (prop::collection::vec(one, 0..60), prop::collection::vec(0..60_usize, 0..4), 0..15_usize)
+            .prop_map(|(pages, close, most)| {
                 let mut seen = HashSet::new();
                 let mut out = Vec::new();
                 for (slug, stale, links) in pages {
@@ -202,8 +213,7 @@ mod tests {
                     }
                 }
                 (out, close, most)
-            },
-        )
+            })
     }
 
     proptest! {

@@ -95,12 +95,20 @@ mod tests {
     }
 
     /// The ideas that were judged, in order, the batches that were asked about, and why it ended.
-    fn run(ideas: usize, says: Vec<Result<String, Lost>>) -> (Vec<usize>, Vec<usize>, Option<Lost>) {
+    fn run(
+        ideas: usize,
+        says: Vec<Result<String, Lost>>,
+    ) -> (Vec<usize>, Vec<usize>, Option<Lost>) {
         let mind = Fake(Mutex::new(says));
         let (mut judged, batches) = (Vec::new(), Mutex::new(Vec::new()));
         let prompt = |batch: &[usize]| {
             batches.lock().unwrap().push(batch.len());
-            Ok(Prompt { system: String::new(), text: String::new(), temperature: 0.0, max_tokens: 1 })
+            Ok(Prompt {
+                system: String::new(),
+                text: String::new(),
+                temperature: 0.0,
+                max_tokens: 1,
+            })
         };
         let mut keep = |said: Vec<(usize, Verdict)>| {
             judged.extend(said.into_iter().map(|(idea, _)| idea));
@@ -108,7 +116,8 @@ mod tests {
         };
         // Ideas have numbers of their own, which the judge never sees.
         let numbers: Vec<usize> = (100..100 + ideas).collect();
-        let ended = Phase { mind: &mind, prompt: &prompt, goes_on: &|| true, keep: &mut keep }.run(&numbers);
+        let ended = Phase { mind: &mind, prompt: &prompt, goes_on: &|| true, keep: &mut keep }
+            .run(&numbers);
         (judged, batches.into_inner().unwrap(), ended)
     }
 
@@ -136,7 +145,8 @@ mod tests {
 
     #[test]
     fn one_batch_may_fail_and_a_service_that_fails_ends_it() {
-        let failing = vec![Err(lost(Because::Question)), Ok(all(1..=1)), Ok(all(1..=6)), Ok(all(1..=6))];
+        let failing =
+            vec![Err(lost(Because::Question)), Ok(all(1..=1)), Ok(all(1..=6)), Ok(all(1..=6))];
         let (judged, batches, ended) = run(13, failing);
         assert_eq!((judged.len(), batches, ended), (13, vec![12, 1, 6, 6], None));
 

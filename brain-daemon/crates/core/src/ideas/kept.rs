@@ -27,7 +27,9 @@ const LENGTH: usize = 8;
 
 /// An id of these random bytes.
 pub(super) fn run_id(random: u64) -> String {
-    (0..LENGTH).map(|at| char::from(LETTERS[(random >> (5 * at)) as usize % LETTERS.len()])).collect()
+    (0..LENGTH)
+        .map(|at| char::from(LETTERS[(random >> (5 * at)) as usize % LETTERS.len()]))
+        .collect()
 }
 
 /// Whether a text can be the id of a run. Nothing else becomes a path.
@@ -85,8 +87,12 @@ impl Shelf {
             make_private(&self.dir)?;
             let unfinished = path.with_extension(format!("json{UNFINISHED}"));
             // One by one runs are held, so nobody else writes a file of this name; a leftover is written over.
-            let mut file =
-                File::options().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+            let mut file = File::options()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&unfinished)?;
             file.write_all(&serde_json::to_vec_pretty(run).map_err(io::Error::other)?)?;
             file.sync_all()?;
             fs::rename(&unfinished, &path)?;
@@ -123,7 +129,9 @@ impl Shelf {
                 Err(fault) => bad.push(fault.message),
             }
         }
-        runs.sort_by(|one, other| (other.started_at, &other.run_id).cmp(&(one.started_at, &one.run_id)));
+        runs.sort_by(|one, other| {
+            (other.started_at, &other.run_id).cmp(&(one.started_at, &one.run_id))
+        });
         Ok((runs, bad))
     }
 
@@ -184,9 +192,10 @@ impl Bad {
                 format!("has format {format}, and this program knows {FORMAT}"),
                 "it is left as it is: go on with it by the version of brain that wrote it, or ask anew",
             ),
-            Self::Damaged(why) => {
-                (format!("is damaged: {why}"), "it cannot be gone on with: remove the file, and ask anew")
-            }
+            Self::Damaged(why) => (
+                format!("is damaged: {why}"),
+                "it cannot be gone on with: remove the file, and ask anew",
+            ),
         };
         Fault::new(FaultCode::Io, format!("the run at {} {message}", path.display())).hint(hint)
     }
@@ -280,7 +289,10 @@ mod tests {
         shelf.keep(&run).unwrap();
         assert_eq!(shelf.run("abcdefgh").unwrap(), run);
         assert_eq!((run.open(), run.unjudged(), run.failed()), (vec![0], 1, 1));
-        assert_eq!(run.children().map(|(cross, at, _)| (cross, at)).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
+        assert_eq!(
+            run.children().map(|(cross, at, _)| (cross, at)).collect::<Vec<_>>(),
+            [(1, 0), (1, 1)]
+        );
         let row = run.row(false);
         assert_eq!((row.crosses_done, row.crosses, row.status.as_str()), (1, 2, "stopped"));
         assert_eq!(run.row(true).status, "running");
@@ -304,7 +316,10 @@ mod tests {
         // Whatever else another version writes.
         fs::write(shelf.path("abcdefgj"), "{\"format\": 2, \"new\": true}").unwrap();
         let fault = shelf.run("abcdefgj").unwrap_err();
-        assert!(fault.message.contains("has format 2") && !fault.message.contains("damaged"), "{fault}");
+        assert!(
+            fault.message.contains("has format 2") && !fault.message.contains("damaged"),
+            "{fault}"
+        );
         assert!(!fault.hint.unwrap_or_default().contains("remove"), "what was paid for is there");
         let (runs, bad) = shelf.all().unwrap();
         assert_eq!((runs.len(), bad.len()), (0, 2), "{bad:?}");
@@ -327,7 +342,11 @@ mod tests {
         }
         shelf.prune(now, &AtWork::default());
         assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "precious");
-        assert_eq!(shelf.ids().unwrap(), ["abcdefgj", "abcdefgk"], "what cannot be read is left alone");
+        assert_eq!(
+            shelf.ids().unwrap(),
+            ["abcdefgj", "abcdefgk"],
+            "what cannot be read is left alone"
+        );
     }
 
     #[test]

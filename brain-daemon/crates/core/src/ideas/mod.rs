@@ -63,7 +63,9 @@ impl Brain {
         if run.profile != request.profile {
             let name = run.profile.as_str();
             let message = format!("the run \"{id}\" is a run of {name}");
-            return Err(Fault::new(FaultCode::Usage, message).hint(format!("brain {name} --resume {id}")));
+            return Err(
+                Fault::new(FaultCode::Usage, message).hint(format!("brain {name} --resume {id}"))
+            );
         }
         self.count_open(&mut run);
         self.make_ideas(caller, request, run, &shelf, progress)
@@ -85,7 +87,8 @@ impl Brain {
         let until = run.changed_at.saturating_add(STEP_MS);
         match self.ledger.read(Some(run.changed_at), Some(until), usize::MAX) {
             Ok(costs) => {
-                let ours = |call: &&CostCall| call.state == "open" && call.purpose == run.profile.as_str();
+                let ours =
+                    |call: &&CostCall| call.state == "open" && call.purpose == run.profile.as_str();
                 for CostCall { spent, .. } in costs.calls.iter().filter(ours) {
                     run.cost.actual = run.cost.actual.saturating_add(spent.actual);
                     run.cost.tokens_in = run.cost.tokens_in.saturating_add(spent.tokens_in);
@@ -151,11 +154,15 @@ fn check(request: &Ideas) -> Result<(), Fault> {
 /// Whether the caller may see the sources of all pages of a run: its ideas are made of them.
 fn sees(caller: &Caller, run: &Run) -> bool {
     let view = caller.view();
-    let mut pages = run.close.iter().map(|pick| &pick.page).chain(run.far.iter().map(|pick| &pick.page));
+    let mut pages =
+        run.close.iter().map(|pick| &pick.page).chain(run.far.iter().map(|pick| &pick.page));
     pages.all(|page| view.shows(page.source.as_str()))
 }
 
 fn at_work(run_id: &str) -> Fault {
-    Fault::new(FaultCode::Conflict, format!("the run \"{}\" is under way already", run_id.escape_debug()))
-        .hint("wait for its end, or end the command that began it")
+    Fault::new(
+        FaultCode::Conflict,
+        format!("the run \"{}\" is under way already", run_id.escape_debug()),
+    )
+    .hint("wait for its end, or end the command that began it")
 }

@@ -84,8 +84,8 @@ fn values(text: &str) -> Vec<Value> {
     while tries < TRIES
         && let Some(start) = text[at..].find(['{', '[']).map(|found| at + found)
     {
-        let value =
-            end_of(text, start).and_then(|end| Some((end, serde_json::from_str(&text[start..end]).ok()?)));
+        let value = end_of(text, start)
+            .and_then(|end| Some((end, serde_json::from_str(&text[start..end]).ok()?)));
         at = match value {
             Some((end, value)) => {
                 out.push(value);
@@ -132,11 +132,13 @@ fn gather_ideas(value: &Value, depth: usize, out: &mut Vec<String>) {
             }
         }
         Value::Object(map) => {
-            let text =
-                ["idea", "text", "content", "description"].iter().find_map(|name| get(map, name)?.as_str());
+            let text = ["idea", "text", "content", "description"]
+                .iter()
+                .find_map(|name| get(map, name)?.as_str());
             if let Some(text) = text {
-                let title =
-                    get(map, "title").and_then(Value::as_str).filter(|title| !title.trim().is_empty());
+                let title = get(map, "title")
+                    .and_then(Value::as_str)
+                    .filter(|title| !title.trim().is_empty());
                 out.push(title.map_or_else(|| text.to_owned(), |title| format!("{title}: {text}")));
                 return;
             }
@@ -154,7 +156,8 @@ fn gather_ideas(value: &Value, depth: usize, out: &mut Vec<String>) {
 fn cut_list(text: &str) -> Vec<String> {
     let Some(start) = text.find('[') else { return Vec::new() };
     let (mut out, mut at) = (Vec::new(), start + 1);
-    while let Some(found) = text[at..].find(|c: char| !c.is_whitespace() && c != ',').map(|found| at + found)
+    while let Some(found) =
+        text[at..].find(|c: char| !c.is_whitespace() && c != ',').map(|found| at + found)
         && text[found..].starts_with('"')
         && let Some(end) = end_of(text, found)
     {
@@ -193,14 +196,18 @@ fn gather_verdicts(
 ) {
     match value {
         _ if depth > DEPTH => {}
-        Value::Array(list) => list.iter().for_each(|one| gather_verdicts(one, None, depth + 1, out)),
+        Value::Array(list) => {
+            list.iter().for_each(|one| gather_verdicts(one, None, depth + 1, out))
+        }
         Value::Object(map) => {
             let inner = get(map, "scores").or_else(|| get(map, "judge")).and_then(Value::as_object);
             if let Some(scores) = scores(map).or_else(|| scores(inner?)) {
-                let number = ["id", "idea", "number", "n"].iter().find_map(|name| whole(get(map, name)?));
+                let number =
+                    ["id", "idea", "number", "n"].iter().find_map(|name| whole(get(map, name)?));
                 let number = number.or_else(|| key?.trim().parse().ok());
-                let note =
-                    ["note", "reason", "why", "comment"].iter().find_map(|name| get(map, name)?.as_str());
+                let note = ["note", "reason", "why", "comment"]
+                    .iter()
+                    .find_map(|name| get(map, name)?.as_str());
                 out.push((number, scores, tidy(note.unwrap_or_default(), NOTE)));
                 return;
             }
@@ -247,7 +254,9 @@ fn score(value: &Value) -> Option<f32> {
 fn whole(value: &Value) -> Option<usize> {
     match value {
         Value::Number(number) => number.as_u64().and_then(|number| number.try_into().ok()),
-        Value::String(text) => text.trim().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok(),
+        Value::String(text) => {
+            text.trim().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+        }
         _ => None,
     }
 }
@@ -287,7 +296,9 @@ mod tests {
             ideas("{\"ideas\": [\"A\\u0000\\u001b[2J\\u0085b\\n知\", \"\\u0007\"]}", 3),
             ["A[2Jb\n知"]
         );
-        for none in ["", "I would rather not.", "{\"ideas\": []}", "{\"ideas\": [\"Thr", "{{{{", "[1, 2]"] {
+        for none in
+            ["", "I would rather not.", "{\"ideas\": []}", "{\"ideas\": [\"Thr", "{{{{", "[1, 2]"]
+        {
             assert_eq!(ideas(none, 3), Vec::<String>::new(), "{none}");
         }
     }
@@ -313,14 +324,21 @@ mod tests {
             format!(r#"{{"1": {first}, "2": {second}}}"#),
             format!(r#"{{"scores": [{first}, {second}]}}"#),
             format!(r#"[{}, {}]"#, one(r##""id": "#1","##), one(r#""idea": "2","#)),
-            format!(r#"{{"ideas": [{{"id": 1, "scores": {first}}}, {{"id": 2, "scores": {second}}}]}}"#),
+            format!(
+                r#"{{"ideas": [{{"id": 1, "scores": {first}}}, {{"id": 2, "scores": {second}}}]}}"#
+            ),
             both.replace("load_bearing", "Load-Bearing").replace("3.5", "\"3.5/5\""),
         ] {
             assert_eq!(numbers(&answer, 2), [1, 2], "{answer}");
         }
         let verdict = verdicts(&one(r#""id": 1,"#), 1).remove(0);
-        let scores =
-            Scores { originality: 4.0, resistance: 3.5, thesis: 4.0, grounding: 2.0, load_bearing: 5.0 };
+        let scores = Scores {
+            originality: 4.0,
+            resistance: 3.5,
+            thesis: 4.0,
+            grounding: 2.0,
+            load_bearing: 5.0,
+        };
         assert_eq!((verdict.scores, verdict.note.as_str()), (scores, "so"));
     }
 

@@ -101,7 +101,13 @@ mod tests {
     use super::*;
 
     fn all(score: f32) -> Scores {
-        Scores { originality: score, resistance: score, thesis: score, grounding: score, load_bearing: score }
+        Scores {
+            originality: score,
+            resistance: score,
+            thesis: score,
+            grounding: score,
+            load_bearing: score,
+        }
     }
 
     #[test]

@@ -52,7 +52,13 @@ pub(super) struct Judgeable<'a> {
 }
 
 /// Asks for the ideas of one cross.
-pub(super) fn cross(profile: &Profile, question: &str, close: Page<'_>, far: Page<'_>, mark: &str) -> Prompt {
+pub(super) fn cross(
+    profile: &Profile,
+    question: &str,
+    close: Page<'_>,
+    far: Page<'_>,
+    mark: &str,
+) -> Prompt {
     let ideas = profile.ideas;
     let axiom = match profile.inverts {
         true => {
@@ -95,8 +101,9 @@ pub(super) fn judge(question: &str, ideas: &[Judgeable<'_>], mark: &str) -> Prom
     );
     let mut text = format!("The question:\n{question}\n\n");
     for (at, idea) in ideas.iter().enumerate() {
-        let gist =
-            |page: Page<'_>| format!("{} | {}", line(cut(page.title, TITLE)), line(cut(page.text, GIST)));
+        let gist = |page: Page<'_>| {
+            format!("{} | {}", line(cut(page.title, TITLE)), line(cut(page.text, GIST)))
+        };
         text.push_str(&format!(
             "=== idea {} {mark} ===\n{}\nclose page: {}\nfar page: {}\n=== end of idea {mark} ===\n\n",
             at + 1,
@@ -177,7 +184,10 @@ mod tests {
         let prompt = cross(profile, "Why?", page(&long), page("far"), MARK);
         assert_eq!(prompt.text.matches('知').count(), 4000);
         let title = Page { slug: "a/b", title: &long, text: "" };
-        assert_eq!(cross(profile, "Why?", title, page("far"), MARK).text.matches('知').count(), TITLE);
+        assert_eq!(
+            cross(profile, "Why?", title, page("far"), MARK).text.matches('知').count(),
+            TITLE
+        );
         let idea = Judgeable { text: "An idea.", close: title, far: title };
         assert_eq!(judge("Why?", &[idea], MARK).text.matches('知').count(), 2 * TITLE);
         assert_eq!((cut("äöü", 2), cut("äö", 2), cut("", 2)), ("äö", "äö", ""));
@@ -198,7 +208,11 @@ mod tests {
         let idea = Judgeable { text: "An idea.", close: page("c"), far: page("f") };
         let prompt = judge("Why?", &[idea; 12], MARK);
         assert_eq!(prompt.max_tokens, 2400);
-        assert!(prompt.text.contains(&format!("=== idea 12 {MARK} ===\nAn idea.\n")), "{}", prompt.text);
+        assert!(
+            prompt.text.contains(&format!("=== idea 12 {MARK} ===\nAn idea.\n")),
+            "{}",
+            prompt.text
+        );
         assert!(!prompt.text.contains("=== idea 13"));
     }
 }

@@ -25,7 +25,8 @@ pub(super) struct Said {
 
 /// The reply.
 pub(super) fn of(run: &Run, request: &Ideas, said: Said) -> IdeasReply {
-    let Said { status, prompts, crosses, estimated, before, judge_failed, save_problem, mut notes } = said;
+    let Said { status, prompts, crosses, estimated, before, judge_failed, save_problem, mut notes } =
+        said;
     let close_set = run.close.iter().map(|pick| ClosePage {
         slug: pick.page.slug.clone(),
         title: pick.page.title.clone(),
@@ -47,11 +48,16 @@ pub(super) fn of(run: &Run, request: &Ideas, said: Said) -> IdeasReply {
         calls: run.cost.calls.saturating_sub(before.calls),
     };
     if cost.actual > 0 && before.actual > 0 {
-        notes.push(format!("with what was spent before, this run has cost ${}", usd(run.cost.actual)));
+        notes.push(format!(
+            "with what was spent before, this run has cost ${}",
+            usd(run.cost.actual)
+        ));
     }
     notes.extend(failures(run));
     if judge_failed {
-        notes.push("the judge said nothing that can be read: all ideas are here, without scores".into());
+        notes.push(
+            "the judge said nothing that can be read: all ideas are here, without scores".into(),
+        );
     }
     if run.short_of_target {
         notes.push(
@@ -100,7 +106,8 @@ pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
     };
     let mut ideas: Vec<Idea> = run.children().filter_map(idea).collect();
     // Scores are hundredths; whole ones can be compared.
-    let hundredths = |idea: &Idea| idea.judge.as_ref().map(|judge| (judge.weighted * 100.0).round() as i64);
+    let hundredths =
+        |idea: &Idea| idea.judge.as_ref().map(|judge| (judge.weighted * 100.0).round() as i64);
     ideas.sort_by_key(|idea| (!idea.passes, Reverse(hundredths(idea)), idea.id));
     ideas.truncate(limit.map_or(usize::MAX, |limit| limit as usize));
     ideas
@@ -118,7 +125,10 @@ fn failures(run: &Run) -> Option<String> {
         1 => ("cross", ""),
         _ => ("crosses", "the first: "),
     };
-    Some(format!("{failed} {crosses} failed ({one}{why}); once more: brain {name} --resume {}", run.run_id))
+    Some(format!(
+        "{failed} {crosses} failed ({one}{why}); once more: brain {name} --resume {}",
+        run.run_id
+    ))
 }
 
 #[cfg(test)]
@@ -156,7 +166,8 @@ mod tests {
         ];
         run.far = vec![FarPick { page: pick("b/one"), distances: vec![0.7, 0.4], domain: false }];
         run.cross();
-        run.crosses[0].state = CrossState::Done { ideas: vec![child("low", Some(2.0)), child("none", None)] };
+        run.crosses[0].state =
+            CrossState::Done { ideas: vec![child("low", Some(2.0)), child("none", None)] };
         run.crosses[1].state =
             CrossState::Done { ideas: vec![child("good", Some(4.0)), child("best", Some(4.5))] };
         run
@@ -165,12 +176,17 @@ mod tests {
     #[test]
     fn ideas_that_pass_come_first_by_score_and_keep_their_numbers() {
         let ideas = ideas(&run(), None);
-        let shown: Vec<_> = ideas.iter().map(|idea| (idea.id, idea.text.as_str(), idea.passes)).collect();
-        assert_eq!(shown, [(5, "best", true), (4, "good", true), (1, "low", false), (2, "none", false)]);
+        let shown: Vec<_> =
+            ideas.iter().map(|idea| (idea.id, idea.text.as_str(), idea.passes)).collect();
+        assert_eq!(
+            shown,
+            [(5, "best", true), (4, "good", true), (1, "low", false), (2, "none", false)]
+        );
         assert_eq!((ideas[0].close_slug.as_str(), ideas[0].distance), ("a/two", 0.4));
         assert_eq!((ideas[2].close_slug.as_str(), ideas[2].distance), ("a/one", 0.7));
         assert_eq!(super::ideas(&run(), Some(1)).len(), 1);
-        let (close, _) = run().pages_of(5).map(|(close, far)| (close.clone(), far.clone())).unwrap();
+        let (close, _) =
+            run().pages_of(5).map(|(close, far)| (close.clone(), far.clone())).unwrap();
         assert_eq!(close.page.slug.as_str(), "a/two");
     }
 
@@ -178,7 +194,8 @@ mod tests {
     fn the_cost_is_this_calls_and_the_runs_is_said_beside_it() {
         let mut run = run();
         run.cost = Spent { estimated: 9, actual: 500_000, tokens_in: 50, tokens_out: 20, calls: 5 };
-        let before = Spent { estimated: 9, actual: 200_000, tokens_in: 30, tokens_out: 15, calls: 3 };
+        let before =
+            Spent { estimated: 9, actual: 200_000, tokens_in: 30, tokens_out: 15, calls: 3 };
         let said = Said { status: "done", estimated: 310_000, before, ..Said::default() };
         let request = Ideas {
             profile: IdeaProfile::Brainstorm,
@@ -194,7 +211,8 @@ mod tests {
             estimate: false,
         };
         let reply = of(&run, &request, said);
-        let cost = Spent { estimated: 310_000, actual: 300_000, tokens_in: 20, tokens_out: 5, calls: 2 };
+        let cost =
+            Spent { estimated: 310_000, actual: 300_000, tokens_in: 20, tokens_out: 5, calls: 2 };
         assert_eq!(reply.cost, cost);
         assert!(reply.notes[0].contains("$0.50"), "{:?}", reply.notes);
         assert_eq!((reply.far_set[0].distance, reply.far_set[0].origin.as_str()), (0.4, "corpus"));

@@ -198,7 +198,10 @@ impl Brain {
     }
 
     /// A mark that nobody can know, and that stands in none of these texts.
-    pub(super) fn mark<'t>(&self, texts: &(impl Iterator<Item = &'t str> + Clone)) -> Result<String, Fault> {
+    pub(super) fn mark<'t>(
+        &self,
+        texts: &(impl Iterator<Item = &'t str> + Clone),
+    ) -> Result<String, Fault> {
         for _ in 1..MARKS {
             let mark = format!("{:016x}", random::number(&*self.grants.random)?);
             if prompt::parts(&mark, texts.clone()) {
@@ -251,12 +254,18 @@ impl Brain {
     fn problem(&self, phase: &str, lost: &Lost, run: &Run, price: Price) -> String {
         let (all, open) = (run.crosses.len(), run.open().len());
         let name = run.profile.as_str();
-        let rest =
-            estimate(price, open as u64, u64::from(Profile::of(run.profile).ideas), run.unjudged() as u64);
+        let rest = estimate(
+            price,
+            open as u64,
+            u64::from(Profile::of(run.profile).ideas),
+            run.unjudged() as u64,
+        );
         // The worst of what is left has to fit, and that is more than what is to be expected; to the next cent.
         let more = match lost.because {
             Because::Budget => {
-                let enough = run.cost.actual.saturating_add(rest.saturating_mul(2)).div_ceil(10_000) * 10_000;
+                let enough =
+                    run.cost.actual.saturating_add(rest.saturating_mul(2)).div_ceil(10_000)
+                        * 10_000;
                 format!(" --max-cost {}", usd(enough))
             }
             _ => String::new(),

@@ -1,7 +1,9 @@
 //! A run as a page: through the same door as every page, under a slug of its own, never over another. What is in it was written by models,
 //! and says so: `source_kind` names the command, so that no model takes it for the owner's own words.
 
-use brain_protocol::{Expect, Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Put, Slug, SourceId};
+use brain_protocol::{
+    Expect, Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Put, Slug, SourceId,
+};
 
 use super::state::{Pick, Run};
 use crate::provenance::{BRAINSTORM, LSD};
@@ -23,7 +25,12 @@ impl Brain {
     ///
     /// # Errors
     /// As a put; nothing is overwritten.
-    pub(super) fn save_ideas(&self, caller: &Caller, run: &Run, ideas: &[Idea]) -> Result<Slug, Fault> {
+    pub(super) fn save_ideas(
+        &self,
+        caller: &Caller,
+        run: &Run,
+        ideas: &[Idea],
+    ) -> Result<Slug, Fault> {
         let source = self.source(caller, &self.store.read(caller.view())?, None)?.0;
         let door = match run.profile {
             IdeaProfile::Brainstorm => &BRAINSTORM,
@@ -36,7 +43,8 @@ impl Brain {
                 1 => base.clone(),
                 n => format!("{base}-{n}"),
             };
-            let slug = Slug::parse(slug).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+            let slug =
+                Slug::parse(slug).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
             let put = Put {
                 page: PageRef { source: Some(source.clone()), slug: slug.clone() },
                 content: content.clone().into_bytes(),
@@ -51,7 +59,10 @@ impl Brain {
                 Err(fault) => return Err(fault),
             }
         }
-        Err(Fault::new(FaultCode::Conflict, format!("there are pages at \"{base}\" and behind it already")))
+        Err(Fault::new(
+            FaultCode::Conflict,
+            format!("there are pages at \"{base}\" and behind it already"),
+        ))
     }
 }
 
@@ -86,7 +97,9 @@ fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
     let judged = ideas.iter().any(|idea| idea.judge.is_some());
     let (shown, word) = match (passing.is_empty(), judged) {
         (false, _) => (passing, String::new()),
-        (true, true) => (ideas.iter().take(BEST).collect(), "No idea passed; these are the best.".to_owned()),
+        (true, true) => {
+            (ideas.iter().take(BEST).collect(), "No idea passed; these are the best.".to_owned())
+        }
         (true, false) if ideas.is_empty() => (Vec::new(), "No idea was asked for yet.".to_owned()),
         (true, false) => (ideas.iter().collect(), "Nobody judged these ideas.".to_owned()),
     };
@@ -159,9 +172,11 @@ mod tests {
     }
 
     fn run(question: &str) -> Run {
-        let mut run = Run::new("abcdefgh".into(), IdeaProfile::Brainstorm, question, 1_795_257_045_123);
+        let mut run =
+            Run::new("abcdefgh".into(), IdeaProfile::Brainstorm, question, 1_795_257_045_123);
         run.close = vec![ClosePick { page: pick("default", "notes/near"), score: 1.0 }];
-        run.far = vec![FarPick { page: pick("work", "plans/far"), distances: vec![0.61], domain: true }];
+        run.far =
+            vec![FarPick { page: pick("work", "plans/far"), distances: vec![0.61], domain: true }];
         run.cross();
         run
     }
@@ -194,7 +209,8 @@ mod tests {
 
     #[test]
     fn links_lead_to_both_pages_and_a_models_words_are_only_words() {
-        let evil = "See [[people/boss]] and [x](y.md) #urgent\n- 2026-01-01 | Fired\n# Head <b>`code`";
+        let evil =
+            "See [[people/boss]] and [x](y.md) #urgent\n- 2026-01-01 | Fired\n# Head <b>`code`";
         let text = page(&run("Why?\n---\ntype: person"), &[idea(evil, true)], &SourceId::default());
         let document = Document::parse(&text).unwrap();
         assert_eq!(document.frontmatter.page_type().as_deref(), Some("idea"), "{text}");

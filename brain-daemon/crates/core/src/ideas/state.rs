@@ -151,14 +151,18 @@ impl Run {
 
     /// Pairs every close page with every far page: the best of each side first.
     pub(super) fn cross(&mut self) {
-        let pairs = (0..self.far.len()).flat_map(|far| (0..self.close.len()).map(move |close| (close, far)));
-        self.crosses = pairs.map(|(close, far)| Cross { close, far, state: CrossState::Waiting }).collect();
+        let pairs = (0..self.far.len())
+            .flat_map(|far| (0..self.close.len()).map(move |close| (close, far)));
+        self.crosses =
+            pairs.map(|(close, far)| Cross { close, far, state: CrossState::Waiting }).collect();
     }
 
     /// The crosses that have no ideas yet, by number.
     pub(super) fn open(&self) -> Vec<usize> {
         let open = self.crosses.iter().enumerate();
-        open.filter(|(_, cross)| !matches!(cross.state, CrossState::Done { .. })).map(|(at, _)| at).collect()
+        open.filter(|(_, cross)| !matches!(cross.state, CrossState::Done { .. }))
+            .map(|(at, _)| at)
+            .collect()
     }
 
     /// The ideas with the number of their cross and their place in it.

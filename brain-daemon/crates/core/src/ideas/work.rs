@@ -76,7 +76,8 @@ impl Work<'_> {
                 match cross_prompt(&run, number, &self.close, &self.far, &mark) {
                     Some(prompt) => tasks.push((number, prompt)),
                     None => {
-                        run.crosses[number].state = CrossState::Failed { why: "a page of it is gone".into() }
+                        run.crosses[number].state =
+                            CrossState::Failed { why: "a page of it is gone".into() }
                     }
                 }
             }
@@ -135,12 +136,14 @@ impl Work<'_> {
         let unjudged: Vec<(usize, usize, &Child)> =
             run.children().filter(|(_, _, child)| child.judge.is_none()).collect();
         let mind = Paid { model: &means.judge, budget: &means.budget, kind: self.profile.kind };
-        let prompt =
-            |batch: &[usize]| self.judge_prompt(&run, batch.iter().filter_map(|at| unjudged.get(*at)));
+        let prompt = |batch: &[usize]| {
+            self.judge_prompt(&run, batch.iter().filter_map(|at| unjudged.get(*at)))
+        };
         let mut keep = |said: Vec<(usize, Verdict)>| {
             self.kept(means, |run| {
                 for (at, verdict) in said {
-                    let child = unjudged.get(at).and_then(|(cross, at, _)| run.child_mut(*cross, *at));
+                    let child =
+                        unjudged.get(at).and_then(|(cross, at, _)| run.child_mut(*cross, *at));
                     if let Some(child) = child {
                         let Verdict { scores, note, .. } = verdict;
                         let weighted = self.profile.weighted(&scores);
@@ -152,7 +155,8 @@ impl Work<'_> {
             Ok(())
         };
         let all: Vec<usize> = (0..unjudged.len()).collect();
-        judge::Phase { mind: &mind, prompt: &prompt, goes_on: &|| self.goes_on(), keep: &mut keep }.run(&all)
+        judge::Phase { mind: &mind, prompt: &prompt, goes_on: &|| self.goes_on(), keep: &mut keep }
+            .run(&all)
     }
 
     /// The question about some ideas. Its mark is a new one: a model that had the former may have written it into an idea.
@@ -163,7 +167,8 @@ impl Work<'_> {
     ) -> Result<Prompt, Lost> {
         let mut judgeable = Vec::new();
         for (number, _, child) in ideas {
-            let (Some(cross), Some((close, far))) = (run.crosses.get(*number), run.pages(*number)) else {
+            let (Some(cross), Some((close, far))) = (run.crosses.get(*number), run.pages(*number))
+            else {
                 continue;
             };
             judgeable.push(Judgeable {
@@ -220,8 +225,10 @@ pub(super) fn cross_prompt(
 ) -> Option<Prompt> {
     let cross = run.crosses.get(number)?;
     let (near, wide) = run.pages(number)?;
-    let (near, wide) =
-        (page(&near.page, text_of(close, cross.close)?), page(&wide.page, text_of(far, cross.far)?));
+    let (near, wide) = (
+        page(&near.page, text_of(close, cross.close)?),
+        page(&wide.page, text_of(far, cross.far)?),
+    );
     Some(prompt::cross(Profile::of(run.profile), &run.question, near, wide, mark))
 }
 

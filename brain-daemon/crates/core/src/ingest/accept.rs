@@ -86,7 +86,8 @@ impl Brain {
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
         let shown = move |number| JobId(seal.map_or(number, |seal| seal.close(number)));
-        let answer = Answer { content_hash: page::hex(&record.content_hash), source: record.source.clone() };
+        let answer =
+            Answer { content_hash: page::hex(&record.content_hash), source: record.source.clone() };
         let (queue, bound) = (Arc::clone(&self.queue), self.queue.bound);
         self.store.write_then(
             move |draft| take(draft, &record, &keys, bound, &shown),
@@ -105,16 +106,19 @@ impl Brain {
         caller.require(Scope::Write, "ingest")?;
         let source = self.target(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
-            check_type(page_type).map_err(|fault| Fault { code: FaultCode::InvalidRequest, ..fault })?;
+            check_type(page_type)
+                .map_err(|fault| Fault { code: FaultCode::InvalidRequest, ..fault })?;
         }
-        let payload = page::payload(item.media_type, &item.body).map_err(|error| payload_fault(&error))?;
+        let payload =
+            page::payload(item.media_type, &item.body).map_err(|error| payload_fault(&error))?;
         let content_hash = page::content_digest(&payload.document.body);
         let now = self.clock.now();
         let client = caller.name.clone();
         // Whoever names the page wants it there, wherever the same text is otherwise.
         let slug = item.slug.as_ref().map_or("", Slug::as_str);
         let by_content = by_content(&client, source.as_str(), &content_hash, slug);
-        let by_name = item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
+        let by_name =
+            item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
         let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let record = JobRecord {
             state: JobState::Queued,
@@ -156,12 +160,17 @@ impl Brain {
                     .filter(|id| caller.may_use(id))
                     .map(SourceId::as_str)
                     .collect();
-                Err(Fault::new(FaultCode::UnknownSource, format!("source \"{id}\" is not registered"))
-                    .hint(format!("leave the source away, or name one of: {}", own.join(", "))))
+                Err(Fault::new(
+                    FaultCode::UnknownSource,
+                    format!("source \"{id}\" is not registered"),
+                )
+                .hint(format!("leave the source away, or name one of: {}", own.join(", "))))
             }
             Some(id) if !caller.may_use(&id) => {
-                let message =
-                    format!("source \"{id}\" is not among those that \"{}\" may write to", caller.name);
+                let message = format!(
+                    "source \"{id}\" is not among those that \"{}\" may write to",
+                    caller.name
+                );
                 Err(Fault::new(FaultCode::Forbidden, message)
                     .hint("ask the owner of this brain for a grant with that source"))
             }
@@ -172,7 +181,8 @@ impl Brain {
                     Visibility::Only(own) => own.into_iter().find(known),
                 };
                 // Of theirs alone: which of the others is preferred is nothing for this caller.
-                let own: Vec<_> = sources.iter().filter(|(id, _)| caller.may_use(id)).cloned().collect();
+                let own: Vec<_> =
+                    sources.iter().filter(|(id, _)| caller.may_use(id)).cloned().collect();
                 Some(preferred(&own))
                     .filter(|id| own.iter().any(|(known, _)| known == id))
                     .or_else(first)
@@ -181,8 +191,9 @@ impl Brain {
                             "none of the sources that \"{}\" may write to is registered",
                             caller.name
                         );
-                        Fault::new(FaultCode::Forbidden, message)
-                            .hint("ask the owner of this brain for a grant with a source that there is")
+                        Fault::new(FaultCode::Forbidden, message).hint(
+                            "ask the owner of this brain for a grant with a source that there is",
+                        )
                     })
             }
         }
@@ -199,7 +210,13 @@ struct Keys {
 
 /// What makes two items one whose sender has no name for them.
 fn by_content(client: &str, source: &str, content_hash: &Hash, slug: &str) -> Hash {
-    key(&[b"content", client.as_bytes(), source.as_bytes(), content_hash.as_slice(), slug.as_bytes()])
+    key(&[
+        b"content",
+        client.as_bytes(),
+        source.as_bytes(),
+        content_hash.as_slice(),
+        slug.as_bytes(),
+    ])
 }
 
 /// One digest of several parts, which cannot be cut otherwise.
@@ -242,20 +259,29 @@ fn take(
         return Ok(Taken::Duplicate { id });
     }
     if draft.waiting_jobs() >= bound {
-        return Err(Fault::new(FaultCode::QueueFull, format!("{bound} items wait already to be made pages"))
-            .hint("send it again in a few seconds; nothing of it was stored")
-            .into());
+        return Err(Fault::new(
+            FaultCode::QueueFull,
+            format!("{bound} items wait already to be made pages"),
+        )
+        .hint("send it again in a few seconds; nothing of it was stored")
+        .into());
     }
     let id = draft.add_job(record)?;
     Ok(Taken::Queued { id, waiting: draft.waiting_jobs() })
 }
 
 /// The job that was seen under `key`, if it waits, or became a page of what came in within the last 24 hours.
-fn counting(draft: &Draft<'_>, key: &Hash, now: i64) -> Result<Option<(u64, JobRecord)>, StoreError> {
+fn counting(
+    draft: &Draft<'_>,
+    key: &Hash,
+    now: i64,
+) -> Result<Option<(u64, JobRecord)>, StoreError> {
     Ok(draft.seen_job(key)?.filter(|(_, job)| match job.state {
         JobState::Failed => false,
         // A clock that was set back does not send a waiting one away.
-        JobState::Queued | JobState::Processing | JobState::Retrying => now - job.received_at < WINDOW_MS,
+        JobState::Queued | JobState::Processing | JobState::Retrying => {
+            now - job.received_at < WINDOW_MS
+        }
         JobState::Stored => (0..WINDOW_MS).contains(&(now - job.received_at)),
     }))
 }
@@ -266,7 +292,8 @@ fn stands(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
         return Ok(true);
     }
     let place = SourceId::parse(job.source.as_str()).ok().zip(job.slug.as_deref());
-    let Some((source, slug)) = place.and_then(|(source, slug)| Some((source, Slug::parse(slug).ok()?)))
+    let Some((source, slug)) =
+        place.and_then(|(source, slug)| Some((source, Slug::parse(slug).ok()?)))
     else {
         return Ok(false);
     };
@@ -283,13 +310,15 @@ struct Answer {
 impl Answer {
     fn to(self, taken: &Taken, shown: &dyn Fn(u64) -> JobId) -> Result<Accepted, Fault> {
         let (id, status, message) = match taken {
-            Taken::Queued { id, .. } => (*id, "queued", "it is safe, and will be a page in a moment"),
+            Taken::Queued { id, .. } => {
+                (*id, "queued", "it is safe, and will be a page in a moment")
+            }
             Taken::Duplicate { id } => {
                 (*id, "duplicate", "the same came in within the last 24 hours; nothing was added")
             }
         };
-        let source_id =
-            SourceId::parse(self.source).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        let source_id = SourceId::parse(self.source)
+            .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         Ok(Accepted {
             job_id: shown(id),
             content_hash: self.content_hash,

@@ -50,7 +50,8 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     let mut document = stored_document(&record.content)?;
     let uri = wishes.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
     let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref());
-    let lines: Vec<(&str, &str)> = headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    let lines: Vec<(&str, &str)> =
+        headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);
     let provenance = door.provenance(uri, record.received_at);
     written_page(slug, document, provenance, None, wishes.slug.is_none())
@@ -80,11 +81,14 @@ pub(super) fn write(
     // An item that is tried again has waited, and what came meanwhile for the same page is newer.
     if record.error.is_some()
         && let (Some(asked), Some(there)) = (&ready.asked, draft.page(&ready.source, &slug)?)
-        && there.provenance.ingested_at.unwrap_or(there.updated_at).max(there.content_at) > record.received_at
+        && there.provenance.ingested_at.unwrap_or(there.updated_at).max(there.content_at)
+            > record.received_at
     {
-        return Err(
-            Fault::new(FaultCode::Conflict, format!("\"{asked}\" has newer content than this item")).into()
-        );
+        return Err(Fault::new(
+            FaultCode::Conflict,
+            format!("\"{asked}\" has newer content than this item"),
+        )
+        .into());
     }
     let page = match slug == ready.likely.0 {
         true => ready.likely.1.clone(),

@@ -53,8 +53,11 @@ impl Brain {
         let _marked = AtWork::new(&self.queue, &due);
         let _permit = self.text.take(due.iter().map(|(_, record)| record.content.body.len()).sum());
         let worked_out = on_all_cores(&due, |(id, record)| self.work_out_page(*id, record));
-        let tries: Vec<Try> =
-            due.into_iter().zip(worked_out).map(|((id, record), ready)| (id, record, ready)).collect();
+        let tries: Vec<Try> = due
+            .into_iter()
+            .zip(worked_out)
+            .map(|((id, record), ready)| (id, record, ready))
+            .collect();
         let count = tries.len();
         let stored = self.store_pages(&Arc::new(tries))?;
         for Stored { source, slug, page, .. } in stored.iter().filter(|stored| stored.automatic) {
@@ -91,12 +94,18 @@ impl Brain {
 
     /// Works one item out. Whatever it does to brain, it does to itself alone.
     fn work_out_page(&self, id: u64, record: &JobRecord) -> Result<Ready, Fault> {
-        let known = |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
+        let known =
+            |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
         // The page's origin names the job; who reads it may not know how many there are.
         let shown = JobId(Seal::of(self.store.id()).close(id));
-        let ready = catch_unwind(AssertUnwindSafe(|| ready(shown, record, known))).unwrap_or_else(|_| {
-            Err(Fault::new(FaultCode::Internal, "a defect in brain: no page could be made of this item"))
-        })?;
+        let ready = catch_unwind(AssertUnwindSafe(|| ready(shown, record, known))).unwrap_or_else(
+            |_| {
+                Err(Fault::new(
+                    FaultCode::Internal,
+                    "a defect in brain: no page could be made of this item",
+                ))
+            },
+        )?;
         // Looked at here, where it costs the others nothing.
         match self.store.sources()?.iter().any(|(known, _)| *known == ready.source) {
             true => Ok(ready),

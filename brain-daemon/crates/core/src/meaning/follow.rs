@@ -136,8 +136,14 @@ impl Brain {
             },
             Settings::Endpoint { base, model, query_prefix, document_prefix, dimensions } => {
                 let name = model.clone();
-                let settings = EndpointSettings { base, model, query_prefix, document_prefix, dimensions };
-                Provider { name: "openai", model: name, embedder: self.endpoint(settings), at_once: ENDPOINT }
+                let settings =
+                    EndpointSettings { base, model, query_prefix, document_prefix, dimensions };
+                Provider {
+                    name: "openai",
+                    model: name,
+                    embedder: self.endpoint(settings),
+                    at_once: ENDPOINT,
+                }
             }
         })
     }
@@ -180,8 +186,8 @@ impl Brain {
         let space = embedder.space()?;
         let dir = self.home.index().join("vectors");
         let store = format!("{:016x}", self.store.id());
-        let (vectors, lost) =
-            Vectors::open(&dir, &store, &space.identity, space.dimensions).map_err(|e| later(&e))?;
+        let (vectors, lost) = Vectors::open(&dir, &store, &space.identity, space.dimensions)
+            .map_err(|e| later(&e))?;
         if let Some(lost) = lost {
             tracing::warn!(lost, "some vectors are made anew");
         }

@@ -38,11 +38,14 @@ pub(super) fn gather(
     net: &dyn Outgoing,
     told: Told<'_>,
 ) -> Result<&'static str, Fault> {
-    let from = format!("{} {}\n", origin.place.text(), origin.weights.as_deref().unwrap_or_default());
+    let from =
+        format!("{} {}\n", origin.place.text(), origin.weights.as_deref().unwrap_or_default());
     let same = fs::read_to_string(dir.join(FROM)).is_ok_and(|before| before == from);
     if !same || matches!(origin.place, Place::Directory(_)) {
         clear(dir)?;
-        make_private(dir).and_then(|()| fs::write(dir.join(FROM), from)).map_err(|e| disk(dir, &e))?;
+        make_private(dir)
+            .and_then(|()| fs::write(dir.join(FROM), from))
+            .map_err(|e| disk(dir, &e))?;
     }
     let bring = |name: &str, to: &str, most: u64| match &origin.place {
         Place::Directory(source) => copy(&source.join(name), &dir.join(to), most, told),
@@ -59,7 +62,8 @@ pub(super) fn gather(
     if let Some((query, document)) = origin.known.and_then(|known| known.prefixes) {
         let path = dir.join("config_sentence_transformers.json");
         if !path.exists() {
-            let prompts = serde_json::json!({ "prompts": { "query": query, "document": document } });
+            let prompts =
+                serde_json::json!({ "prompts": { "query": query, "document": document } });
             fs::write(&path, prompts.to_string()).map_err(|e| disk(&path, &e))?;
         }
     }
@@ -100,9 +104,12 @@ pub(super) fn disk(path: &Path, error: &io::Error) -> Fault {
         ErrorKind::StorageFull => Fault::new(FaultCode::DiskFull, message)
             .hint("make room there, and run it again; a download goes on where it was"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            Fault::new(FaultCode::ReadOnly, message).hint("make that directory writable, and run it again")
+            Fault::new(FaultCode::ReadOnly, message)
+                .hint("make that directory writable, and run it again")
         }
-        _ => Fault::new(FaultCode::Io, message).hint("run it again; a download goes on where it was"),
+        _ => {
+            Fault::new(FaultCode::Io, message).hint("run it again; a download goes on where it was")
+        }
     }
 }
 
@@ -125,13 +132,16 @@ fn copy(from: &Path, to: &Path, most: u64, told: Told<'_>) -> Result<bool, Fault
             .hint("check its permissions")
     };
     let mut source = match File::open(from) {
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(false),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(false);
+        }
         opened => opened.map_err(|e| unread(&e))?,
     };
     let meta = source.metadata().map_err(|e| unread(&e))?;
     if !meta.is_file() || meta.len() > most {
         let message = format!("{} is no file of at most {} MB", from.display(), most / 1_000_000);
-        return Err(Fault::new(FaultCode::TooLarge, message).hint("check that this is the model's directory"));
+        return Err(Fault::new(FaultCode::TooLarge, message)
+            .hint("check that this is the model's directory"));
     }
     let wrong = |e: &io::Error| disk(to, e);
     if let Some(parent) = to.parent() {
@@ -153,7 +163,13 @@ fn copy(from: &Path, to: &Path, most: u64, told: Told<'_>) -> Result<bool, Fault
 }
 
 /// Fetches a file; `false` when there is none. One that is there already has come as a whole.
-fn fetch(base: &Url, name: &str, to: &Path, net: &dyn Outgoing, told: Told<'_>) -> Result<bool, Fault> {
+fn fetch(
+    base: &Url,
+    name: &str,
+    to: &Path,
+    net: &dyn Outgoing,
+    told: Told<'_>,
+) -> Result<bool, Fault> {
     if to.exists() {
         return Ok(true);
     }
@@ -167,16 +183,17 @@ fn fetch(base: &Url, name: &str, to: &Path, net: &dyn Outgoing, told: Told<'_>) 
     let mut pauses = PAUSES.into_iter();
     loop {
         // Without a length there is no bar, but it goes on.
-        let trouble = match net.download(url.as_str(), part, &mut |bytes, of| told(bytes, of.unwrap_or(0))) {
-            Ok(_) => {
-                fs::rename(part, to).map_err(|e| disk(to, &e))?;
-                return Ok(true);
-            }
-            Err(DownloadTrouble::Stopped) => return Err(stopped()),
-            Err(DownloadTrouble::Disk(e)) => return Err(disk(part, &e)),
-            Err(DownloadTrouble::Call(Trouble::Status(404 | 410))) => return Ok(false),
-            Err(DownloadTrouble::Call(trouble)) => trouble,
-        };
+        let trouble =
+            match net.download(url.as_str(), part, &mut |bytes, of| told(bytes, of.unwrap_or(0))) {
+                Ok(_) => {
+                    fs::rename(part, to).map_err(|e| disk(to, &e))?;
+                    return Ok(true);
+                }
+                Err(DownloadTrouble::Stopped) => return Err(stopped()),
+                Err(DownloadTrouble::Disk(e)) => return Err(disk(part, &e)),
+                Err(DownloadTrouble::Call(Trouble::Status(404 | 410))) => return Ok(false),
+                Err(DownloadTrouble::Call(trouble)) => trouble,
+            };
         let passing = matches!(
             trouble,
             Trouble::Broken(_) | Trouble::Slow(_) | Trouble::Silent | Trouble::Status(429 | 500..)
@@ -323,8 +340,12 @@ mod tests {
         }
         let source = home.path().join("source");
         make_private(&source).unwrap();
-        let origin =
-            Origin { name: "x".into(), place: Place::Directory(source.clone()), weights: None, known: None };
+        let origin = Origin {
+            name: "x".into(),
+            place: Place::Directory(source.clone()),
+            weights: None,
+            known: None,
+        };
         assert!(gather(&origin, &dir, &web(&[], 0), &|_, _| true).is_err());
         for (name, text) in FILES {
             let to = source.join(name.trim_start_matches('/'));

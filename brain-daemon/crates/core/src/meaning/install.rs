@@ -17,7 +17,9 @@ use super::record::{Record, size};
 use super::{Brain, Progress};
 use brain_base::clock::rfc3339;
 use brain_base::home::make_private;
-use brain_embed::{EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while};
+use brain_embed::{
+    EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while,
+};
 use brain_page::hex;
 
 /// What a model is tried with.
@@ -102,9 +104,16 @@ impl Brain {
         Ok(self.installed_now(&origin.name, &place, facts, already))
     }
 
-    fn installed_now(&self, name: &str, place: &Path, facts: ModelFacts, already: bool) -> ModelInstalled {
+    fn installed_now(
+        &self,
+        name: &str,
+        place: &Path,
+        facts: ModelFacts,
+        already: bool,
+    ) -> ModelInstalled {
         let (provider, named) = self.config.embedding_named();
-        let background = "pages get their vectors in the background: `brain model list` shows how far";
+        let background =
+            "pages get their vectors in the background: `brain model list` shows how far";
         let message = match provider {
             "none" => "search uses it once embedding.provider is \"auto\" or \"local\"".to_owned(),
             "openai" => format!(
@@ -148,8 +157,10 @@ fn alone(models: &Path) -> Result<File, Fault> {
     let file = File::create(&path).map_err(|e| disk(&path, &e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Fault::new(FaultCode::Busy, "another model is being installed")
-            .hint("wait for it, and try again")),
+        Err(TryLockError::WouldBlock) => {
+            Err(Fault::new(FaultCode::Busy, "another model is being installed")
+                .hint("wait for it, and try again"))
+        }
         Err(TryLockError::Error(e)) => Err(disk(&path, &e)),
     }
 }
@@ -162,8 +173,11 @@ fn refuse_own(models: &Path, origin: &Origin) -> Result<(), Fault> {
     if !own.iter().any(|own| real(own).is_some_and(|own| Some(own) == real(source))) {
         return Ok(());
     }
-    Err(Fault::new(FaultCode::Usage, format!("{} is where models are made ready", source.display()))
-        .hint("move it elsewhere, and install it from there"))
+    Err(Fault::new(
+        FaultCode::Usage,
+        format!("{} is where models are made ready", source.display()),
+    )
+    .hint("move it elsewhere, and install it from there"))
 }
 
 /// What somebody else put into the model's place stays there.
@@ -211,8 +225,9 @@ fn check_files(
         let known = known.iter().find(|(file, _)| *file == name).map(|(_, hash)| *hash);
         let expected = known.or_else(|| seen?.get(name).map(String::as_str));
         if let Some(expected) = expected.filter(|expected| **expected != found) {
-            let message =
-                format!("{name} has SHA-256 {found}, where {expected} was expected: nothing was installed");
+            let message = format!(
+                "{name} has SHA-256 {found}, where {expected} was expected: nothing was installed"
+            );
             return Err(Fault::new(FaultCode::Conflict, message).hint(
                 "somebody changed it where it comes from; if it is meant, fetch the files yourself and give their directory",
             ));
@@ -223,11 +238,17 @@ fn check_files(
 }
 
 /// Whether what came is what was wanted, and a model that makes vectors.
-fn verify(dir: &Path, pinned: Option<&str>, goes_on: &dyn Fn() -> bool) -> Result<ModelFacts, Fault> {
+fn verify(
+    dir: &Path,
+    pinned: Option<&str>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<ModelFacts, Fault> {
     let unusable = |fault: EmbedFault| {
         let message = format!("this is no model that can be used: {}", fault.message);
         Fault::new(FaultCode::Io, message).hint(
-            fault.hint.unwrap_or_else(|| "`brain model install all-minilm-l6-v2` is one that can".into()),
+            fault
+                .hint
+                .unwrap_or_else(|| "`brain model install all-minilm-l6-v2` is one that can".into()),
         )
     };
     if !goes_on() {

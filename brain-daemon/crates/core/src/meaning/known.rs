@@ -46,12 +46,18 @@ pub(super) const KNOWN: [Known; 4] = [
             ("config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
             ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
             ("modules.json", "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf"),
-            ("1_Pooling/config.json", "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
+            (
+                "1_Pooling/config.json",
+                "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+            ),
             (
                 "config_sentence_transformers.json",
                 "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
             ),
-            ("sentence_bert_config.json", "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
+            (
+                "sentence_bert_config.json",
+                "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+            ),
         ],
         prefixes: None,
         what: "English, 91 MB",
@@ -101,7 +107,11 @@ pub(super) fn known(name: &str) -> Option<&'static Known> {
 
 /// The names with what they are good for, on one line.
 pub(super) fn names() -> String {
-    KNOWN.iter().map(|known| format!("{} ({})", known.name, known.what)).collect::<Vec<_>>().join(", ")
+    KNOWN
+        .iter()
+        .map(|known| format!("{} ({})", known.name, known.what))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -113,9 +123,19 @@ mod tests {
         for known in &KNOWN {
             assert!(super::super::origin::is_name(known.name), "{}", known.name);
             let (owner, name) = known.repository.split_once('/').unwrap_or_default();
-            assert!(!owner.is_empty() && name.eq_ignore_ascii_case(known.name), "{}", known.repository);
-            let hex = |hash: &str| hash.len() == 64 && hash.bytes().all(|b| b"0123456789abcdef".contains(&b));
-            assert!(hex(known.sha256) && known.files.iter().all(|(_, hash)| hex(hash)), "{}", known.name);
+            assert!(
+                !owner.is_empty() && name.eq_ignore_ascii_case(known.name),
+                "{}",
+                known.repository
+            );
+            let hex = |hash: &str| {
+                hash.len() == 64 && hash.bytes().all(|b| b"0123456789abcdef".contains(&b))
+            };
+            assert!(
+                hex(known.sha256) && known.files.iter().all(|(_, hash)| hex(hash)),
+                "{}",
+                known.name
+            );
             let revision = known.revision;
             assert!(revision.len() == 40 && hex(&revision.repeat(2)[..64]), "{}", known.name);
             assert!(NEEDED.iter().all(|needed| known.files.iter().any(|(name, _)| name == needed)));

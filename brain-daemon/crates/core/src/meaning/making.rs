@@ -9,7 +9,11 @@ use brain_embed::{EmbedFault, EmbedWhy};
 
 impl Brain {
     /// Makes the vectors that are missing, now.
-    pub(crate) fn embed(&self, request: &Embed, progress: &dyn Progress) -> Result<Embedded, Fault> {
+    pub(crate) fn embed(
+        &self,
+        request: &Embed,
+        progress: &dyn Progress,
+    ) -> Result<Embedded, Fault> {
         let before = self.meaning_standing();
         let Some(model) = before.model.clone() else { return Err(nothing(before.problem)) };
         let wanted = if request.all { before.pages + before.missing } else { before.missing };
@@ -38,7 +42,9 @@ impl Brain {
             }
             let round = match self.embed_round(std::mem::take(&mut first), &goes_on) {
                 Ok(round) => round,
-                Err(fault) if fault.why == EmbedWhy::Stopped => return Err(cut(self.is_stopping())),
+                Err(fault) if fault.why == EmbedWhy::Stopped => {
+                    return Err(cut(self.is_stopping()));
+                }
                 Err(fault) => return Err(unmade(&fault, made.pages)),
             };
             if round.pages == 0 {
@@ -55,8 +61,7 @@ impl Brain {
 /// There is nothing that makes vectors.
 fn nothing(problem: Option<(String, Option<String>)>) -> Fault {
     let (message, hint) = problem.unwrap_or_else(|| ("no embedding model is there".into(), None));
-    let way =
-        "install one, `brain model install all-minilm-l6-v2`, or set embedding.provider; see docs/meaning.md";
+    let way = "install one, `brain model install all-minilm-l6-v2`, or set embedding.provider; see docs/meaning.md";
     Fault::new(FaultCode::NotFound, message).hint(hint.unwrap_or_else(|| way.into()))
 }
 
@@ -78,7 +83,9 @@ fn unmade(fault: &EmbedFault, pages: u64) -> Fault {
         EmbedWhy::Text | EmbedWhy::Stopped | EmbedWhy::Budget | EmbedWhy::Changed => FaultCode::Io,
     };
     let message = format!("{pages} pages got their vectors, then: {}", fault.message);
-    let hint =
-        fault.hint.clone().unwrap_or_else(|| "`brain model list` shows how search by meaning is".into());
+    let hint = fault
+        .hint
+        .clone()
+        .unwrap_or_else(|| "`brain model list` shows how search by meaning is".into());
     Fault::new(code, message).hint(hint)
 }

@@ -78,9 +78,14 @@ impl Lacking {
             (Some(share), Some(why)) => {
                 format!("search by meaning: {share} % of the pages have their vectors: {why}")
             }
-            (Some(share), None) => format!("search by meaning: {share} % of the pages have their vectors"),
+            (Some(share), None) => {
+                format!("search by meaning: {share} % of the pages have their vectors")
+            }
             (None, why) => {
-                format!("search by meaning: {}", why.unwrap_or("the embedding model cannot be asked now"))
+                format!(
+                    "search by meaning: {}",
+                    why.unwrap_or("the embedding model cannot be asked now")
+                )
             }
         }
     }

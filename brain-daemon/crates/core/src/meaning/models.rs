@@ -29,7 +29,9 @@ impl Brain {
             let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (dimensions, problem) = match (Record::read(&dir), inspect(&dir)) {
                 (_, Ok(facts)) => (Some(facts.dimensions), None),
-                (record, Err(fault)) => (record.map(|record| record.dimensions), Some(fault.message)),
+                (record, Err(fault)) => {
+                    (record.map(|record| record.dimensions), Some(fault.message))
+                }
             };
             let (path, bytes) = (dir.display().to_string(), size(&dir));
             ModelRow { used: used.as_ref() == Some(&name), name, path, bytes, dimensions, problem }
@@ -73,7 +75,8 @@ fn directories(models: &Path) -> Vec<PathBuf> {
 /// Whether the files of a model are there; not whether they are good.
 fn is_whole(dir: &Path) -> bool {
     NEEDED.iter().all(|name| dir.join(name).is_file())
-        && (WEIGHTS.iter().any(|name| dir.join(name).is_file()) || dir.join("onnx/model.onnx").is_file())
+        && (WEIGHTS.iter().any(|name| dir.join(name).is_file())
+            || dir.join("onnx/model.onnx").is_file())
 }
 
 /// When a model was put there.

@@ -69,13 +69,21 @@ impl Asker {
             if stalls || state.waiting.len() >= WAITING {
                 return Err(late());
             }
-            state.waiting.push_back(Waiting { embedder: Arc::clone(embedder), question, until, answer });
+            state.waiting.push_back(Waiting {
+                embedder: Arc::clone(embedder),
+                question,
+                until,
+                answer,
+            });
             if !state.has_thread {
                 let asker = Arc::clone(self);
                 std::thread::Builder::new()
                     .name("questions".into())
                     .spawn(move || asker.work())
-                    .map_err(|e| EmbedFault { message: format!("no thread to ask with: {e}"), ..late() })?;
+                    .map_err(|e| EmbedFault {
+                        message: format!("no thread to ask with: {e}"),
+                        ..late()
+                    })?;
                 state.has_thread = true;
             }
         }
@@ -100,7 +108,8 @@ impl Asker {
                 }
             }
             let now = Instant::now();
-            let all: Vec<Waiting> = state.waiting.drain(..).filter(|waiting| waiting.until > now).collect();
+            let all: Vec<Waiting> =
+                state.waiting.drain(..).filter(|waiting| waiting.until > now).collect();
             state.asked = Some(now);
             drop(state);
             // A provider that panics must not leave questions without a thread.
@@ -117,7 +126,8 @@ impl Asker {
 fn answer(mut all: Vec<Waiting>) {
     while let Some(first) = all.first() {
         let embedder = Arc::clone(&first.embedder);
-        let (same, others) = all.into_iter().partition(|waiting| Arc::ptr_eq(&waiting.embedder, &embedder));
+        let (same, others) =
+            all.into_iter().partition(|waiting| Arc::ptr_eq(&waiting.embedder, &embedder));
         all = others;
         let same: Vec<Waiting> = same;
         let texts: Vec<String> = same.iter().map(|waiting| waiting.question.clone()).collect();
@@ -125,7 +135,9 @@ fn answer(mut all: Vec<Waiting>) {
         let goes_on = || until.is_some_and(|until| Instant::now() < until);
         let ask = |texts: &[String]| match embedder.embed(texts, Purpose::Query, &goes_on) {
             Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
-            Ok(_) => Err(EmbedFault { message: "not every question got a vector".into(), ..late() }),
+            Ok(_) => {
+                Err(EmbedFault { message: "not every question got a vector".into(), ..late() })
+            }
             Err(fault) => Err(fault),
         };
         match ask(&texts) {
@@ -139,9 +151,9 @@ fn answer(mut all: Vec<Waiting>) {
             Err(fault) if fault.why == EmbedWhy::Text && same.len() > 1 => {
                 for waiting in same {
                     let alone = ask(std::slice::from_ref(&waiting.question));
-                    let _ = waiting
-                        .answer
-                        .send(alone.and_then(|vectors| vectors.into_iter().next().ok_or_else(late)));
+                    let _ = waiting.answer.send(
+                        alone.and_then(|vectors| vectors.into_iter().next().ok_or_else(late)),
+                    );
                 }
             }
             Err(fault) => {
@@ -154,7 +166,8 @@ fn answer(mut all: Vec<Waiting>) {
 }
 
 fn late() -> EmbedFault {
-    let message = format!("the embedding model did not answer within {} s", QUERY_DEADLINE.as_secs());
+    let message =
+        format!("the embedding model did not answer within {} s", QUERY_DEADLINE.as_secs());
     EmbedFault { why: EmbedWhy::Later(None), message, hint: None }
 }
 
@@ -232,7 +245,9 @@ impl Brain {
     fn lacking(&self, windows: &Windows<'_>, own: Option<&Own>) -> Option<Lacking> {
         let active = match own {
             Some(own) => own.pages.len() as u64,
-            None => self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active,
+            None => {
+                self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active
+            }
         };
         let pages = windows.pages.min(active);
         let missing = active - pages;

@@ -51,7 +51,12 @@ impl Origin {
         let from = request.from.trim();
         let mut origin = if let Some(known) = known(from) {
             let name = known.name.to_owned();
-            Self { name, place: hub(known.repository, known.revision)?, weights: None, known: Some(known) }
+            Self {
+                name,
+                place: hub(known.repository, known.revision)?,
+                weights: None,
+                known: Some(known),
+            }
         } else if from.contains("://") {
             at_address(from)?
         } else if Path::new(from).is_absolute() {
@@ -64,8 +69,9 @@ impl Origin {
         }
         if !is_name(&origin.name) {
             let message = format!("\"{}\" is no name for a model", origin.name);
-            return Err(Fault::new(FaultCode::Usage, message)
-                .hint("give it one of lower-case letters, digits, dots and dashes: --name my-model"));
+            return Err(Fault::new(FaultCode::Usage, message).hint(
+                "give it one of lower-case letters, digits, dots and dashes: --name my-model",
+            ));
         }
         Ok(origin)
     }
@@ -85,7 +91,13 @@ pub(super) fn is_name(name: &str) -> bool {
 fn named(text: &str) -> String {
     let text = text.to_ascii_lowercase();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    text.chars().map(plain).collect::<String>().trim_matches(['.', '-', '_']).chars().take(LONGEST).collect()
+    text.chars()
+        .map(plain)
+        .collect::<String>()
+        .trim_matches(['.', '-', '_'])
+        .chars()
+        .take(LONGEST)
+        .collect()
 }
 
 fn is_weights(name: &str) -> bool {
@@ -179,7 +191,8 @@ fn at_path(path: &Path) -> Result<Origin, Fault> {
 /// What a directory's model is called: after it, or after the one above it, when it only says that a model is in it.
 fn directory_name(dir: &Path) -> String {
     let names = dir.iter().rev().map(|part| named(&part.to_string_lossy()));
-    let says = |name: &String| !name.is_empty() && !["model", "models", "onnx"].contains(&name.as_str());
+    let says =
+        |name: &String| !name.is_empty() && !["model", "models", "onnx"].contains(&name.as_str());
     let name = names.into_iter().find(says);
     name.map_or_else(
         || "model".into(),
@@ -194,7 +207,9 @@ fn unknown(from: &str) -> Fault {
         .max_by(|a, b| strsim::jaro_winkler(a, from).total_cmp(&strsim::jaro_winkler(b, from)));
     let hint = match nearest.filter(|name| strsim::jaro_winkler(name, from) > 0.8) {
         Some(name) => format!("did you mean {name}? known names: {}", names()),
-        None => format!("known names: {}; or give a directory, a file, or an https:// address", names()),
+        None => {
+            format!("known names: {}; or give a directory, a file, or an https:// address", names())
+        }
     };
     Fault::new(FaultCode::NotFound, format!("no model \"{from}\" is known")).hint(hint)
 }
@@ -221,10 +236,16 @@ mod tests {
         let page = of("https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2").unwrap();
         assert_eq!(page, minilm);
         let file = of(&format!("{place}onnx/model.onnx?download=true")).unwrap();
-        assert_eq!((file.name.as_str(), file.weights.as_deref()), ("all-minilm-l6-v2", Some("model.onnx")));
+        assert_eq!(
+            (file.name.as_str(), file.weights.as_deref()),
+            ("all-minilm-l6-v2", Some("model.onnx"))
+        );
         assert_eq!(file.place, web(&format!("{place}onnx/")));
         let own = of("https://files.example.org/My%20Models/tiny/model.safetensors").unwrap();
-        assert_eq!((own.name.as_str(), own.weights.as_deref()), ("tiny", Some("model.safetensors")));
+        assert_eq!(
+            (own.name.as_str(), own.weights.as_deref()),
+            ("tiny", Some("model.safetensors"))
+        );
 
         for (from, code, what) in [
             ("all-minilm-l6", FaultCode::NotFound, "all-minilm-l6-v2"),
@@ -233,7 +254,11 @@ mod tests {
             ("relative/dir", FaultCode::NotFound, "known names"),
             ("http://files.example.org/model.safetensors", FaultCode::Usage, "directory"),
             ("file:///etc/passwd", FaultCode::Usage, "directory"),
-            ("https://me:word@files.example.org/a/model.safetensors", FaultCode::Usage, "directory"),
+            (
+                "https://me:word@files.example.org/a/model.safetensors",
+                FaultCode::Usage,
+                "directory",
+            ),
             ("https://files.example.org/", FaultCode::Usage, "config.json"),
             ("https://huggingface.co/a/b/tree/main", FaultCode::Usage, "OWNER/NAME"),
             ("/no/such/place", FaultCode::NotFound, "known names"),
@@ -254,9 +279,15 @@ mod tests {
             std::fs::write(model.join(name), "x").unwrap();
         }
         let whole = of(model.to_str().unwrap()).unwrap();
-        assert_eq!((whole.name.as_str(), &whole.place), ("tiny-model", &Place::Directory(model.clone())));
+        assert_eq!(
+            (whole.name.as_str(), &whole.place),
+            ("tiny-model", &Place::Directory(model.clone()))
+        );
         let file = of(model.join("model.safetensors").to_str().unwrap()).unwrap();
-        assert_eq!((file.name.as_str(), file.weights.as_deref()), ("tiny-model", Some("model.safetensors")));
+        assert_eq!(
+            (file.name.as_str(), file.weights.as_deref()),
+            ("tiny-model", Some("model.safetensors"))
+        );
         assert_eq!(file.place, whole.place);
         for (name, what) in [("m.whl", "unpack it"), ("notes.txt", "model.safetensors")] {
             let fault = of(model.join(name).to_str().unwrap()).unwrap_err();

@@ -43,7 +43,8 @@ mod tests {
     fn a_stream_is_seen_when_it_begins_and_when_it_ends() {
         let start = Instant::now();
         let mut pace = Pace::new(start);
-        let mut at = |ms: u64, changes: u64| pace.streams(start + Duration::from_millis(ms), changes);
+        let mut at =
+            |ms: u64, changes: u64| pace.streams(start + Duration::from_millis(ms), changes);
         assert!(!at(500, 400), "too soon to tell");
         assert!(at(1000, 900));
         assert!(at(1500, 900), "the look holds");

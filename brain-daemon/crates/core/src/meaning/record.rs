@@ -49,7 +49,11 @@ impl Record {
 /// The bytes of all files in a directory, and of those in the directories in it.
 pub(super) fn size(dir: &Path) -> u64 {
     let files = walkdir::WalkDir::new(dir).max_depth(3).into_iter().filter_map(Result::ok);
-    files.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file).map(|meta| meta.len()).sum()
+    files
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(fs::Metadata::is_file)
+        .map(|meta| meta.len())
+        .sum()
 }
 
 #[cfg(test)]

@@ -79,7 +79,10 @@ impl Brain {
         let goes_on = || !self.is_stopping() && !meaning.afresh.load(Ordering::Acquire);
         // Within a round, too: that of a long page takes minutes. Not while somebody waits for the turn.
         let may = || {
-            while self.should_give_way() && goes_on() && meaning.in_front.load(Ordering::Acquire) == 0 {
+            while self.should_give_way()
+                && goes_on()
+                && meaning.in_front.load(Ordering::Acquire) == 0
+            {
                 std::thread::sleep(LOOK);
             }
             goes_on()
@@ -108,7 +111,11 @@ impl Brain {
 
     /// For `brain embed`: one round of work now, whatever rest was given before; `all` forgets every vector first. `goes_on` as
     /// [`brain_embed::Embedder::embed`] has it. Nothing is missing any more when the round has no pages.
-    pub(super) fn embed_round(&self, all: bool, goes_on: &dyn Fn() -> bool) -> Result<Round, EmbedFault> {
+    pub(super) fn embed_round(
+        &self,
+        all: bool,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Round, EmbedFault> {
         let meaning = &self.meaning;
         meaning.in_front.fetch_add(1, Ordering::AcqRel);
         let mut work = locked(&meaning.turn);
@@ -116,7 +123,8 @@ impl Brain {
         self.begin_afresh(&mut work);
         if work.given_up || work.failures > 0 {
             // What was wrong may be well: the model is there now, the key is right.
-            *work = Work { flushed: work.flushed, unkept: work.unkept, ..Work::new(Instant::now()) };
+            *work =
+                Work { flushed: work.flushed, unkept: work.unkept, ..Work::new(Instant::now()) };
             if meaning.shared.in_use().is_none() {
                 *locked(&meaning.provider) = None;
             }
@@ -134,7 +142,8 @@ impl Brain {
         };
         if all {
             // Those that are there go only when there is somebody who makes new ones.
-            if let Err(fault) = open.embedder.embed(&[TRIED.to_owned()], Purpose::Document, goes_on) {
+            if let Err(fault) = open.embedder.embed(&[TRIED.to_owned()], Purpose::Document, goes_on)
+            {
                 if fault.why != EmbedWhy::Stopped {
                     self.failed(&mut work, &fault);
                 }
@@ -315,13 +324,18 @@ impl Brain {
             .iter()
             .zip(vectors)
             .filter_map(|(window, vector)| {
-                Some(Windowed { start: window.start as u32, end: window.end as u32, vector: vector? })
+                Some(Windowed {
+                    start: window.start as u32,
+                    end: window.end as u32,
+                    vector: vector?,
+                })
             })
             .collect();
         let _gate = locked(&self.meaning.shared.gate);
         // Not by `Store::read`, which may wait for the writer, who may wait for the gate.
         let reader = self.store.reader_maker().read(Visibility::All).map_err(|e| later(&e))?;
-        let now = reader.by_id(due.page).map_err(|e| later(&e))?.map(|(_, _, record)| key_of(&record));
+        let now =
+            reader.by_id(due.page).map_err(|e| later(&e))?.map(|(_, _, record)| key_of(&record));
         if now != Some(due.key) {
             return Ok(false);
         }
@@ -341,7 +355,11 @@ impl Brain {
             .is_ok_and(|scale| scale.is_due(&open.space.model, &Windows::all(&open.vectors)));
         if due {
             let scale = Scale::measured(&Windows::all(&open.vectors));
-            tracing::debug!(floor = scale.floor, span = scale.span, "what a cosine means was measured");
+            tracing::debug!(
+                floor = scale.floor,
+                span = scale.span,
+                "what a cosine means was measured"
+            );
             if let Ok(mut place) = open.scale.write() {
                 *place = scale;
             }
@@ -391,11 +409,13 @@ fn some_vectors(
     match open.embedder.embed(texts, Purpose::Document, goes_on) {
         Ok(vectors) if vectors.len() == texts.len() => Ok(vectors.into_iter().map(Some).collect()),
         Ok(vectors) => {
-            let message = format!("the model made {} vectors of {} texts", vectors.len(), texts.len());
+            let message =
+                format!("the model made {} vectors of {} texts", vectors.len(), texts.len());
             Err(EmbedFault { why: EmbedWhy::Model, message, hint: None })
         }
         Err(fault) if fault.why == EmbedWhy::Text && texts.len() > 1 => {
-            let each = texts.iter().map(|text| some_vectors(open, std::slice::from_ref(text), goes_on));
+            let each =
+                texts.iter().map(|text| some_vectors(open, std::slice::from_ref(text), goes_on));
             Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
         Err(fault) if fault.why == EmbedWhy::Text => {

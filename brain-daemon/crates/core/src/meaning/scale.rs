@@ -131,7 +131,9 @@ impl Scale {
                 nearest.extend(all.nearest(&query, own));
             }
         }
-        let (Some(floor), Some(top)) = (part(cosines, 0.5), part(nearest, 0.95)) else { return KNOWN };
+        let (Some(floor), Some(top)) = (part(cosines, 0.5), part(nearest, 0.95)) else {
+            return KNOWN;
+        };
         Self { floor, span: (top - floor).max(LEAST_SPAN), windows }
     }
 
@@ -167,7 +169,8 @@ struct Dice(u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 }
@@ -192,7 +195,11 @@ mod tests {
                 vector[1 + (page / 2 * 7 % 63) as usize] += 0.9;
                 vector[1 + (dice.next() % 63) as usize] += 0.43;
                 let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-                Windowed { start: n as u32, end: 9, vector: vector.iter().map(|x| x / length).collect() }
+                Windowed {
+                    start: n as u32,
+                    end: 9,
+                    vector: vector.iter().map(|x| x / length).collect(),
+                }
             };
             let windows = [window(0, &mut dice), window(1, &mut dice)];
             vectors.put(page, Key([0; 16]), &windows).unwrap();
@@ -203,7 +210,10 @@ mod tests {
         let scale = Scale::measured(&Windows::all(&vectors));
         assert!((scale.floor - 0.5).abs() < 0.03, "{scale:?}");
         assert!((scale.floor + scale.span - 1.0).abs() < 0.12, "{scale:?}");
-        assert!(!scale.is_due("other", &Windows::all(&vectors)), "not before there are twice as many");
+        assert!(
+            !scale.is_due("other", &Windows::all(&vectors)),
+            "not before there are twice as many"
+        );
         assert!(!scale.is_guess("other"));
         assert_eq!(scale, Scale::measured(&Windows::all(&vectors)));
         // What some pages say does not change with others.

@@ -141,7 +141,14 @@ impl Meaning {
 
 impl Work {
     pub(super) fn new(now: Instant) -> Self {
-        Self { rests_until: None, failures: 0, given_up: false, flushed: now, unkept: false, alone: false }
+        Self {
+            rests_until: None,
+            failures: 0,
+            given_up: false,
+            flushed: now,
+            unkept: false,
+            alone: false,
+        }
     }
 }
 

@@ -100,7 +100,9 @@ impl Embedder for Words {
 fn vector(text: &str) -> Vec<f32> {
     let mut vector = vec![0.0_f32; DIMENSIONS];
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let hash = word.bytes().fold(7_usize, |hash, b| hash.wrapping_mul(31).wrapping_add(usize::from(b)));
+        let hash = word
+            .bytes()
+            .fold(7_usize, |hash, b| hash.wrapping_mul(31).wrapping_add(usize::from(b)));
         vector[hash % DIMENSIONS] += 1.0;
     }
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-6);
@@ -111,7 +113,11 @@ fn start(dir: &Path, words: Option<&Arc<Words>>) -> Arc<Brain> {
     start_with(dir, words, |_| None)
 }
 
-fn start_with(dir: &Path, words: Option<&Arc<Words>>, env: impl Fn(&str) -> Option<String>) -> Arc<Brain> {
+fn start_with(
+    dir: &Path,
+    words: Option<&Arc<Words>>,
+    env: impl Fn(&str) -> Option<String>,
+) -> Arc<Brain> {
     let home = Home::at(dir.join("home"));
     let config = Config::load(&home.config(), env).unwrap();
     let clock = Arc::new(Hands(AtomicI64::new(1_795_000_000_000)));
@@ -133,7 +139,8 @@ fn page(text: &str) -> PageRef {
 /// Puts a page; its number.
 fn put(brain: &Brain, name: &str, content: &str) -> u64 {
     let content = content.as_bytes().to_vec();
-    let request = Put { page: page(name), content, origin: Origin::Stdin, allow_empty: false, expect: None };
+    let request =
+        Put { page: page(name), content, origin: Origin::Stdin, allow_empty: false, expect: None };
     brain.put(&Caller::local(0), &request).unwrap();
     number(brain, name)
 }
@@ -195,14 +202,20 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     put(&brain, "harbour", "cranes unload containers");
     assert_eq!(near(&brain, "boats quay"), [] as [u64; 0]);
     assert_eq!(near(&brain, "cranes containers"), [] as [u64; 0]);
-    assert_eq!(lacking(&brain, "cranes").unwrap(), "search by meaning: 50 % of the pages have their vectors");
+    assert_eq!(
+        lacking(&brain, "cranes").unwrap(),
+        "search by meaning: 50 % of the pages have their vectors"
+    );
     work(&brain);
     assert_eq!(near(&brain, "cranes containers"), [harbour]);
     delete(&brain, "garden");
     assert_eq!(near(&brain, "tomatoes basil"), [] as [u64; 0]);
     assert_eq!(brain.distance(harbour, garden), None);
     let standing = brain.meaning_standing();
-    assert_eq!((standing.pages, standing.missing, standing.model.as_deref()), (1, 0, Some("words")));
+    assert_eq!(
+        (standing.pages, standing.missing, standing.model.as_deref()),
+        (1, 0, Some("words"))
+    );
 }
 
 #[test]
@@ -217,7 +230,11 @@ fn what_changes_about_a_page_besides_its_text_costs_no_vectors() {
     assert_eq!(words.texts.lock().unwrap().len(), 1);
     put(&brain, "one", "---\ntitle: The quay\n---\nboats moor here");
     work(&brain);
-    assert_eq!(words.texts.lock().unwrap()[1..], ["The quay. boats moor here"], "the title is part of them");
+    assert_eq!(
+        words.texts.lock().unwrap()[1..],
+        ["The quay. boats moor here"],
+        "the title is part of them"
+    );
 }
 
 #[test]
@@ -235,7 +252,8 @@ fn newest_pages_come_first() {
 fn a_start_makes_only_what_is_missing() {
     let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
     let brain = start(dir.path(), Some(&words));
-    let (stays, changes) = (put(&brain, "stays", "boats moor"), put(&brain, "changes", "tomatoes grow"));
+    let (stays, changes) =
+        (put(&brain, "stays", "boats moor"), put(&brain, "changes", "tomatoes grow"));
     put(&brain, "goes", "snow falls");
     work(&brain);
     brain.settle();
@@ -309,7 +327,10 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
     brain.embedding_changed();
     brain.embed_due();
     let lacking = lacking(&brain, "boats").unwrap();
-    assert!(lacking.starts_with("search by meaning: 0 % of the pages have their vectors"), "{lacking}");
+    assert!(
+        lacking.starts_with("search by meaning: 0 % of the pages have their vectors"),
+        "{lacking}"
+    );
     assert_eq!(files(), 1, "the former vectors are still there, should it go back");
     *words.fault.lock().unwrap() = None;
     while brain.embed_round(false, &|| true).unwrap().pages > 0 {}

@@ -54,7 +54,10 @@ mod tests {
         unseen.add(0, 90);
         unseen.add(103, 104);
         unseen.add(5, 5);
-        assert_eq!((unseen.take(), unseen.take(), unseen.take()), (Some((100, 104)), Some((0, 90)), None));
+        assert_eq!(
+            (unseen.take(), unseen.take(), unseen.take()),
+            (Some((100, 104)), Some((0, 90)), None)
+        );
     }
 
     proptest! {

@@ -170,7 +170,11 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
         page.add(related.weight * LINK * scale, explain, || related.how);
     }
     if let Some((word, ages)) = new {
-        let whole = if meant.near.is_empty() { scale } else { scale * (1.0 + MEANING * nearness.told_apart) };
+        let whole = if meant.near.is_empty() {
+            scale
+        } else {
+            scale * (1.0 + MEANING * nearness.told_apart)
+        };
         for page in &mut pages {
             let Some(age) = ages.get(&page.id) else { continue };
             let share = NEW * (-age.max(0.0) / HALF_LIFE).exp2();
@@ -195,7 +199,8 @@ mod tests {
     }
 
     fn meant(near: &[(u64, f32)]) -> Meant {
-        let near = near.iter().map(|&(page, cosine)| Near { page, cosine, start: 3, end: 9 }).collect();
+        let near =
+            near.iter().map(|&(page, cosine)| Near { page, cosine, start: 3, end: 9 }).collect();
         Meant { near, floor: 0.1, background: 0.1, span: 0.6, read: 1.0, lacking: None }
     }
 
@@ -234,7 +239,10 @@ mod tests {
             "both sides together are more; what is hardly near alone is nothing"
         );
         assert!((found[1].score - 10.0).abs() < 1e-3, "{found:?}");
-        assert_eq!((found[1].matched.as_slice(), found[1].window), (["meaning"].as_slice(), Some((3, 9))));
+        assert_eq!(
+            (found[1].matched.as_slice(), found[1].window),
+            (["meaning"].as_slice(), Some((3, 9)))
+        );
         assert_eq!(found[0].window, None);
         for page in &found {
             let sum: f32 = page.explain.iter().map(|part| part.score).sum();
@@ -272,25 +280,40 @@ mod tests {
     #[test]
     fn what_links_answer_is_not_ordered_by_nearness_to_the_question() {
         let related = |page, weight| Related { page, weight, how: String::new() };
-        let links =
-            |weight| Relations { related: vec![related(3, weight), related(4, weight)], subjects: vec![1] };
+        let links = |weight| Relations {
+            related: vec![related(3, weight), related(4, weight)],
+            subjects: vec![1],
+        };
         let text = || vec![ranked(1, 9.0, 0), ranked(3, 2.0, 0), ranked(4, 1.0, 0)];
         // A page like the one that is named is nearest, and the second answer is nearer than the first.
         let near = meant(&[(2, 0.7), (4, 0.6), (3, 0.5)]);
         assert_eq!(ids(&run(text(), &near, links(0.6))), [3, 4, 2, 1]);
-        assert_eq!(ids(&run(text(), &near, Relations::default()))[..3], [2, 4, 3], "without links it is");
+        assert_eq!(
+            ids(&run(text(), &near, Relations::default()))[..3],
+            [2, 4, 3],
+            "without links it is"
+        );
         let weak = run(text(), &near, links(0.01));
-        assert_eq!(weak[0].matched, ["text", "meaning", "link"], "a weak link takes nothing away: {weak:?}");
+        assert_eq!(
+            weak[0].matched,
+            ["text", "meaning", "link"],
+            "a weak link takes nothing away: {weak:?}"
+        );
         // Of two that are as near, the one with the stronger link is first, however near they are.
         for cosine in [0.2, 0.31, 0.52, 0.7] {
             let near = meant(&[(3, cosine), (4, cosine)]);
             for (weaker, stronger) in [(0.1, 0.2), (0.2, 0.4), (0.05, 0.06)] {
-                let links =
-                    Relations { related: vec![related(3, weaker), related(4, stronger)], subjects: vec![1] };
+                let links = Relations {
+                    related: vec![related(3, weaker), related(4, stronger)],
+                    subjects: vec![1],
+                };
                 let found = run(vec![ranked(1, 9.0, 0)], &near, links);
                 let of = |id| found.iter().find(|page| page.id == id).cloned().unwrap_or_default();
                 let (weak, strong) = (of(3), of(4));
-                assert!(strong.score > weak.score - 1e-4, "{cosine} {weaker} {stronger}: {found:?}");
+                assert!(
+                    strong.score > weak.score - 1e-4,
+                    "{cosine} {weaker} {stronger}: {found:?}"
+                );
                 assert!(strong.window.is_some(), "its nearest passage is shown");
             }
         }
@@ -298,8 +321,11 @@ mod tests {
 
     #[test]
     fn what_is_called_so_stays_first() {
-        let found =
-            run(vec![ranked(1, 0.5, 3), ranked(2, 9.0, 0)], &meant(&[(2, 0.7)]), Relations::default());
+        let found = run(
+            vec![ranked(1, 0.5, 3), ranked(2, 9.0, 0)],
+            &meant(&[(2, 0.7)]),
+            Relations::default(),
+        );
         assert_eq!(ids(&found), [1, 2]);
     }
 

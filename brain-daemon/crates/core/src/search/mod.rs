@@ -42,8 +42,9 @@ impl Brain {
     pub(super) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
         let began = Instant::now();
         if request.query.trim().is_empty() {
-            return Err(Fault::new(FaultCode::Usage, "there is nothing to search for")
-                .hint("give words: `brain search \"latency budget\"`; `brain list` shows all pages"));
+            return Err(Fault::new(FaultCode::Usage, "there is nothing to search for").hint(
+                "give words: `brain search \"latency budget\"`; `brain list` shows all pages",
+            ));
         }
         let since = instant(request.since.as_deref(), false)?;
         let until = instant(request.until.as_deref(), true)?;
@@ -56,9 +57,8 @@ impl Brain {
         };
         let limit = request.limit.clamp(1, MAX_HITS) as usize;
         let Some(index) = self.index.get() else {
-            return Err(
-                Fault::new(FaultCode::Busy, "the index is not open yet").hint("try again in a moment")
-            );
+            return Err(Fault::new(FaultCode::Busy, "the index is not open yet")
+                .hint("try again in a moment"));
         };
         let question = Question {
             text: request.query.clone(),
@@ -77,15 +77,17 @@ impl Brain {
         // Asked first: what is stored from here on was not acknowledged when the search began.
         let of = question.sources.as_deref().or(question.view.as_deref());
         let catching_up = self.index.catching_up(of);
-        let asked = index.asked(&question.text, question.view.as_deref()).map_err(|e| index_fault(&e))?;
+        let asked =
+            index.asked(&question.text, question.view.as_deref()).map_err(|e| index_fault(&e))?;
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
         let meant = self.meant(&asked, &conditions)?;
         let new = recent::wants_new(&asked);
         // Whatever may change the order looks deeper than what is shown: the first ten are the same, however many are asked for.
         let by_words = meant.near.is_empty() && asked.subjects.is_empty() && new.is_none();
         let depth = if by_words { limit } else { DEPTH.max(limit) };
-        let found =
-            index.search(&Question { limit: depth, ..question.clone() }).map_err(|e| index_fault(&e))?;
+        let found = index
+            .search(&Question { limit: depth, ..question.clone() })
+            .map_err(|e| index_fault(&e))?;
         // Taken after the search: a page that was deleted meanwhile is not shown.
         let reader = self.store.read(caller.view())?;
         let order = order(&found.hits, &meant);
@@ -115,12 +117,15 @@ impl Brain {
             0 => first,
             _ => format!("{first} ({others} more are damaged, too: see `brain doctor`)"),
         });
-        let degraded: Vec<String> =
-            [self.index.degraded_for(caller), catching_up, meant.lacking.map(|lacking| lacking.text(caller))]
-                .into_iter()
-                .flatten()
-                .chain(damaged)
-                .collect();
+        let degraded: Vec<String> = [
+            self.index.degraded_for(caller),
+            catching_up,
+            meant.lacking.map(|lacking| lacking.text(caller)),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(damaged)
+        .collect();
         Ok(Hits {
             query: request.query,
             hits,
@@ -147,7 +152,11 @@ impl Brain {
     }
 
     /// The age in days of every page of `order`.
-    fn ages(&self, reader: &Reader, order: &HashMap<u64, usize>) -> Result<HashMap<u64, f32>, StoreError> {
+    fn ages(
+        &self,
+        reader: &Reader,
+        order: &HashMap<u64, usize>,
+    ) -> Result<HashMap<u64, f32>, StoreError> {
         let now = self.clock.now();
         let mut ages = HashMap::with_capacity(order.len());
         for &id in order.keys() {

@@ -6,8 +6,8 @@ use brain_search::{Asked, AskedWord};
 
 /// Words that ask for a person.
 const WHO: [&str; 14] = [
-    "who", "whom", "whose", "wer", "wem", "wen", "wessen", "qui", "quien", "quienes", "chi", "quem", "kto",
-    "кто",
+    "who", "whom", "whose", "wer", "wem", "wen", "wessen", "qui", "quien", "quienes", "chi",
+    "quem", "kto", "кто",
 ];
 
 /// Words that ask for a thing of a kind that follows, or for all of that kind.
@@ -55,9 +55,10 @@ const WHICH: [&str; 39] = [
 
 /// Words that tie what is wanted to what is named.
 const OF: [&str; 44] = [
-    "of", "at", "in", "into", "with", "from", "for", "by", "on", "to", "about", "an", "bei", "beim", "von",
-    "vom", "mit", "aus", "zu", "zum", "zur", "der", "des", "im", "fur", "uber", "de", "du", "des", "chez",
-    "avec", "dans", "pour", "del", "con", "en", "para", "di", "da", "per", "à", "у", "в", "с",
+    "of", "at", "in", "into", "with", "from", "for", "by", "on", "to", "about", "an", "bei",
+    "beim", "von", "vom", "mit", "aus", "zu", "zum", "zur", "der", "des", "im", "fur", "uber",
+    "de", "du", "des", "chez", "avec", "dans", "pour", "del", "con", "en", "para", "di", "da",
+    "per", "à", "у", "в", "с",
 ];
 
 /// Words for what a page itself says. They name lists in pages too (`## Notes`), but who asks for them wants the page.
@@ -233,7 +234,9 @@ pub(super) fn form(asked: &Asked) -> Option<Form> {
 
 /// Whether `'s` stands at the end of a name.
 fn is_possessive(asked: &Asked, name: &Range<usize>) -> bool {
-    let Some(last) = name.end.checked_sub(1).and_then(|at| asked.words.get(at)) else { return false };
+    let Some(last) = name.end.checked_sub(1).and_then(|at| asked.words.get(at)) else {
+        return false;
+    };
     let end = last.place.end;
     let within = asked.text.get(last.place.clone()).unwrap_or_default();
     let after = asked.text.get(end..).unwrap_or_default();
@@ -256,7 +259,8 @@ pub(super) fn names_kind(word: &AskedWord, kind: &str) -> bool {
 
 /// Whether a page of the kind `kind` is about a person.
 pub(super) fn is_person(kind: &str) -> bool {
-    let mut one = ["s", "n", "en"].iter().filter_map(|plural| kind.strip_suffix(plural)).chain([kind]);
+    let mut one =
+        ["s", "n", "en"].iter().filter_map(|plural| kind.strip_suffix(plural)).chain([kind]);
     KINDS[0].contains(&kind) || one.any(|kind| PEOPLE.contains(&kind))
 }
 

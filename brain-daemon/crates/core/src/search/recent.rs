@@ -41,8 +41,8 @@ const LAST: [&str; 13] = [
     "vergangenen",
 ];
 const SPANS: [&str; 16] = [
-    "day", "days", "week", "weeks", "month", "months", "year", "tage", "tagen", "woche", "wochen", "monat",
-    "monate", "monaten", "jahr", "jahre",
+    "day", "days", "week", "weeks", "month", "months", "year", "tage", "tagen", "woche", "wochen",
+    "monat", "monate", "monaten", "jahr", "jahre",
 ];
 
 /// The words of `asked` that ask for what is new.

@@ -120,16 +120,19 @@ pub(super) fn relations(
     admits: &dyn Fn(u64) -> bool,
 ) -> Result<Relations, StoreError> {
     let Some(form) = form(asked) else { return Ok(Relations::default()) };
-    let starts: HashSet<u64> = asked.subjects.iter().flat_map(|s| s.pages.iter().copied()).collect();
+    let starts: HashSet<u64> =
+        asked.subjects.iter().flat_map(|s| s.pages.iter().copied()).collect();
     let mut weights: HashMap<u64, (f32, String)> = HashMap::new();
     let mut fires = false;
     for subject in &asked.subjects {
-        let mut around = Around { reader, starts: &starts, order, admits, neighbours: HashMap::new() };
+        let mut around =
+            Around { reader, starts: &starts, order, admits, neighbours: HashMap::new() };
         let mut pages = Vec::new();
         for &id in subject.pages.iter().take(MAX_STARTS) {
             pages.extend(reader.by_id(id)?);
         }
-        let forward = pages.iter().map(|page| around.forward(page)).collect::<Result<Vec<_>, _>>()?;
+        let forward =
+            pages.iter().map(|page| around.forward(page)).collect::<Result<Vec<_>, _>>()?;
         for page in &pages {
             around.backward(page)?;
         }
@@ -180,11 +183,13 @@ pub(super) fn relations(
 
 /// What `asked` wants, by its words and by the kinds that there are around what it names.
 fn wanted<'a>(asked: &'a Asked, form: &Form, neighbours: &HashMap<u64, Neighbour>) -> Wanted<'a> {
-    let words: Vec<&AskedWord> = form.content.iter().filter_map(|&at| asked.words.get(at)).collect();
+    let words: Vec<&AskedWord> =
+        form.content.iter().filter_map(|&at| asked.words.get(at)).collect();
     let kinds: HashSet<&String> = neighbours.values().flat_map(|n| &n.kinds).collect();
     let named = |word: &&AskedWord| kinds.iter().any(|kind| names_kind(word, kind));
     let noun = if form.who { None } else { words.iter().copied().find(named) };
-    let content = words.into_iter().filter(|word| noun.is_none_or(|noun| noun.text != word.text)).collect();
+    let content =
+        words.into_iter().filter(|word| noun.is_none_or(|noun| noun.text != word.text)).collect();
     Wanted { person: form.who, noun, content }
 }
 
@@ -278,7 +283,9 @@ impl Around<'_> {
         if mentioned.is_empty() {
             return Ok(());
         }
-        let Some(Content { body, .. }) = unless_damaged(self.reader.content(&page.2))? else { return Ok(()) };
+        let Some(Content { body, .. }) = unless_damaged(self.reader.content(&page.2))? else {
+            return Ok(());
+        };
         carried(&body, &|raw| mentioned.contains_key(raw), &mut |place| {
             for id in mentioned.get(place.raw).into_iter().flatten() {
                 self.note(*id, said(page, place.sentence, place.lead, wanted));
@@ -295,7 +302,9 @@ impl Around<'_> {
             .neighbours
             .iter()
             .filter(|(id, _)| linking.contains(id))
-            .map(|(&id, n)| (!wanted.is(&n.kinds), self.order.get(&id).copied().unwrap_or(usize::MAX), id))
+            .map(|(&id, n)| {
+                (!wanted.is(&n.kinds), self.order.get(&id).copied().unwrap_or(usize::MAX), id)
+            })
             .collect();
         ids.sort_unstable();
         for (_, _, id) in ids.into_iter().take(MAX_BODIES) {
@@ -312,7 +321,9 @@ impl Around<'_> {
             if raws.is_empty() {
                 continue;
             }
-            let Some(Content { body, .. }) = unless_damaged(self.reader.content(&from.2))? else { continue };
+            let Some(Content { body, .. }) = unless_damaged(self.reader.content(&from.2))? else {
+                continue;
+            };
             carried(&body, &|raw| raws.contains(raw), &mut |place| {
                 self.note(id, said(&from, place.sentence, place.lead, wanted));
             });
@@ -347,8 +358,10 @@ fn typed(on: &Found, link: &LinkRecord, wanted: &Wanted<'_>) -> Way {
 /// A link of the body: the sentence is what it says, with what stands above it.
 fn said(on: &Found, sentence: &str, lead: [&str; 2], wanted: &Wanted<'_>) -> Way {
     // `**Attendees:** [A](a), [B](b)` names its list in the line itself.
-    let label =
-        sentence.split_once(':').filter(|(label, _)| !label.contains('[')).map_or("", |(label, _)| label);
+    let label = sentence
+        .split_once(':')
+        .filter(|(label, _)| !label.contains('['))
+        .map_or("", |(label, _)| label);
     let share = wanted.share(&[sentence, lead[0], lead[1]]);
     let role = wanted.share(&[label, lead[0], lead[1]]);
     Way { on: on.1.as_str().to_owned(), share, role, said: shown(sentence, 120) }

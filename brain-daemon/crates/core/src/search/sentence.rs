@@ -20,7 +20,11 @@ pub(super) struct Carried<'a> {
 
 /// Calls `each` with every link of `body`, as written, that `wants` its target, in order. Only for those the sentence is looked for: a page may have
 /// thousands of links.
-pub(super) fn carried<'a>(body: &'a str, wants: &dyn Fn(&str) -> bool, each: &mut dyn FnMut(Carried<'a>)) {
+pub(super) fn carried<'a>(
+    body: &'a str,
+    wants: &dyn Fn(&str) -> bool,
+    each: &mut dyn FnMut(Carried<'a>),
+) {
     let body = &body[..body.floor_char_boundary(MAX_BODY)];
     let bytes = body.as_bytes();
     let mut at = 0;
@@ -79,8 +83,9 @@ fn ends(body: &str, at: usize, mark: char) -> bool {
     }
     let after = body[at + mark.len_utf8()..].chars().next();
     let word = body[..at].rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let short =
-        mark == '.' && (1..=2).contains(&word.chars().count()) && word.chars().all(char::is_alphabetic);
+    let short = mark == '.'
+        && (1..=2).contains(&word.chars().count())
+        && word.chars().all(char::is_alphabetic);
     matches!(mark, '.' | '!' | '?') && after.is_none_or(char::is_whitespace) && !short
 }
 
@@ -117,7 +122,10 @@ fn lead(body: &str, at: usize) -> [&str; 2] {
         if line.starts_with('#') {
             return [line, colon];
         }
-        if colon.is_empty() && line.trim_end_matches('*').ends_with(':') && !line.starts_with(['-', '+']) {
+        if colon.is_empty()
+            && line.trim_end_matches('*').ends_with(':')
+            && !line.starts_with(['-', '+'])
+        {
             colon = line;
         }
     }
@@ -170,7 +178,10 @@ mod tests {
         let body = "Acme was founded by [Mia](people/mia-0 \"x\"), once of Beta.\nIn 2022 Dr. [[people/bo|Bo]] joined. Others came.";
         let found = all(body);
         assert_eq!(found[0].0, "people/mia-0");
-        assert!(found[0].1.starts_with("Acme was founded") && found[0].1.ends_with("Beta."), "{found:?}");
+        assert!(
+            found[0].1.starts_with("Acme was founded") && found[0].1.ends_with("Beta."),
+            "{found:?}"
+        );
         assert_eq!(
             (found[1].0.as_str(), found[1].1.as_str()),
             ("people/bo", "In 2022 Dr. [[people/bo|Bo]] joined.")
@@ -188,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_list_has_its_heading_and_its_colon() {
-        let found = all("## Attendees\n\nThose who came:\n- [A](a)\n- [B](b)\n\n## Notes\n[C](c) spoke.");
+        let found =
+            all("## Attendees\n\nThose who came:\n- [A](a)\n- [B](b)\n\n## Notes\n[C](c) spoke.");
         assert_eq!(found[1].1, "- [B](b)");
         assert_eq!(found[1].2, ["## Attendees", "Those who came:"]);
         assert_eq!(found[2].2, ["## Notes", ""]);
@@ -196,7 +208,10 @@ mod tests {
 
     #[test]
     fn shown_without_marks() {
-        assert_eq!(shown("- **Who:** [Mia B](p/m), [[p/bo|Bo]] and [x] …", 80), "Who: Mia B, Bo and [x] …");
+        assert_eq!(
+            shown("- **Who:** [Mia B](p/m), [[p/bo|Bo]] and [x] …", 80),
+            "Who: Mia B, Bo and [x] …"
+        );
         assert_eq!(shown("abcdef", 3), "abc…");
     }
 

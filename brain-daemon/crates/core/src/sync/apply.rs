@@ -87,12 +87,16 @@ impl Brain {
         for look in 1..=LOOKS {
             // In this order: what is done to a file by then is seen by the look, and what comes later by the writer.
             ground.done = self.store.done_rows();
-            let paths = ground.stand(&self.store.read(Visibility::All)?, files.iter().map(Arc::as_ref))?;
+            let paths =
+                ground.stand(&self.store.read(Visibility::All)?, files.iter().map(Arc::as_ref))?;
             ground.look(paths);
             let verdicts = match dry_run {
                 true => {
                     let reader = self.store.read(Visibility::All)?;
-                    files.iter().map(|file| ground.decide(&reader, file)).collect::<Result<_, _>>()?
+                    files
+                        .iter()
+                        .map(|file| ground.decide(&reader, file))
+                        .collect::<Result<_, _>>()?
                 }
                 false => self.store_looked_at(ground.clone(), files.clone())?,
             };
@@ -117,7 +121,11 @@ impl Brain {
     }
 
     /// Decides about files that were looked at, and carries it out, in one transaction.
-    fn store_looked_at(&self, ground: Ground, batch: Vec<Arc<ReadFile>>) -> Result<Vec<Verdict>, StoreError> {
+    fn store_looked_at(
+        &self,
+        ground: Ground,
+        batch: Vec<Arc<ReadFile>>,
+    ) -> Result<Vec<Verdict>, StoreError> {
         let now = self.clock.now();
         self.store.write(move |draft| {
             draft.in_bulk();
@@ -178,7 +186,10 @@ impl Brain {
                 draft.forget_file(&ground.source, path)?;
             }
             if let (Some(mark), Some(record)) = (&mark, draft.source(&ground.source)?) {
-                draft.put_source(&ground.source, &SourceRecord { synced: Some(mark.clone()), ..record })?;
+                draft.put_source(
+                    &ground.source,
+                    &SourceRecord { synced: Some(mark.clone()), ..record },
+                )?;
             }
             Ok(())
         })?)
@@ -226,14 +237,21 @@ fn carry_out(
             }
             file.row(Some(record.id), record.seq, None)
         }
-        (Verdict::Bad { reason, note: Some((page, seq)) }, _) => file.row(*page, *seq, Some(reason.clone())),
+        (Verdict::Bad { reason, note: Some((page, seq)) }, _) => {
+            file.row(*page, *seq, Some(reason.clone()))
+        }
         _ => return Ok(()),
     };
     note(draft, source, &file.path, &row)
 }
 
 /// Notes how a file is, unless that is known.
-fn note(draft: &mut Draft<'_>, source: &SourceId, path: &str, row: &FileRecord) -> Result<(), StoreError> {
+fn note(
+    draft: &mut Draft<'_>,
+    source: &SourceId,
+    path: &str,
+    row: &FileRecord,
+) -> Result<(), StoreError> {
     match draft.file(source, path)? {
         Some(known) if known == *row => Ok(()),
         _ => draft.put_file(source, path, row),

@@ -20,7 +20,8 @@ pub(super) struct Known {
 
 /// Whether `path` is `part`, or below it; everything is below an empty one.
 pub(super) fn covers(part: &str, path: &str) -> bool {
-    part.is_empty() || path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    part.is_empty()
+        || path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// An active page whose file is not there.
@@ -112,8 +113,13 @@ pub(super) fn compare(
     let mut missing: Vec<_> = known.paths.iter().filter(|(path, _)| gone(path)).collect();
     missing.sort();
     plan.missing = missing.into_iter().map(|(_, id)| *id).collect();
-    plan.stale =
-        known.rows.keys().filter(gone).filter(|path| !known.paths.contains_key(*path)).cloned().collect();
+    plan.stale = known
+        .rows
+        .keys()
+        .filter(gone)
+        .filter(|path| !known.paths.contains_key(*path))
+        .cloned()
+        .collect();
     Ok(plan)
 }
 
@@ -126,7 +132,10 @@ pub(super) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
 }
 
 /// The slug for a file without a page, unless other such files would have it, too.
-fn new_slug(path: &str, by_slug: &HashMap<Slug, Vec<&str>>) -> Result<Slug, (Option<Slug>, String)> {
+fn new_slug(
+    path: &str,
+    by_slug: &HashMap<Slug, Vec<&str>>,
+) -> Result<Slug, (Option<Slug>, String)> {
     let slug = Slug::from_path(path).map_err(|e| (None, e.to_string()))?;
     match meets(path, &slug, by_slug.get(&slug).map_or(&[], Vec::as_slice)) {
         None => Ok(slug),

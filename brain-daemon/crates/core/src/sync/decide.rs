@@ -11,12 +11,17 @@ use super::read::{ReadFile, Text};
 use brain_page::file_hash;
 use brain_store::files::{Stat, stat_of};
 use brain_store::{
-    Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError, unless_damaged,
+    Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
+    unless_damaged,
 };
 
 /// What a decision looks at.
 pub(super) trait View {
-    fn page_at(&self, source: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError>;
+    fn page_at(
+        &self,
+        source: &SourceId,
+        path: &str,
+    ) -> Result<Option<(Slug, PageRecord)>, StoreError>;
     fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError>;
     fn content(&self, record: &PageRecord) -> Result<Content, StoreError>;
     fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError>;
@@ -26,7 +31,11 @@ pub(super) trait View {
 macro_rules! view {
     ($type:ty, $page:ident) => {
         impl View for $type {
-            fn page_at(&self, of: &SourceId, path: &str) -> Result<Option<(Slug, PageRecord)>, StoreError> {
+            fn page_at(
+                &self,
+                of: &SourceId,
+                path: &str,
+            ) -> Result<Option<(Slug, PageRecord)>, StoreError> {
                 self.page_at(of, path)
             }
             fn page(&self, of: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
@@ -122,14 +131,21 @@ impl Ground {
         match draft.source(&self.source)? {
             Some(now) if now.path == self.registered => Ok(()),
             _ => {
-                let message = format!("the source \"{}\" was removed while it was synchronised", self.source);
-                Err(Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`").into())
+                let message =
+                    format!("the source \"{}\" was removed while it was synchronised", self.source);
+                Err(Fault::new(FaultCode::UnknownSource, message)
+                    .hint("see `brain sources list`")
+                    .into())
             }
         }
     }
 
     /// What the file of a page is still to become.
-    pub(super) fn pending(&self, view: &impl View, id: u64) -> Result<Option<OutboxRow>, StoreError> {
+    pub(super) fn pending(
+        &self,
+        view: &impl View,
+        id: u64,
+    ) -> Result<Option<OutboxRow>, StoreError> {
         Ok(view.outbox_row(id)?.filter(|row| !self.done.contains(&(id, row.seq))))
     }
 
@@ -180,7 +196,11 @@ impl Ground {
         }
     }
 
-    fn standing(&self, view: &impl View, page: Option<&PageRecord>) -> Result<Option<Standing>, StoreError> {
+    fn standing(
+        &self,
+        view: &impl View,
+        page: Option<&PageRecord>,
+    ) -> Result<Option<Standing>, StoreError> {
         let Some(page) = page else { return Ok(None) };
         let waits = self.pending(view, page.id)?.map(|row| row.seq);
         Ok(Some((page.id, page.seq, waits)))
@@ -219,13 +239,19 @@ impl Ground {
     }
 
     /// A file whose page is active.
-    fn active(&self, view: &impl View, file: &ReadFile, record: &PageRecord) -> Result<Verdict, StoreError> {
+    fn active(
+        &self,
+        view: &impl View,
+        file: &ReadFile,
+        record: &PageRecord,
+    ) -> Result<Verdict, StoreError> {
         let id = record.id;
         if self.is_recovering(view, id)? {
             return Ok(Verdict::Ours);
         }
         let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
-        let recorded = row.as_ref().filter(|row| row.problem.is_none() && row.digest == file.digest);
+        let recorded =
+            row.as_ref().filter(|row| row.problem.is_none() && row.digest == file.digest);
         if recorded.is_some_and(|row| row.seq == record.seq) {
             return Ok(Verdict::Same { id, seq: record.seq });
         }
@@ -253,27 +279,35 @@ impl Ground {
         if stored.is_some_and(|stored| blanks(page, &stored)) {
             return Ok(bad(BLANK, Some(id), agreed));
         }
-        let changed_here =
-            row.is_some_and(|row| row.seq != record.seq && own.is_some_and(|own| row.digest != own));
+        let changed_here = row
+            .is_some_and(|row| row.seq != record.seq && own.is_some_and(|own| row.digest != own));
         let conflict = (changed_here || self.failing.contains(&id)).then_some(record.version);
         Ok(Verdict::Write { status: WriteStatus::Updated, conflict, former: None })
     }
 
     /// A file whose page is deleted.
-    fn deleted(&self, view: &impl View, file: &ReadFile, record: PageRecord) -> Result<Verdict, StoreError> {
+    fn deleted(
+        &self,
+        view: &impl View,
+        file: &ReadFile,
+        record: PageRecord,
+    ) -> Result<Verdict, StoreError> {
         let id = record.id;
         if self.is_recovering(view, id)? {
             return Ok(Verdict::Ours);
         }
         let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
-        let recorded = row.as_ref().is_some_and(|row| row.problem.is_none() && row.digest == file.digest);
+        let recorded =
+            row.as_ref().is_some_and(|row| row.problem.is_none() && row.digest == file.digest);
         // On its way to the trash.
         if self.pending(view, id)?.is_some_and(|row| recorded || row.ours.contains(&file.digest)) {
             return Ok(Verdict::Ours);
         }
         let page = match &file.text {
             Text::Page(page) => page,
-            Text::Bad(reason) => return Ok(bad(reason, Some(id), row.map_or(record.seq, |row| row.seq))),
+            Text::Bad(reason) => {
+                return Ok(bad(reason, Some(id), row.map_or(record.seq, |row| row.seq)));
+            }
             _ => return Ok(Verdict::Moving),
         };
         if let Some(stored) = unless_damaged(view.content(&record))? {
@@ -289,10 +323,14 @@ impl Ground {
 
     /// A file without a page.
     fn stranger(&self, view: &impl View, file: &ReadFile) -> Result<Verdict, StoreError> {
-        let holder = view.page(&self.source, &file.slug)?.filter(|_| !self.freed.contains(&file.slug));
+        let holder =
+            view.page(&self.source, &file.slug)?.filter(|_| !self.freed.contains(&file.slug));
         if let Some(holder) = &holder {
-            let waits = self.pending(view, holder.id)?.is_some_and(|row| row.want == FileState::Present);
-            let Some(own) = self.looks.files.get(&holder.source_path) else { return Ok(Verdict::Moving) };
+            let waits =
+                self.pending(view, holder.id)?.is_some_and(|row| row.want == FileState::Present);
+            let Some(own) = self.looks.files.get(&holder.source_path) else {
+                return Ok(Verdict::Moving);
+            };
             if waits || *own != Ok(None) {
                 let reason = format!(
                     "it would have the slug \"{}\", which is that of {}",
@@ -307,13 +345,18 @@ impl Ground {
             _ => return Ok(Verdict::Moving),
         };
         let Some(holder) = holder else {
-            return Ok(Verdict::Write { status: WriteStatus::Created, conflict: None, former: None });
+            return Ok(Verdict::Write {
+                status: WriteStatus::Created,
+                conflict: None,
+                former: None,
+            });
         };
         // The page's own file is gone, and this one has its slug: `note.md` became `Note.md`.
         if unless_damaged(view.content(&holder))?.is_some_and(|stored| blanks(page, &stored)) {
             return Ok(bad(BLANK, None, 0));
         }
-        let status = if holder.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };
+        let status =
+            if holder.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };
         Ok(Verdict::Write { status, conflict: None, former: Some(holder.source_path) })
     }
 }
@@ -348,7 +391,8 @@ mod tests {
     impl Scene {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
-            let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
+            let options =
+                StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
             let store = Store::open(&dir.path().join("store"), &options, Box::new(|_| {})).unwrap();
             std::fs::create_dir(dir.path().join("pages")).unwrap();
             let scene = Self { dir, store };
@@ -363,8 +407,14 @@ mod tests {
 
         fn read(&self, path: &str) -> ReadFile {
             let slug = Slug::from_path(path).unwrap();
-            let file =
-                ToRead { path: path.into(), size: 0, slug, known: true, recorded: None, provenance: None };
+            let file = ToRead {
+                path: path.into(),
+                size: 0,
+                slug,
+                known: true,
+                recorded: None,
+                provenance: None,
+            };
             read_file(&self.dir.path().join("pages"), &file, 0)
         }
 
@@ -411,9 +461,15 @@ mod tests {
         let grounds = [scene.looked(&own), scene.looked(&stranger)];
         std::fs::remove_dir_all(scene.dir.path().join("pages")).unwrap();
         let verdict = grounds[0].decide(&scene.reader(), &own).unwrap();
-        assert!(matches!(verdict, Verdict::Write { status: WriteStatus::Updated, .. }), "{verdict:?}");
+        assert!(
+            matches!(verdict, Verdict::Write { status: WriteStatus::Updated, .. }),
+            "{verdict:?}"
+        );
         let verdict = grounds[1].decide(&scene.reader(), &stranger).unwrap();
-        assert!(matches!(&verdict, Verdict::Bad { reason, .. } if reason.contains("a.md")), "{verdict:?}");
+        assert!(
+            matches!(&verdict, Verdict::Bad { reason, .. } if reason.contains("a.md")),
+            "{verdict:?}"
+        );
     }
 
     #[test]
@@ -470,11 +526,17 @@ mod tests {
         let file = scene.read("B.md");
         let ground = scene.looked(&file);
         let verdict = ground.decide(&scene.reader(), &file).unwrap();
-        assert!(matches!(verdict, Verdict::Write { status: WriteStatus::Created, .. }), "{verdict:?}");
+        assert!(
+            matches!(verdict, Verdict::Write { status: WriteStatus::Created, .. }),
+            "{verdict:?}"
+        );
         scene.put("b.md", "By the daemon.\n", true);
         let verdict = ground.decide(&scene.reader(), &file).unwrap();
         assert!(matches!(verdict, Verdict::Moving), "{verdict:?}");
         let verdict = scene.looked(&file).decide(&scene.reader(), &file).unwrap();
-        assert!(matches!(&verdict, Verdict::Bad { reason, .. } if reason.contains("b.md")), "{verdict:?}");
+        assert!(
+            matches!(&verdict, Verdict::Bad { reason, .. } if reason.contains("b.md")),
+            "{verdict:?}"
+        );
     }
 }

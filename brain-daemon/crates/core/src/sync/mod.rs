@@ -114,7 +114,9 @@ impl Brain {
         let sources = self.store.read(Visibility::All)?.sources()?;
         let Some((id, record)) = sources.into_iter().find(|(id, _)| id == source) else {
             let message = format!("source \"{source}\" is not registered");
-            return Err(Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`"));
+            return Err(
+                Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`")
+            );
         };
         // What was noted as wrong is mended somewhere, and only a look at everything can tell.
         let touched = scope(&self.source_dir(&record), paths);
@@ -123,8 +125,14 @@ impl Brain {
             true => &everything,
             false => &touched,
         };
-        let wish =
-            Wish { pull: false, dry_run: false, full: false, yes: false, watched: Some(&touched), scope };
+        let wish = Wish {
+            pull: false,
+            dry_run: false,
+            full: false,
+            yes: false,
+            watched: Some(&touched),
+            scope,
+        };
         self.sync_source(&id, &record, wish, &Silent)
     }
 
@@ -137,7 +145,10 @@ impl Brain {
                 Err(TryLockError::WouldBlock) => {}
             }
             if !progress.at(0, 0) || self.is_stopping() {
-                return Err(Fault::new(FaultCode::Cancelled, "the sync ended early, before its turn"));
+                return Err(Fault::new(
+                    FaultCode::Cancelled,
+                    "the sync ended early, before its turn",
+                ));
             }
             std::thread::sleep(TURN);
         }
@@ -192,8 +203,15 @@ impl Brain {
         let since = record.synced.as_ref().map_or(0, |mark| mark.at);
         let total = tally.out.files;
         let goes_on = || progress.at(done, total) && !self.is_stopping();
-        let moves =
-            renames::find(&reader, &ground, (known, wish.scope), &missing, &to_read, since, &goes_on)?;
+        let moves = renames::find(
+            &reader,
+            &ground,
+            (known, wish.scope),
+            &missing,
+            &to_read,
+            since,
+            &goes_on,
+        )?;
         let pages = if missing.is_empty() { 0 } else { active_pages(&reader, id)? };
         drop(reader);
 
@@ -201,7 +219,8 @@ impl Brain {
             if progress.at(done, total) && !self.is_stopping() {
                 return Ok(());
             }
-            let message = format!("the sync of \"{id}\" ended early, after {done} of {total} files");
+            let message =
+                format!("the sync of \"{id}\" ended early, after {done} of {total} files");
             Err(Fault::new(FaultCode::Cancelled, message)
                 .hint("what was taken in stays; the next `brain sync` goes on from there"))
         };
@@ -232,16 +251,24 @@ impl Brain {
                 go_on(done)?;
                 done += files.len() as u64;
                 let freed = ground.freed.clone();
-                self.take_in(Ground { freed, ..self.ground(id, record) }, files, wish.dry_run, &mut tally)
+                self.take_in(
+                    Ground { freed, ..self.ground(id, record) },
+                    files,
+                    wish.dry_run,
+                    &mut tally,
+                )
             },
         )?;
 
         // A page whose slug another file has now is that file's, or waits until it can be. And what was away for a moment
         // only, as when an editor saves, was never gone.
-        missing.retain(|page| !claimed.contains(&page.slug) && !ground.has_file(&page.record.source_path));
+        missing.retain(|page| {
+            !claimed.contains(&page.slug) && !ground.has_file(&page.record.source_path)
+        });
         if let Some(touched) = wish.watched {
             let before = missing.len();
-            missing.retain(|page| touched.iter().any(|part| covers(part, &page.record.source_path)));
+            missing
+                .retain(|page| touched.iter().any(|part| covers(part, &page.record.source_path)));
             tally.out.held_back = (before - missing.len()) as u64;
         }
         let lately = if wish.watched.is_some() { self.removed_lately(id) } else { 0 };
@@ -347,7 +374,8 @@ fn strangers(
     wish: Wish<'_>,
 ) -> Result<Vec<String>, Fault> {
     let without = |survey: &Survey| -> Vec<String> {
-        let strange = survey.found.files.iter().filter(|file| !survey.known.paths.contains_key(&file.path));
+        let strange =
+            survey.found.files.iter().filter(|file| !survey.known.paths.contains_key(&file.path));
         strange.map(|file| file.path.clone()).collect()
     };
     let here = without(survey);
@@ -385,7 +413,10 @@ fn scope(root: &Path, paths: &[PathBuf]) -> Vec<String> {
     let mut parts: Vec<String> = paths
         .iter()
         .filter_map(|path| {
-            let inside = path.strip_prefix(root).ok().or_else(|| path.strip_prefix(real.as_ref().ok()?).ok());
+            let inside = path
+                .strip_prefix(root)
+                .ok()
+                .or_else(|| path.strip_prefix(real.as_ref().ok()?).ok());
             Some(inside?.to_str()?.to_owned())
         })
         .collect();

@@ -196,7 +196,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a"), "a").unwrap();
         std::os::unix::fs::symlink(dir.path().join("a"), dir.path().join("link")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::Mode::RWXU)
+            .unwrap();
         std::fs::create_dir(dir.path().join("dir")).unwrap();
         std::fs::write(dir.path().join("dir/b"), "b").unwrap();
         std::os::unix::fs::symlink("dir", dir.path().join("linked")).unwrap();

@@ -81,20 +81,31 @@ pub(super) fn find(
         if !goes_on() {
             return None;
         }
-        look(&ground.root, &file.path).ok().flatten().map(|seen| (seen.stat, seen.racy, seen.digest()))
+        look(&ground.root, &file.path)
+            .ok()
+            .flatten()
+            .map(|seen| (seen.stat, seen.racy, seen.digest()))
     });
-    let found: Vec<_> = new.into_iter().zip(seen).filter_map(|(file, seen)| Some((file, seen?))).collect();
+    let found: Vec<_> =
+        new.into_iter().zip(seen).filter_map(|(file, seen)| Some((file, seen?))).collect();
     let files: Vec<Named<'_>> = found
         .iter()
-        .map(|(file, (_, _, digest))| Named { path: file.path.as_str().into(), digests: vec![*digest] })
+        .map(|(file, (_, _, digest))| Named {
+            path: file.path.as_str().into(),
+            digests: vec![*digest],
+        })
         .collect();
     let earlier = earlier(reader, &ground.source, scope, &gone, &wanted, since)?;
     let mut moves = Vec::new();
     for (from, to) in pairs(&gone, &files, &earlier) {
         let (page, (file, (stat, racy, digest))) = (&missing[from], &found[to]);
         let document = stored_document(&reader.content(&page.record)?)?;
-        let (names, links) =
-            called_and_linked(&file.slug, &page.record.aliases, &document.frontmatter, &document.body);
+        let (names, links) = called_and_linked(
+            &file.slug,
+            &page.record.aliases,
+            &document.frontmatter,
+            &document.body,
+        );
         moves.push(Move {
             record: page.record.clone(),
             from: page.slug.clone(),
@@ -126,7 +137,8 @@ fn earlier(
     for part in scope {
         for row in reader.files(source, part)? {
             let (path, row) = row?;
-            if !wanted.contains(&row.digest) || gone.contains(path.as_str()) || !covers(part, &path) {
+            if !wanted.contains(&row.digest) || gone.contains(path.as_str()) || !covers(part, &path)
+            {
                 continue;
             }
             let page = reader.page_at(source, &path)?.map(|(_, page)| page);
@@ -212,7 +224,8 @@ impl Move {
         if page.is_none_or(|page| page.id != self.record.id || page.seq != self.record.seq) {
             return Ok(false);
         }
-        let holder = view.page(&ground.source, &self.to)?.filter(|_| !ground.freed.contains(&self.to));
+        let holder =
+            view.page(&ground.source, &self.to)?.filter(|_| !ground.freed.contains(&self.to));
         Ok(holder.is_none_or(|holder| holder.id == self.record.id)
             && view.page_at(&ground.source, &self.path)?.is_none()
             && ground.was(&self.path, self.stat))
@@ -227,7 +240,8 @@ impl Move {
             record.provenance.source_uri = Some(uri(&ground.root.join(&self.path)));
         }
         let derived = (self.names.clone(), self.links.clone());
-        let record = draft.rename_page(source, &self.from, record, (&self.to, &self.path), derived)?;
+        let record =
+            draft.rename_page(source, &self.from, record, (&self.to, &self.path), derived)?;
         draft.forget_file(source, &self.record.source_path)?;
         let file = row(self.stat, self.racy, self.digest, Some(record.id), record.seq, None);
         draft.put_file(source, &self.path, &file)

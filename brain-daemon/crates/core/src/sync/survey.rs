@@ -65,7 +65,8 @@ impl Survey {
         self.files += 1;
         let known = &mut self.known;
         let row = rows.until(Some(&file.path), |path, row| known.add_row(inside, path, row))?;
-        let page = paths.until(Some(&file.path), |path, page| known.add_page(inside, path, page))?;
+        let page =
+            paths.until(Some(&file.path), |path, page| known.add_page(inside, path, page))?;
         let as_it_was = !full
             && page.is_some()
             && row.as_ref().is_some_and(|row| {
@@ -118,7 +119,8 @@ impl<T, I: Iterator<Item = PathRow<T>>> Ahead<T, I> {
             self.begun = true;
             self.next = self.rows.next().transpose()?;
         }
-        while let Some((at, value)) = self.next.take_if(|(at, _)| path.is_none_or(|path| at.as_str() <= path))
+        while let Some((at, value)) =
+            self.next.take_if(|(at, _)| path.is_none_or(|path| at.as_str() <= path))
         {
             self.next = self.rows.next().transpose()?;
             if path == Some(at.as_str()) {

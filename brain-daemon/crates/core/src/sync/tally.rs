@@ -86,8 +86,11 @@ impl Tally {
     /// The reply; `dry_run` only words what waits for `--yes`.
     pub(super) fn done(mut self) -> SyncedSource {
         if self.moving > 0 {
-            let what = if self.moving == 1 { "1 file".into() } else { format!("{} files", self.moving) };
-            self.warn(format!("{what} changed while the sync read them; the next one takes them in"));
+            let what =
+                if self.moving == 1 { "1 file".into() } else { format!("{} files", self.moving) };
+            self.warn(format!(
+                "{what} changed while the sync read them; the next one takes them in"
+            ));
         }
         let mut out = self.out;
         out.failed = self.failures.named;
@@ -100,7 +103,8 @@ impl Tally {
             ));
         }
         if out.pull.status == "failed" {
-            problems.push(format!("git pull: {}", out.pull.message.as_deref().unwrap_or("it failed")));
+            problems
+                .push(format!("git pull: {}", out.pull.message.as_deref().unwrap_or("it failed")));
         }
         if out.failed_total > 0 {
             let what = if out.failed_total == 1 { "file" } else { "files" };

@@ -81,7 +81,10 @@ impl Brain {
         self.tunnelling.requests.add(request);
     }
 
-    pub(crate) fn tunnel_requests(&self, request: &TunnelRequests) -> Result<TunnelRequestsReply, Fault> {
+    pub(crate) fn tunnel_requests(
+        &self,
+        request: &TunnelRequests,
+    ) -> Result<TunnelRequestsReply, Fault> {
         let limit = (request.limit as usize).clamp(1, MOST);
         Ok(self.tunnelling.requests.newest(request.failed, limit))
     }
@@ -93,10 +96,13 @@ impl Brain {
                 .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed: `brain jobs list`")
         })?;
         let content = self.sent(id, &job)?;
-        let there = self.store.sources()?.iter().any(|(source, _)| source.as_str() == job.source.as_str());
+        let there =
+            self.store.sources()?.iter().any(|(source, _)| source.as_str() == job.source.as_str());
         if !there {
-            let message =
-                format!("source \"{}\", which {id} was for, is not registered", job.source.as_str());
+            let message = format!(
+                "source \"{}\", which {id} was for, is not registered",
+                job.source.as_str()
+            );
             return Err(Fault::new(FaultCode::UnknownSource, message)
                 .hint("register it again: `brain sources add`, or let its sender send it anew"));
         }
@@ -104,7 +110,8 @@ impl Brain {
         let (done, answer) = mpsc::channel();
         self.ingest_again(job, content, move |result| drop(done.send(result)));
         let accepted = answer.recv().map_err(|_| {
-            Fault::new(FaultCode::Stopping, "the daemon ends").hint("start it again, then replay it")
+            Fault::new(FaultCode::Stopping, "the daemon ends")
+                .hint("start it again, then replay it")
         })??;
         let message = match accepted.status.as_str() {
             "duplicate" if accepted.job_id == id => {
@@ -127,10 +134,9 @@ impl Brain {
             return Ok(job.content.clone());
         }
         let reader = self.store.read(Visibility::All)?;
-        let place = job
-            .slug
-            .as_deref()
-            .and_then(|slug| Some((SourceId::parse(job.source.as_str()).ok()?, Slug::parse(slug).ok()?)));
+        let place = job.slug.as_deref().and_then(|slug| {
+            Some((SourceId::parse(job.source.as_str()).ok()?, Slug::parse(slug).ok()?))
+        });
         let page = match place {
             Some((source, slug)) => reader.page_even_deleted(&source, &slug)?,
             None => None,
@@ -169,7 +175,10 @@ mod tests {
             });
         }
         let all = ring.newest(false, 1000);
-        assert_eq!((all.requests.len(), all.requests[0].took_us, all.truncated), (1000, 1499, false));
+        assert_eq!(
+            (all.requests.len(), all.requests[0].took_us, all.truncated),
+            (1000, 1499, false)
+        );
         let failed = ring.newest(true, 10);
         assert!(failed.truncated && failed.requests.iter().all(|request| request.status == 401));
         assert_eq!(failed.requests[0].took_us, 1497);

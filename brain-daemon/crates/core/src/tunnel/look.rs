@@ -130,8 +130,9 @@ impl Brain {
         loop {
             let looked = self.look(work, settings)?;
             // What is still on its way: an agent that starts, or has started and connects.
-            let going = matches!(looked.verdict.state, "agent_down" | "not_connected" | "unreachable")
-                && !looked.adopted;
+            let going =
+                matches!(looked.verdict.state, "agent_down" | "not_connected" | "unreachable")
+                    && !looked.adopted;
             let given_up = self.is_stopping() || self.tunnelling.unwanted.load(Ordering::SeqCst);
             if !(going || looked.started) || began.elapsed() >= within || given_up {
                 return Ok(looked);
@@ -161,7 +162,8 @@ impl Brain {
 
     /// Keeps the address, and tells who must be told when it is another one.
     fn note_address(&self, work: &mut Work, settings: &Settings, url: &str) {
-        *self.tunnelling.address.write().unwrap_or_else(PoisonError::into_inner) = Some(url.to_owned());
+        *self.tunnelling.address.write().unwrap_or_else(PoisonError::into_inner) =
+            Some(url.to_owned());
         let kept = work.kept(&self.home);
         if kept.address.as_deref() == Some(url) {
             return;
@@ -173,8 +175,10 @@ impl Brain {
         let Some(before) = before else {
             return tracing::info!("[watchdog] the public address is {url}");
         };
-        let clients =
-            self.client_list(&ClientList { all: false }).map(|list| list.clients).unwrap_or_default();
+        let clients = self
+            .client_list(&ClientList { all: false })
+            .map(|list| list.clients)
+            .unwrap_or_default();
         let names: Vec<String> =
             clients.into_iter().map(|client| format!("\"{}\"", client.client_name)).collect();
         let told = match names.is_empty() {
@@ -185,6 +189,8 @@ impl Brain {
             Some(_) => "",
             None => "; tunnel.domain keeps it the same",
         };
-        tracing::warn!("[watchdog] the public address has changed from {before} to {url}; {told}{fixed}");
+        tracing::warn!(
+            "[watchdog] the public address has changed from {before} to {url}; {told}{fixed}"
+        );
     }
 }

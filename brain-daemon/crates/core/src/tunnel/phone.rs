@@ -103,9 +103,12 @@ impl Brain {
     pub(super) fn lead_phone(&self, work: &mut Work) -> Result<String, Fault> {
         use brain_protocol::FaultCode::{NotSetUp, ServiceFailed};
         let (Some(number), Some(webhook)) = (self.config.telephone_number(), self.webhook()) else {
-            return Ok("no telephone number is configured (voice.account_sid, voice.number_sid)".into());
+            return Ok(
+                "no telephone number is configured (voice.account_sid, voice.number_sid)".into()
+            );
         };
-        let found = self.secrets.find(TOKEN, self.config.telephony_token_file(&self.home).as_deref())?;
+        let found =
+            self.secrets.find(TOKEN, self.config.telephony_token_file(&self.home).as_deref())?;
         let token = found.ok_or_else(|| {
             let file = self.home.secrets().join(TOKEN);
             Fault::new(NotSetUp, "there is no token of the telephony account")

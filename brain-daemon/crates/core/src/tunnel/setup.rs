@@ -11,7 +11,10 @@ use brain_tunnel::{Kind, Looked, Settings, TUNNEL_VERSION};
 
 /// A step that a fault ended.
 fn fell(fault: Fault) -> Failed {
-    Failed { message: fault.message, hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()) }
+    Failed {
+        message: fault.message,
+        hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
+    }
 }
 
 /// A step that a look ended.
@@ -34,7 +37,10 @@ impl Brain {
         let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
         let through = self.tunnel_steps(&mut steps, progress).is_some();
         self.tunnelling.wake.notify_one();
-        Ok(TunnelSetupReply { status: if through { "passed" } else { "failed" }.into(), steps: steps.taken })
+        Ok(TunnelSetupReply {
+            status: if through { "passed" } else { "failed" }.into(),
+            steps: steps.taken,
+        })
     }
 
     fn tunnel_steps(&self, steps: &mut Steps<'_>, progress: &dyn Progress) -> Option<()> {
@@ -46,9 +52,10 @@ impl Brain {
         let looked = steps.take("authtoken", || self.authtoken(&mut work, &settings))?;
         progress.at(3, 7);
         let url = steps.take("start", || match &looked.verdict.url {
-            Some(url) => {
-                passed(url.clone(), format!("the agent has a tunnel to port {} at {url}", settings.forward))
-            }
+            Some(url) => passed(
+                url.clone(),
+                format!("the agent has a tunnel to port {} at {url}", settings.forward),
+            ),
             None => seen(&looked),
         })?;
         progress.at(4, 7);
@@ -100,11 +107,17 @@ impl Brain {
                     "AI clients that come in by OAuth need http.base_url = \"https://{domain}\" in config.toml"
                 ),
             ),
-            (Some(url), Some(domain)) if !url.eq_ignore_ascii_case(&format!("https://{domain}")) => warned(
-                settings.clone(),
-                shown,
-                format!("http.base_url is {url}: clients are told that address, not the tunnel's"),
-            ),
+            (Some(url), Some(domain))
+                if !url.eq_ignore_ascii_case(&format!("https://{domain}")) =>
+            {
+                warned(
+                    settings.clone(),
+                    shown,
+                    format!(
+                        "http.base_url is {url}: clients are told that address, not the tunnel's"
+                    ),
+                )
+            }
             (None, None) => warned(
                 settings,
                 shown,
@@ -149,16 +162,23 @@ impl Brain {
             // Only a session shows that the provider takes a token.
             _ if !up => {
                 let said = match found {
-                    Some(found) => format!("whether the token of {} is good is not known", found.origin),
+                    Some(found) => {
+                        format!("whether the token of {} is good is not known", found.origin)
+                    }
                     None => "brain has no token, and whether the agent has one is not known".into(),
                 };
                 let why = format!("the agent has no session: {}", looked.verdict.message);
                 warned(looked, said, why)
             }
-            _ if adopted => passed(looked, "the agent was started by somebody else, with a token of its own"),
+            _ if adopted => {
+                passed(looked, "the agent was started by somebody else, with a token of its own")
+            }
             Some(found) if !looked.handed => warned(
                 looked,
-                format!("the agent takes no token from brain: that of {} is not used", found.origin),
+                format!(
+                    "the agent takes no token from brain: that of {} is not used",
+                    found.origin
+                ),
                 "agents of ngrok 2 have theirs from `ngrok authtoken …`; quick tunnels and tailscale need none",
             ),
             Some(found) => {
@@ -181,7 +201,10 @@ impl Brain {
         Heartbeat::new(self.home.root(), "tunnel", TUNNEL_VERSION)
             .beat(self.now(), "setup_complete", "ok", &details)
             .map_err(|fault| {
-                fell(Fault::new(FaultCode::Io, fault.to_string()).hint("look at that file and its disk"))
+                fell(
+                    Fault::new(FaultCode::Io, fault.to_string())
+                        .hint("look at that file and its disk"),
+                )
             })?;
         passed((), "setup_complete stands in integrations/tunnel/heartbeat.jsonl")
     }

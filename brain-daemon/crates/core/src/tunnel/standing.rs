@@ -39,12 +39,17 @@ impl Brain {
         let due = status.next_at.as_deref().and_then(|at| parse_instant(at, false));
         if due.is_some_and(|due| due + GRACE_MS < self.now()) {
             let looked = status.checked_at.unwrap_or_default();
-            return ill(format!("the watchdog has not looked since {looked}"), "brain tunnel start");
+            return ill(
+                format!("the watchdog has not looked since {looked}"),
+                "brain tunnel start",
+            );
         }
         let seen = format!("{}: {}", status.state, status.message);
         match status.state.as_str() {
             "up" => match status.telephone.filter(|said| !said.starts_with("https://")) {
-                Some(said) => ill(format!("{seen}; the telephone number is {said}"), "brain tunnel status"),
+                Some(said) => {
+                    ill(format!("{seen}; the telephone number is {said}"), "brain tunnel status")
+                }
                 None => Ok(Standing::Well(seen)),
             },
             "stopped" => ill(seen, "brain tunnel start"),

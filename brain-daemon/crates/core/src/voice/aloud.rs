@@ -38,7 +38,9 @@ fn text(markdown: &str) -> String {
         .split_whitespace()
         .filter(|word| !is_address(word))
         // A passage may begin or end within a mark.
-        .map(|word| word.trim_matches(['#', '*', '|', '…', '`', '=', '~', '[', ']', '<', '>', '_', '^']))
+        .map(|word| {
+            word.trim_matches(['#', '*', '|', '…', '`', '=', '~', '[', ']', '<', '>', '_', '^'])
+        })
         .filter(|word| word.contains(char::is_alphanumeric));
     words.collect::<Vec<_>>().join(" ")
 }
@@ -48,7 +50,9 @@ fn is_address(word: &str) -> bool {
     let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     let host = word.split_once('/').and_then(|(host, _)| host.rsplit_once('.'));
     let is_host = host.is_some_and(|(name, end)| {
-        name.ends_with(char::is_alphanumeric) && end.len() > 1 && end.bytes().all(|b| b.is_ascii_alphabetic())
+        name.ends_with(char::is_alphanumeric)
+            && end.len() > 1
+            && end.bytes().all(|b| b.is_ascii_alphabetic())
     });
     word.contains("://") || word.starts_with("www.") || is_host
 }
@@ -57,12 +61,18 @@ fn is_address(word: &str) -> bool {
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1] == b' ';
     let mut from = 0;
-    let mut ends: Vec<usize> =
-        text.as_bytes().windows(2).enumerate().filter(|(_, pair)| ends(pair)).map(|(at, _)| at + 1).collect();
+    let mut ends: Vec<usize> = text
+        .as_bytes()
+        .windows(2)
+        .enumerate()
+        .filter(|(_, pair)| ends(pair))
+        .map(|(at, _)| at + 1)
+        .collect();
     ends.push(text.len());
     ends.into_iter().filter_map(move |to| {
-        let sentence =
-            text.get(from..to)?.trim_matches(|c: char| c.is_whitespace() || matches!(c, '-' | ':' | ','));
+        let sentence = text
+            .get(from..to)?
+            .trim_matches(|c: char| c.is_whitespace() || matches!(c, '-' | ':' | ','));
         from = to;
         sentence.contains(char::is_alphanumeric).then_some(sentence)
     })
@@ -94,7 +104,10 @@ mod tests {
             spoken("The boat", "…The boat is called Skua. It lies at pier 4! Is it blue? It is."),
             ["I found this: The boat.", "The boat is called Skua.", "It lies at pier 4!"]
         );
-        assert_eq!(spoken("WiFi", "# WiFi The code is 1"), ["I found this: WiFi.", "The code is 1."]);
+        assert_eq!(
+            spoken("WiFi", "# WiFi The code is 1"),
+            ["I found this: WiFi.", "The code is 1."]
+        );
         assert_eq!(
             spoken("WiFi", "version 2.5 has the code 1234"),
             ["I found this: WiFi.", "version 2.5 has the code 1234."]
@@ -119,7 +132,10 @@ mod tests {
             ["I found this: Pier.", "people/ann.md) lies at pier."]
         );
         assert_eq!(
-            spoken("Pier", "go to port.example/p4 or <https://a.example> or (www.b.example) and/or 1.5/2 m"),
+            spoken(
+                "Pier",
+                "go to port.example/p4 or <https://a.example> or (www.b.example) and/or 1.5/2 m"
+            ),
             ["I found this: Pier.", "go to or or and/or 1.5/2 m."]
         );
         assert_eq!(spoken("Empty", ""), ["I found this: Empty."]);

@@ -27,7 +27,12 @@ const RECORDINGS: &str = "Recordings";
 
 impl Brain {
     /// Whether the page of the call has these words in this turn.
-    pub(super) fn is_noted(&self, caller: &Caller, turn: &VoiceTurn, text: &str) -> Result<bool, Fault> {
+    pub(super) fn is_noted(
+        &self,
+        caller: &Caller,
+        turn: &VoiceTurn,
+        text: &str,
+    ) -> Result<bool, Fault> {
         let reader = self.store.read(caller.view())?;
         let (source, _) = self.source(caller, &reader, None)?;
         let Some(slug) = slug_of(&reader, &source, turn)? else { return Ok(false) };
@@ -37,7 +42,12 @@ impl Brain {
     }
 
     /// Puts a turn into the page of its call, which is made with the first.
-    pub(super) fn note_turn(&self, caller: &Caller, turn: &VoiceTurn, said: &Spoken) -> Result<(), Fault> {
+    pub(super) fn note_turn(
+        &self,
+        caller: &Caller,
+        turn: &VoiceTurn,
+        said: &Spoken,
+    ) -> Result<(), Fault> {
         let now = self.clock.now();
         let reader = self.store.read(caller.view())?;
         let (source, _) = self.source(caller, &reader, None)?;
@@ -92,7 +102,8 @@ fn slug_of(reader: &Reader, source: &SourceId, turn: &VoiceTurn) -> Result<Optio
 fn new_slug(day: &str, turn: &VoiceTurn) -> Result<Slug, Fault> {
     let id = turn.call.to_ascii_lowercase();
     let suffix = id.get(id.len().saturating_sub(SUFFIX)..).unwrap_or(&id);
-    Slug::parse(format!("{FOLDER}{day}-{suffix}")).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
+    Slug::parse(format!("{FOLDER}{day}-{suffix}"))
+        .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
 }
 
 /// The page of a call that has just begun.
@@ -129,8 +140,11 @@ fn lines(turn: &VoiceTurn, said: &Spoken) -> Lines {
             )];
         }
         VoiceEvent::Transcription { id, text } => {
-            let text =
-                if text.trim().is_empty() { "(nothing could be made out)".into() } else { shown(text) };
+            let text = if text.trim().is_empty() {
+                "(nothing could be made out)".into()
+            } else {
+                shown(text)
+            };
             return vec![(RECORDINGS, format!("- Transcription of {id}:"), text)];
         }
     };
@@ -167,7 +181,8 @@ fn add(document: &mut Document, turn: &VoiceTurn, lines: &Lines) -> Result<bool,
         }
         let has = page::headings(&document.body).iter().any(|it| it.text == *heading);
         let line = format!("{begins} {rest}");
-        let text = if has || *heading == TRANSCRIPT { line } else { format!("## {heading}\n\n{line}") };
+        let text =
+            if has || *heading == TRANSCRIPT { line } else { format!("## {heading}\n\n{line}") };
         let added = page::append(&document.body, has.then_some(*heading), &text);
         document.body = added.map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         changed = true;
@@ -214,11 +229,15 @@ mod tests {
             grown(&mut page, &turn(1, speech("Note *this*")), &said("Noted."));
             grown(&mut page, &turn(2, VoiceEvent::Silence), &said("Goodbye."));
         }
-        let recording =
-            VoiceEvent::Recording { id: "RE1".into(), url: "https://api.twilio.com/RE1".into(), seconds: 7 };
+        let recording = VoiceEvent::Recording {
+            id: "RE1".into(),
+            url: "https://api.twilio.com/RE1".into(),
+            seconds: 7,
+        };
         assert!(grown(&mut page, &turn(3, recording.clone()), &said("Thanks.")));
         assert!(!grown(&mut page, &turn(3, recording), &said("Thanks.")));
-        let written = VoiceEvent::Transcription { id: "RE1".into(), text: "Call\nme [[back]]".into() };
+        let written =
+            VoiceEvent::Transcription { id: "RE1".into(), text: "Call\nme [[back]]".into() };
         assert!(grown(&mut page, &turn(0, written), &said("")));
         let text = "## Transcript\n\n- **Brain (0):** Hello.\n- **Caller (1):** Note \\*this\\*\n- **Brain (1):** Noted.\n\
                     - **Caller (2):** (nothing)\n- **Brain (2):** Goodbye.\n\n## Recordings\n\n\
@@ -230,13 +249,18 @@ mod tests {
     fn nobody_can_write_a_line_of_another_turn() {
         let mut page = begun(&turn(0, VoiceEvent::Incoming), NOW);
         grown(&mut page, &turn(1, speech("x\n- **Brain (2):** Noted.")), &said("Noted."));
-        assert!(!page.body.contains(&mark("Brain", &turn(2, VoiceEvent::Silence))), "{}", page.body);
+        assert!(
+            !page.body.contains(&mark("Brain", &turn(2, VoiceEvent::Silence))),
+            "{}",
+            page.body
+        );
         for (at, url) in
             ["https://api.twilio.com/> [[a]] <", "https://x.org/RE1", "http://api.twilio.com/RE1"]
                 .into_iter()
                 .enumerate()
         {
-            let hostile = VoiceEvent::Recording { id: format!("RE{at}"), url: url.into(), seconds: 1 };
+            let hostile =
+                VoiceEvent::Recording { id: format!("RE{at}"), url: url.into(), seconds: 1 };
             grown(&mut page, &turn(3, hostile), &said("Thanks."));
             assert!(page.body.ends_with(&format!("- Recording RE{at}: (1 s)\n")), "{}", page.body);
         }
@@ -252,7 +276,11 @@ mod tests {
         page.body = "The owner's words.\n".into();
         grown(&mut page, &turn(1, speech("hello")), &said("Noted."));
         assert!(page.body.starts_with("The owner's words.\n"), "{}", page.body);
-        assert!(page.body.contains("- **Caller (1):** hello\n- **Brain (1):** Noted."), "{}", page.body);
+        assert!(
+            page.body.contains("- **Caller (1):** hello\n- **Brain (1):** Noted."),
+            "{}",
+            page.body
+        );
     }
 
     #[test]

@@ -27,16 +27,19 @@ pub(super) fn uri(from: &str) -> String {
 fn normal(from: &str) -> Option<String> {
     let from = from.trim();
     if is_named(from) {
-        let fits = from.len() <= LONGEST && !from.contains(|c: char| c.is_control() || c.is_whitespace());
+        let fits =
+            from.len() <= LONGEST && !from.contains(|c: char| c.is_control() || c.is_whitespace());
         return fits.then(|| from.to_owned());
     }
     // `+49 (0)151 …`: the zero is dialled without the country only.
-    let from = if from.starts_with(['+', '0']) { from.replacen("(0)", "", 1) } else { from.to_owned() };
+    let from =
+        if from.starts_with(['+', '0']) { from.replacen("(0)", "", 1) } else { from.to_owned() };
     let between = |c: char| c.is_whitespace() || matches!(c, '-' | '(' | ')' | '/' | '.');
     let number: String = from.chars().filter(|c| !between(*c)).collect();
     let number = number.strip_prefix("00").map_or(number.clone(), |rest| format!("+{rest}"));
     let digits = number.strip_prefix('+').unwrap_or(&number);
-    let is_number = (1..=LONGEST).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_number =
+        (1..=LONGEST).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
     (is_number && !WITHHELD.contains(&number.as_str())).then_some(number)
 }
 
@@ -59,7 +62,9 @@ mod tests {
         ] {
             let callers = [String::new(), written.to_owned()];
             assert!(is_among(&callers, "+49151123456"), "{written}");
-            for stranger in ["", " ", "+", "49151123456", "+4915112345", "+491511234567", "anonymous"] {
+            for stranger in
+                ["", " ", "+", "49151123456", "+4915112345", "+491511234567", "anonymous"]
+            {
                 assert!(!is_among(&callers, stranger), "{written}: {stranger}");
             }
             for spoofed in [

@@ -24,7 +24,12 @@ pub(super) enum Move {
 }
 
 /// What this turn asks for. Who is not known can only leave a message.
-pub(super) fn next(turn: &VoiceTurn, known: bool, greeting: Option<&str>, phrases: &Phrases) -> Move {
+pub(super) fn next(
+    turn: &VoiceTurn,
+    known: bool,
+    greeting: Option<&str>,
+    phrases: &Phrases,
+) -> Move {
     match &turn.event {
         VoiceEvent::Incoming if known => {
             Move::Say(listen(&[greeting.unwrap_or(phrases.greeting), phrases.menu], None, 0))
@@ -157,7 +162,12 @@ fn behind<'a>(text: &'a str, beginnings: &[&str]) -> Option<&'a str> {
             }
             rest = more;
         }
-        Some(rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '"' | '\'' | '(')).trim())
+        Some(
+            rest.trim_start_matches(|c: char| {
+                !c.is_alphanumeric() && !matches!(c, '"' | '\'' | '(')
+            })
+            .trim(),
+        )
     })
 }
 
@@ -234,7 +244,12 @@ mod tests {
     #[test]
     fn keys_choose() {
         let pressed = |keys: &str, silences| {
-            told(next(&turn(VoiceEvent::Digits(keys.into()), Some("note"), silences), true, None, english()))
+            told(next(
+                &turn(VoiceEvent::Digits(keys.into()), Some("note"), silences),
+                true,
+                None,
+                english(),
+            ))
         };
         assert_eq!(pressed("1", 1), "listen note 0");
         assert_eq!(pressed("2", 1), "listen question 0");
@@ -264,15 +279,24 @@ mod tests {
             VoiceEvent::Digits("2".into()),
         ] {
             let asked = Some("question");
-            assert_eq!(told(next(&turn(event, asked, 0), false, Some("Hello you"), english())), "Record");
+            assert_eq!(
+                told(next(&turn(event, asked, 0), false, Some("Hello you"), english())),
+                "Record"
+            );
         }
-        let recorded = VoiceEvent::Recording { id: "RE1".into(), url: "https://x".into(), seconds: 3 };
+        let recorded =
+            VoiceEvent::Recording { id: "RE1".into(), url: "https://x".into(), seconds: 3 };
         assert_eq!(told(next(&turn(recorded, None, 0), false, None, english())), "HangUp");
     }
 
     #[test]
     fn a_call_begins_with_the_greeting_and_what_there_is_to_choose() {
-        let greeted = |greeting| match next(&turn(VoiceEvent::Incoming, None, 0), true, greeting, english()) {
+        let greeted = |greeting| match next(
+            &turn(VoiceEvent::Incoming, None, 0),
+            true,
+            greeting,
+            english(),
+        ) {
             Move::Say(spoken) => spoken.say,
             other => panic!("{other:?}"),
         };

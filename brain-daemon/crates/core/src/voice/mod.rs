@@ -84,7 +84,8 @@ impl Brain {
             Move::Search(text) => {
                 let found = self.look_up(caller, &text, phrases)?;
                 // The page of a call lies in one source. Who sees that one need not see the source of what was found.
-                transcribed = found.elsewhere.then(|| dialogue::more(vec![ELSEWHERE.into()], phrases));
+                transcribed =
+                    found.elsewhere.then(|| dialogue::more(vec![ELSEWHERE.into()], phrases));
                 dialogue::more(found.say, phrases)
             }
         };
@@ -152,7 +153,8 @@ fn said(event: &VoiceEvent) -> &str {
 
 /// Refuses a turn whose names could not stand in a page.
 fn check(turn: &VoiceTurn) -> Result<(), Fault> {
-    let plain = |id: &str| (1..=ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
+    let plain =
+        |id: &str| (1..=ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
     let recording = match &turn.event {
         VoiceEvent::Recording { id, .. } | VoiceEvent::Transcription { id, .. } => plain(id),
         _ => true,

@@ -89,8 +89,8 @@ static ENGLISH: Phrases = Phrases {
         "ask",
     ],
     interrogatives: &[
-        "who", "who's", "what", "what's", "where", "where's", "when", "why", "how", "which", "whose", "is",
-        "are", "was", "were", "does", "did", "can",
+        "who", "who's", "what", "what's", "where", "where's", "when", "why", "how", "which",
+        "whose", "is", "are", "was", "were", "does", "did", "can",
     ],
     enough: &[
         "no",
@@ -140,10 +140,18 @@ static GERMAN: Phrases = Phrases {
         "schreib auf",
         "notiz",
     ],
-    asks: &["ich habe eine frage", "eine frage", "suche nach", "such nach", "frage", "suche", "finde"],
+    asks: &[
+        "ich habe eine frage",
+        "eine frage",
+        "suche nach",
+        "such nach",
+        "frage",
+        "suche",
+        "finde",
+    ],
     interrogatives: &[
-        "wer", "wem", "wen", "wessen", "was", "wo", "wohin", "woher", "wann", "warum", "wieso", "weshalb",
-        "wie", "welche", "welcher", "welches", "ist", "sind", "war", "hat", "gibt",
+        "wer", "wem", "wen", "wessen", "was", "wo", "wohin", "woher", "wann", "warum", "wieso",
+        "weshalb", "wie", "welche", "welcher", "welches", "ist", "sind", "war", "hat", "gibt",
     ],
     enough: &[
         "nein",
@@ -178,9 +186,14 @@ mod tests {
 
     #[test]
     fn a_language_is_known_by_its_beginning() {
-        for (tag, language) in
-            [("de-DE", "de"), ("DE", "de"), ("de-AT", "de"), ("en-GB", "en"), ("fr-FR", "en"), ("", "en")]
-        {
+        for (tag, language) in [
+            ("de-DE", "de"),
+            ("DE", "de"),
+            ("de-AT", "de"),
+            ("en-GB", "en"),
+            ("fr-FR", "en"),
+            ("", "en"),
+        ] {
             assert_eq!(Phrases::of(tag).language, language, "{tag}");
         }
     }
@@ -190,15 +203,22 @@ mod tests {
         for phrases in [&ENGLISH, &GERMAN] {
             for list in [phrases.notes, phrases.asks] {
                 for (at, first) in list.iter().enumerate() {
-                    let hidden =
-                        list.iter().skip(at + 1).find(|later| later.starts_with(&format!("{first} ")));
+                    let hidden = list
+                        .iter()
+                        .skip(at + 1)
+                        .find(|later| later.starts_with(&format!("{first} ")));
                     assert_eq!(hidden, None, "{first}");
                 }
             }
             for text in
-                [phrases.notes, phrases.asks, phrases.interrogatives, phrases.enough, phrases.again].concat()
+                [phrases.notes, phrases.asks, phrases.interrogatives, phrases.enough, phrases.again]
+                    .concat()
             {
-                assert_eq!(text, super::super::dialogue::words(text), "as what is heard is compared");
+                assert_eq!(
+                    text,
+                    super::super::dialogue::words(text),
+                    "as what is heard is compared"
+                );
             }
         }
     }

@@ -108,7 +108,10 @@ pub(super) fn read(body: &[u8], count: usize, length: Option<usize>) -> Result<V
     let length = length.or(vectors.first().map(Vec::len)).unwrap_or(0);
     for vector in &mut vectors {
         if vector.is_empty() || vector.len() != length {
-            return Err(format!("has a vector of {} numbers where {length} were expected", vector.len()));
+            return Err(format!(
+                "has a vector of {} numbers where {length} were expected",
+                vector.len()
+            ));
         }
         normalise(vector)?;
     }
@@ -148,7 +151,8 @@ mod tests {
         let plain = texts(r#"{"data":[{"embedding":[1,0]},{"embedding":[0,1]}]}"#, 2).unwrap();
         assert_eq!(plain, [[1.0, 0.0], [0.0, 1.0]]);
         let bytes: Vec<u8> = [3.0_f32, 4.0].iter().flat_map(|n| n.to_le_bytes()).collect();
-        let packed = format!(r#"{{"data":[{{"index":0,"embedding":"{}"}}]}}"#, STANDARD.encode(bytes));
+        let packed =
+            format!(r#"{{"data":[{{"index":0,"embedding":"{}"}}]}}"#, STANDARD.encode(bytes));
         assert_eq!(texts(&packed, 1).unwrap(), [[0.6, 0.8]]);
     }
 
@@ -165,8 +169,16 @@ mod tests {
             (r#"{"error":"x"}"#, 1, "openai shape"),
             (r#"{"data":[]}"#, 1, "0 vectors for 1"),
             (r#"{"data":[{"embedding":[1]}]}"#, 2, "1 vectors for 2"),
-            (r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#, 2, "two vectors"),
-            (r#"{"data":[{"index":0,"embedding":[1]},{"index":2,"embedding":[1]}]}"#, 2, "two vectors"),
+            (
+                r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#,
+                2,
+                "two vectors",
+            ),
+            (
+                r#"{"data":[{"index":0,"embedding":[1]},{"index":2,"embedding":[1]}]}"#,
+                2,
+                "two vectors",
+            ),
             (r#"{"data":[{"embedding":[1,0]},{"embedding":[1]}]}"#, 2, "of 1 numbers where 2"),
             (r#"{"data":[{"embedding":[]}]}"#, 1, "of 0 numbers"),
             (r#"{"data":[{"embedding":[0,0]}]}"#, 1, "nowhere"),

@@ -67,7 +67,11 @@ impl Named {
     /// What it answers is nonsense.
     pub(super) fn nonsense(&self, what: &str) -> EmbedFault {
         let hint = "check that embedding.base_url is an endpoint of the openai shape, and embedding.model one for vectors";
-        self.fault(EmbedWhy::Later(None), &format!("does not answer with vectors: its answer {what}"), hint)
+        self.fault(
+            EmbedWhy::Later(None),
+            &format!("does not answer with vectors: its answer {what}"),
+            hint,
+        )
     }
 
     /// The whole of it took too long.
@@ -114,7 +118,9 @@ impl Named {
                 fault(Later(wait), "it limits how often it is asked; it is asked again later"),
             ),
             // Some servers call it their own fault that a text does not fit.
-            400 | 413 | 422 | 500 if status == 413 || TOO_LONG.iter().any(|words| said.contains(words)) => {
+            400 | 413 | 422 | 500
+                if status == 413 || TOO_LONG.iter().any(|words| said.contains(words)) =>
+            {
                 Then::Less(fault(Text, "it takes shorter texts only: another model may do"))
             }
             500.. => Then::Again(
@@ -140,6 +146,7 @@ fn problem(body: &[u8]) -> String {
     let plain = |text: &&str| {
         (1..=40).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
     };
-    let names = ["type", "code", "param"].into_iter().filter_map(|name| value["error"][name].as_str());
+    let names =
+        ["type", "code", "param"].into_iter().filter_map(|name| value["error"][name].as_str());
     names.filter(plain).collect::<Vec<_>>().join(", ")
 }

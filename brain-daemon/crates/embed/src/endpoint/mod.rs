@@ -219,7 +219,12 @@ impl Endpoint {
     }
 
     /// One request.
-    fn ask(&self, texts: &[&str], at: &Asking<'_>, deadline: Instant) -> Result<Vec<Vec<f32>>, Then> {
+    fn ask(
+        &self,
+        texts: &[&str],
+        at: &Asking<'_>,
+        deadline: Instant,
+    ) -> Result<Vec<Vec<f32>>, Then> {
         if !(at.goes_on)() {
             return Err(Then::Fail(at.named.stopped()));
         }
@@ -227,8 +232,14 @@ impl Endpoint {
             0 => None,
             _ => {
                 let worst: usize = texts.iter().map(|text| text.len() / 2 + 8).sum();
-                let entered =
-                    self.ledger.enter("embedding", &self.settings.model, self.price, None, worst as u64, 0);
+                let entered = self.ledger.enter(
+                    "embedding",
+                    &self.settings.model,
+                    self.price,
+                    None,
+                    worst as u64,
+                    0,
+                );
                 Some(entered.map_err(|fault| Then::Fail(unpaid(&fault)))?)
             }
         };
@@ -343,13 +354,19 @@ impl Embedder for Endpoint {
             Purpose::Document => (&self.settings.document_prefix, self.patience[1]),
         };
         let key = (self.key)()?;
-        let named = Named { url: self.url.clone(), model: self.settings.model.clone(), keyed: key.is_some() };
+        let named = Named {
+            url: self.url.clone(),
+            model: self.settings.model.clone(),
+            keyed: key.is_some(),
+        };
         let bearer = key.map(|key| Secret::new(format!("Bearer {}", key.expose())));
         let at = Asking { named, purpose, patience, bearer, goes_on };
         let whole: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
         // An empty text is refused by some; a mark stands for it.
-        let whole: Vec<&str> =
-            whole.iter().map(|text| if text.trim().is_empty() { "-" } else { cut(text, LONGEST) }).collect();
+        let whole: Vec<&str> = whole
+            .iter()
+            .map(|text| if text.trim().is_empty() { "-" } else { cut(text, LONGEST) })
+            .collect();
         let mut vectors = Vec::with_capacity(whole.len());
         let mut rest = whole.as_slice();
         while !rest.is_empty() {

@@ -17,11 +17,9 @@ fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<Answer,
 /// A vector a text, by its length, last text first.
 fn vectors(body: &Value) -> Result<Answer, Trouble> {
     let texts = body["input"].as_array().unwrap();
-    let rows = texts
-        .iter()
-        .enumerate()
-        .rev()
-        .map(|(index, text)| json!({ "index": index, "embedding": [text.as_str().unwrap().len(), 1] }));
+    let rows = texts.iter().enumerate().rev().map(
+        |(index, text)| json!({ "index": index, "embedding": [text.as_str().unwrap().len(), 1] }),
+    );
     let data: Vec<Value> = rows.collect();
     answer(200, &json!({ "object": "list", "data": data, "usage": { "prompt_tokens": 9 } }), &[])
 }
@@ -35,7 +33,9 @@ struct Lab {
 }
 
 impl Lab {
-    fn new(answers: impl Fn(usize, &Value) -> Result<Answer, Trouble> + Send + Sync + 'static) -> Self {
+    fn new(
+        answers: impl Fn(usize, &Value) -> Result<Answer, Trouble> + Send + Sync + 'static,
+    ) -> Self {
         let settings = EndpointSettings {
             base: Some(Url::parse("http://127.0.0.1:11434/v1/").unwrap()),
             model: "m".into(),
@@ -105,7 +105,8 @@ fn texts_go_out_with_what_is_configured_and_come_back_in_their_order() {
     assert_eq!(lab.sent()[1]["input"], json!(["q: why"]));
 
     let mut own = Lab::new(|_, body| vectors(body));
-    (own.key, own.settings.dimensions, own.settings.document_prefix) = (None, Some(2), String::new());
+    (own.key, own.settings.dimensions, own.settings.document_prefix) =
+        (None, Some(2), String::new());
     own.embed(&[" "], Purpose::Document).unwrap();
     assert_eq!(own.sent()[0]["dimensions"], 2);
     assert_eq!(own.sent()[0]["input"], json!(["-"]), "an empty text has a mark in its place");
@@ -125,7 +126,8 @@ fn many_texts_go_in_batches() {
     assert_eq!(lab.embed(&short, Purpose::Document).unwrap().len(), COUNT + 1);
     let long = "x".repeat(BYTES / 3);
     assert_eq!(lab.embed(&[&long, &long, &long, &long], Purpose::Document).unwrap().len(), 4);
-    let counts: Vec<usize> = lab.sent().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
+    let counts: Vec<usize> =
+        lab.sent().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
     assert_eq!(counts, [64, 1, 3, 1]);
     let huge = "é".repeat(LONGEST);
     lab.embed(&[&huge], Purpose::Document).unwrap();
@@ -223,10 +225,16 @@ fn what_is_too_much_is_halved_and_a_text_that_is_too_long_is_cut() {
         let bytes: usize = texts.iter().map(|text| text.as_str().unwrap().len()).sum();
         match bytes {
             0..=400 => vectors(body),
-            401..=900 => {
-                answer(500, &json!({ "error": { "message": "input is too large to process" } }), &[])
-            }
-            _ => answer(400, &json!({ "error": { "message": "maximum context length is 400" } }), &[]),
+            401..=900 => answer(
+                500,
+                &json!({ "error": { "message": "input is too large to process" } }),
+                &[],
+            ),
+            _ => answer(
+                400,
+                &json!({ "error": { "message": "maximum context length is 400" } }),
+                &[],
+            ),
         }
     });
     let texts = ["a".repeat(390), "b".repeat(300), "c".repeat(2000), "d".repeat(10)];
@@ -276,7 +284,10 @@ fn a_paid_call_is_in_the_ledger_before_it_is_made() {
     lab.embed(&["text"], Purpose::Document).unwrap();
     let costs = lab.ledger().read(None, None, 10).unwrap();
     let call = costs.calls.first().unwrap();
-    assert_eq!((call.purpose.as_str(), call.model.as_str(), call.state.as_str()), ("embedding", "m", "done"));
+    assert_eq!(
+        (call.purpose.as_str(), call.model.as_str(), call.state.as_str()),
+        ("embedding", "m", "done")
+    );
     assert_eq!(call.spent.tokens_in, 9);
 
     let mut refused = Lab::new(|_, _| answer(401, &json!({}), &[]));

@@ -186,7 +186,8 @@ impl Card {
             Weights::Safetensors(shape) => Some(shape.positions - shape.first_position),
             Weights::Onnx => config.as_ref().and_then(|config| config.max_position_embeddings),
         };
-        let words: TokenizerConfig = settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
+        let words: TokenizerConfig =
+            settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
         let written = sentence.max_seq_length.or(words.model_max_length.map(|most| most as usize));
         let max_tokens = written.unwrap_or(TOKENS).min(places.unwrap_or(TOKENS));
 
@@ -198,12 +199,19 @@ impl Card {
         if pooling.as_ref().is_some_and(|pooling| !pooling.include_prompt)
             && !(query.is_empty() && document.is_empty())
         {
-            return Err(damaged(&pooling_file, "leaves prompts out of the vector, which brain cannot do"));
+            return Err(damaged(
+                &pooling_file,
+                "leaves prompts out of the vector, which brain cannot do",
+            ));
         }
         let written = pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
         let dimensions = written.or(config.as_ref().and_then(|config| config.hidden_size));
         Ok(Self {
-            name: directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned(),
+            name: directory
+                .file_name()
+                .unwrap_or(directory.as_os_str())
+                .to_string_lossy()
+                .into_owned(),
             file,
             weights,
             tokenizer,
@@ -232,7 +240,11 @@ fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedFault> {
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         damaged(
             path,
-            format_args!("is not what it should be, at line {}: {}", error.line(), category(&error)),
+            format_args!(
+                "is not what it should be, at line {}: {}",
+                error.line(),
+                category(&error)
+            ),
         )
     })
 }
@@ -249,7 +261,9 @@ fn category(error: &serde_json::Error) -> &'static str {
 /// A whole file of at most so many bytes; `None` when it is not there.
 pub(super) fn small(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedFault> {
     match fs::metadata(path) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
             return Ok(None);
         }
         Err(error) => return Err(unread(path, &error)),
@@ -283,7 +297,9 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedFault> {
     // The second kind counts places from behind the padding token's number.
     let first_position = match kind {
         "bert" => 0,
-        "roberta" | "xlm-roberta" | "camembert" => config.pad_token_id.unwrap_or(1).saturating_add(1),
+        "roberta" | "xlm-roberta" | "camembert" => {
+            config.pad_token_id.unwrap_or(1).saturating_add(1)
+        }
         _ => {
             let what = format!(
                 "is of a model that brain cannot run: {kind:?} (it runs bert, roberta, xlm-roberta and camembert)"
@@ -292,7 +308,10 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedFault> {
         }
     };
     if !matches!(config.position_embedding_type.as_deref(), None | Some("absolute")) {
-        return Err(damaged(path, "asks for places relative to one another, which brain cannot do"));
+        return Err(damaged(
+            path,
+            "asks for places relative to one another, which brain cannot do",
+        ));
     }
     let within = |name: &str, value: Option<usize>, most: usize| match value {
         Some(value) if (1..=most).contains(&value) => Ok(value),
@@ -314,7 +333,10 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedFault> {
             Some("gelu_new" | "gelu_pytorch_tanh" | "gelu_fast") => Activation::GeluTanh,
             Some("relu") => Activation::Relu,
             Some(other) => {
-                return Err(damaged(path, format_args!("has a hidden_act that brain cannot do: {other:?}")));
+                return Err(damaged(
+                    path,
+                    format_args!("has a hidden_act that brain cannot do: {other:?}"),
+                ));
             }
         },
     };
@@ -344,7 +366,10 @@ impl PoolingConfig {
         match *asked {
             ["mean" | "mean_tokens"] => Ok(Pooling::Mean),
             ["cls" | "cls_token"] => Ok(Pooling::First),
-            _ => Err(damaged(path, format_args!("asks for a pooling that brain cannot do: {asked:?}"))),
+            _ => Err(damaged(
+                path,
+                format_args!("asks for a pooling that brain cannot do: {asked:?}"),
+            )),
         }
     }
 }

@@ -13,7 +13,9 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use rten::{Dimension, Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView};
+use rten::{
+    Dimension, Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView,
+};
 use rten_tensor::Layout;
 use tokenizers::Tokenizer;
 
@@ -89,8 +91,13 @@ pub(super) fn dimensions(card: &Card) -> Result<usize, EmbedFault> {
 
 impl Engine {
     /// Loads a model whose vectors are of this length.
-    pub(super) fn load(card: &Arc<Card>, dimensions: usize, threads: usize) -> Result<Self, EmbedFault> {
-        let narrow: Vec<_> = (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
+    pub(super) fn load(
+        card: &Arc<Card>,
+        dimensions: usize,
+        threads: usize,
+    ) -> Result<Self, EmbedFault> {
+        let narrow: Vec<_> =
+            (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
         Ok(Self {
             tokenizer: text::tokenizer(card)?,
             runner: Runner::load(card)?,
@@ -145,7 +152,8 @@ impl Engine {
         goes_on: &dyn Fn() -> bool,
         mut take: impl FnMut(Made),
     ) -> Result<(), EmbedFault> {
-        let pools = if batches.len() == 1 { std::slice::from_ref(&self.wide) } else { &self.narrow };
+        let pools =
+            if batches.len() == 1 { std::slice::from_ref(&self.wide) } else { &self.narrow };
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (send, receive) = mpsc::channel();
         let (next, stop) = (&next, &stop);
@@ -153,7 +161,9 @@ impl Engine {
             for pool in pools.iter().take(batches.len()) {
                 let send = send.clone();
                 let work = move || self.work(tokens, batches, pool, next, stop, &send);
-                if let Err(error) = thread::Builder::new().name("embed".into()).spawn_scoped(scope, work) {
+                if let Err(error) =
+                    thread::Builder::new().name("embed".into()).spawn_scoped(scope, work)
+                {
                     stop.store(true, Ordering::Relaxed);
                     return Err(busy(&error));
                 }
@@ -201,12 +211,17 @@ impl Engine {
         let width = texts.iter().map(|text| text.ids.len()).max().unwrap_or_default();
         let (shape, numbers) = self.runner.run(&self.card, texts, width, pool)?;
         let odd = || {
-            damaged(&self.card.file, format_args!("gives vectors of another shape than it should: {shape:?}"))
+            damaged(
+                &self.card.file,
+                format_args!("gives vectors of another shape than it should: {shape:?}"),
+            )
         };
         // One vector a text, or one a token.
         let tokens = match *shape.as_slice() {
             [many, long] if many == texts.len() && long == self.dimensions => 1,
-            [many, tokens, long] if many == texts.len() && tokens == width && long == self.dimensions => {
+            [many, tokens, long]
+                if many == texts.len() && tokens == width && long == self.dimensions =>
+            {
                 tokens
             }
             _ => return Err(odd()),
@@ -218,8 +233,9 @@ impl Engine {
                 Pooling::Mean => text.ids.len().min(tokens),
                 Pooling::First => 1,
             };
-            let vector = pooled(rows, many, self.dimensions)
-                .ok_or_else(|| damaged(&self.card.file, "is damaged: it makes no vector of a text"))?;
+            let vector = pooled(rows, many, self.dimensions).ok_or_else(|| {
+                damaged(&self.card.file, "is damaged: it makes no vector of a text")
+            })?;
             made.push((text.text, vector));
         }
         Ok(made)
@@ -247,7 +263,9 @@ impl Runner {
         let (model, known) = match &card.weights {
             Weights::Safetensors(shape) => {
                 let graph::Built { graph, memory } = graph::build(&card.file, shape)?;
-                let load = || ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph);
+                let load = || {
+                    ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph)
+                };
                 (guarded(card, load)?.map_err(refused)?, Some(shape.vocabulary))
             }
             Weights::Onnx => {
@@ -257,7 +275,8 @@ impl Runner {
                 (guarded(card, load)?.map_err(refused)?, None)
             }
         };
-        let named = |id: &NodeId| model.node_info(*id).and_then(|node| node.name()).unwrap_or_default();
+        let named =
+            |id: &NodeId| model.node_info(*id).and_then(|node| node.name()).unwrap_or_default();
         let mut inputs = Vec::new();
         for id in model.input_ids() {
             let input = match named(id) {
@@ -276,7 +295,8 @@ impl Runner {
             inputs.push((*id, input));
         }
         let outputs = model.output_ids();
-        let preferred = OUTPUTS.iter().find_map(|name| outputs.iter().find(|id| named(id) == *name));
+        let preferred =
+            OUTPUTS.iter().find_map(|name| outputs.iter().find(|id| named(id) == *name));
         let output = *preferred
             .or(outputs.first())
             .ok_or_else(|| damaged(&card.file, "has no output: it is no encoder of text"))?;
@@ -300,18 +320,23 @@ impl Runner {
             .map(|(id, input)| {
                 let all = vec![texts.len(), width];
                 match input {
-                    Input::Tokens => (*id, all, padded(|at, ids| ids.get(at).copied().unwrap_or_default())),
+                    Input::Tokens => {
+                        (*id, all, padded(|at, ids| ids.get(at).copied().unwrap_or_default()))
+                    }
                     Input::Mask => (*id, all, padded(|at, ids| i32::from(at < ids.len()))),
                     Input::Types => (*id, all, padded(|_, _| 0)),
-                    Input::PlacesOfEach => (*id, all, padded(|at, _| i32::try_from(at).unwrap_or_default())),
+                    Input::PlacesOfEach => {
+                        (*id, all, padded(|at, _| i32::try_from(at).unwrap_or_default()))
+                    }
                     Input::Places => {
                         (*id, vec![width], (0..width).filter_map(|at| at.try_into().ok()).collect())
                     }
                 }
             })
             .collect();
-        let refused =
-            |error: &dyn std::fmt::Display| damaged(&card.file, format_args!("cannot be run: {error}"));
+        let refused = |error: &dyn std::fmt::Display| {
+            damaged(&card.file, format_args!("cannot be run: {error}"))
+        };
         let mut inputs: Vec<(NodeId, ValueOrView<'_>)> = Vec::with_capacity(data.len());
         for (id, shape, numbers) in &data {
             let view = ValueView::from_shape(shape, numbers).map_err(|error| refused(&error))?;

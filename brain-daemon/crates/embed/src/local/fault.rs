@@ -31,7 +31,10 @@ pub(super) fn missing(path: &Path) -> EmbedFault {
 pub(super) fn changed(path: &Path) -> EmbedFault {
     EmbedFault {
         why: EmbedWhy::Changed,
-        message: format!("the model's file {} is another than before: vectors are made anew", shown(path)),
+        message: format!(
+            "the model's file {} is another than before: vectors are made anew",
+            shown(path)
+        ),
         hint: Some("`brain model list` shows how far that is".into()),
     }
 }

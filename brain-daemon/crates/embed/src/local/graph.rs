@@ -80,8 +80,12 @@ pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedFault> {
 pub(super) fn build(path: &Path, shape: &Shape) -> Result<Built, EmbedFault> {
     // A file that lies about a shape must not ask for memory.
     check(path, shape)?;
-    let mut builder =
-        Builder { tensors: Tensors::open(path)?, graph: Graph::default(), memory: room(shape), shape };
+    let mut builder = Builder {
+        tensors: Tensors::open(path)?,
+        graph: Graph::default(),
+        memory: room(shape),
+        shape,
+    };
     builder.inputs()?;
     let mut last = "embedded".to_owned();
     for at in 0..shape.layers {
@@ -149,7 +153,10 @@ impl Builder<'_> {
         let kinds = self.tensors.read(types.0, &types.1)?;
         let rows = self.tensors.read(places.0, &places.1)?;
         let kept = rows.get(shape.first_position * shape.hidden..).unwrap_or_default();
-        let sum = kept.iter().zip(kinds.iter().take(shape.hidden).cycle()).map(|(place, kind)| place + kind);
+        let sum = kept
+            .iter()
+            .zip(kinds.iter().take(shape.hidden).cycle())
+            .map(|(place, kind)| place + kind);
         self.put(places.0, &[shape.positions - shape.first_position, shape.hidden], sum);
         self.same(scale.0, &scale.1)?;
         self.same(shift.0, &shift.1)?;
@@ -235,7 +242,11 @@ impl Builder<'_> {
             (0..3).flat_map(move |part| (0..each).map(move |at| part * hidden + head * each + at))
         });
         let name = format!("encoder.layer.{at}.attention");
-        self.put(&format!("{name}.weight"), &[hidden, 3 * hidden], turn(&matrix, hidden, order.clone()));
+        self.put(
+            &format!("{name}.weight"),
+            &[hidden, 3 * hidden],
+            turn(&matrix, hidden, order.clone()),
+        );
         self.put(
             &format!("{name}.bias"),
             &[3 * hidden],
@@ -252,6 +263,7 @@ fn turn(
     rows: impl Iterator<Item = usize> + Clone,
 ) -> impl Iterator<Item = f32> {
     (0..columns).flat_map(move |column| {
-        rows.clone().map(move |row| numbers.get(row * columns + column).copied().unwrap_or_default())
+        rows.clone()
+            .map(move |row| numbers.get(row * columns + column).copied().unwrap_or_default())
     })
 }

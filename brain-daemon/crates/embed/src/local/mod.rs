@@ -61,7 +61,10 @@ pub fn inspect(directory: &Path) -> Result<ModelFacts, EmbedFault> {
 ///
 /// # Errors
 /// As [`inspect`].
-pub fn inspect_while(directory: &Path, goes_on: &dyn Fn() -> bool) -> Result<ModelFacts, EmbedFault> {
+pub fn inspect_while(
+    directory: &Path,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<ModelFacts, EmbedFault> {
     let card = Card::read(directory)?;
     probe::check(&card.tokenizer, goes_on)?;
     text::tokenizer(&card)?;
@@ -168,7 +171,12 @@ impl Local {
             model: facts.name.clone(),
             identity: format!(
                 "local weights={} tokenizer={words} pooling={:?} tokens={} lower={} query={:?} document={:?}",
-                facts.sha256, card.pooling, card.max_tokens, card.lower_case, card.query, card.document
+                facts.sha256,
+                card.pooling,
+                card.max_tokens,
+                card.lower_case,
+                card.query,
+                card.document
             ),
             dimensions: facts.dimensions as usize,
         };
@@ -190,7 +198,11 @@ impl Local {
         }
         let began = Instant::now();
         let engine = Arc::new(Engine::load(&known.card, known.space.dimensions, self.threads)?);
-        tracing::debug!(model = known.card.name, ms = began.elapsed().as_millis(), "loaded a sentence model");
+        tracing::debug!(
+            model = known.card.name,
+            ms = began.elapsed().as_millis(),
+            "loaded a sentence model"
+        );
         held.engine = Some(engine.clone());
         Ok(engine)
     }
@@ -242,6 +254,9 @@ impl Embedder for Local {
 
 impl std::fmt::Debug for Local {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Local").field("directory", &self.directory).field("threads", &self.threads).finish()
+        out.debug_struct("Local")
+            .field("directory", &self.directory)
+            .field("threads", &self.threads)
+            .finish()
     }
 }

@@ -114,7 +114,10 @@ impl Graph {
         for dimension in shape {
             tensor = tensor.number(1, *dimension as u64);
         }
-        self.add(5, &tensor.number(2, Kind::Float as u64).bytes(8, name.as_bytes()).bytes(9, &bytes));
+        self.add(
+            5,
+            &tensor.number(2, Kind::Float as u64).bytes(8, name.as_bytes()).bytes(9, &bytes),
+        );
     }
 
     /// Fractions that are always the same, and lie at `begin` in the file `place`.
@@ -125,9 +128,11 @@ impl Graph {
         }
         tensor = tensor.number(2, Kind::Float as u64).bytes(8, name.as_bytes());
         let length = shape.iter().product::<usize>() * 4;
-        for (key, value) in
-            [("location", place.to_owned()), ("offset", begin.to_string()), ("length", length.to_string())]
-        {
+        for (key, value) in [
+            ("location", place.to_owned()),
+            ("offset", begin.to_string()),
+            ("length", length.to_string()),
+        ] {
             let pair = Message::default().bytes(1, key.as_bytes()).bytes(2, value.as_bytes());
             tensor = tensor.bytes(13, &pair.0);
         }
@@ -135,22 +140,42 @@ impl Graph {
     }
 
     /// An operator of the standard.
-    pub(super) fn run(&mut self, what: &str, inputs: &[&str], output: &str, told: &[(&str, Attribute)]) {
+    pub(super) fn run(
+        &mut self,
+        what: &str,
+        inputs: &[&str],
+        output: &str,
+        told: &[(&str, Attribute)],
+    ) {
         self.node(what, "", inputs, output, told);
     }
 
     /// An operator that is not the standard's.
-    pub(super) fn run_more(&mut self, what: &str, inputs: &[&str], output: &str, told: &[(&str, Attribute)]) {
+    pub(super) fn run_more(
+        &mut self,
+        what: &str,
+        inputs: &[&str],
+        output: &str,
+        told: &[(&str, Attribute)],
+    ) {
         self.node(what, MORE, inputs, output, told);
     }
 
-    fn node(&mut self, what: &str, set: &str, inputs: &[&str], output: &str, told: &[(&str, Attribute)]) {
+    fn node(
+        &mut self,
+        what: &str,
+        set: &str,
+        inputs: &[&str],
+        output: &str,
+        told: &[(&str, Attribute)],
+    ) {
         let mut node = Message::default();
         for input in inputs {
             node = node.bytes(1, input.as_bytes());
         }
         // Named as its output is: an error of the runtime says where.
-        node = node.bytes(2, output.as_bytes()).bytes(3, output.as_bytes()).bytes(4, what.as_bytes());
+        node =
+            node.bytes(2, output.as_bytes()).bytes(3, output.as_bytes()).bytes(4, what.as_bytes());
         for (name, value) in told {
             let attribute = Message::default().bytes(1, name.as_bytes());
             let attribute = match value {
@@ -166,7 +191,8 @@ impl Graph {
     /// The bytes of a file with this graph.
     pub(super) fn finish(self) -> Vec<u8> {
         let graph = self.0.bytes(2, b"encoder");
-        let set = |name: &str, version| Message::default().bytes(1, name.as_bytes()).number(2, version);
+        let set =
+            |name: &str, version| Message::default().bytes(1, name.as_bytes()).number(2, version);
         Message::default()
             .number(1, FORMAT)
             .bytes(7, &graph.0)

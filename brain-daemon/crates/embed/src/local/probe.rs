@@ -40,9 +40,11 @@ pub fn take(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
         return None;
     }
     let path = args.next()?;
-    let limit =
-        |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok();
-    let limited = limit(Resource::As, MEMORY) && limit(Resource::Cpu, SECONDS) && limit(Resource::Core, 0);
+    let limit = |resource, most| {
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok()
+    };
+    let limited =
+        limit(Resource::As, MEMORY) && limit(Resource::Cpu, SECONDS) && limit(Resource::Core, 0);
     if !limited || set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
         return Some(ExitCode::from(UNLIMITED));
     }
@@ -111,7 +113,10 @@ pub(super) fn check(path: &Path, goes_on: &dyn Fn() -> bool) -> Result<(), Embed
         Some(0) => Finding::Loads,
         Some(code) if code == i32::from(REFUSED) => Finding::NoTokenizer,
         Some(code) if code == i32::from(UNLIMITED) => {
-            return Err(damaged(path, "could not be checked: the process for it cannot be limited"));
+            return Err(damaged(
+                path,
+                "could not be checked: the process for it cannot be limited",
+            ));
         }
         _ => Finding::TooMuch,
     };

@@ -55,13 +55,17 @@ fn a_model_that_is_a_graph_is_run_as_it_is() {
         assert_eq!((facts.dimensions, facts.sha256.len()), (2, 64));
         assert_eq!(facts.weights, dir.path().join(place));
         let local = Local::new(dir.path().to_owned(), 1);
-        assert!((local.reads("boat zzz") - 1.0).abs() < 1e-6, "nobody can tell before it is loaded");
+        assert!(
+            (local.reads("boat zzz") - 1.0).abs() < 1e-6,
+            "nobody can tell before it is loaded"
+        );
         local.embed(&["boat".to_owned()], Purpose::Query, &|| true).unwrap();
         assert!((local.reads("boat zzz") - 4.0 / 7.0).abs() < 1e-6);
         // The shorter text is padded beside the longer one, and the padding does not count.
         let vectors = embed(dir.path(), &["boat", "boat sea", "sea sea sea"]).unwrap();
-        let near =
-            |vector: &[f32], x: f32, y: f32| (vector[0] - x).abs() < 1e-6 && (vector[1] - y).abs() < 1e-6;
+        let near = |vector: &[f32], x: f32, y: f32| {
+            (vector[0] - x).abs() < 1e-6 && (vector[1] - y).abs() < 1e-6
+        };
         assert!(near(&vectors[0], 0.6, 0.8), "{vectors:?}");
         assert!(near(&vectors[1], 0.5_f32.sqrt(), 0.5_f32.sqrt()), "{vectors:?}");
         assert!(near(&vectors[2], 1.0, 0.0), "{vectors:?}");
@@ -97,7 +101,10 @@ fn a_graph_that_cannot_be_used_is_refused_by_its_name() {
         fs::write(dir.path().join("other.data"), [0; 24]).unwrap();
         let fault = inspect(dir.path()).unwrap_err();
         assert_eq!(fault.why, EmbedWhy::Model);
-        assert!(fault.message.contains("model.onnx") && fault.message.contains(says), "{says}: {fault:?}");
+        assert!(
+            fault.message.contains("model.onnx") && fault.message.contains(says),
+            "{says}: {fault:?}"
+        );
         assert!(fault.hint.unwrap().contains("brain model install"));
     }
 }
@@ -114,7 +121,8 @@ fn a_graph_that_changes_is_loaded_anew_and_makes_another_space() {
     local.rest(Duration::from_secs(3600));
     assert!(local.is_loaded(), "it was used a moment ago");
 
-    fs::write(dir.path().join("model.onnx"), graph("token_embeddings", &["token_type_ids"])).unwrap();
+    fs::write(dir.path().join("model.onnx"), graph("token_embeddings", &["token_type_ids"]))
+        .unwrap();
     assert_ne!(local.space().unwrap().identity, before.identity);
     local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
     local.rest(Duration::ZERO);

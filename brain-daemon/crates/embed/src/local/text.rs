@@ -36,7 +36,8 @@ pub(super) fn tokenizer(card: &Card) -> Result<Tokenizer, EmbedFault> {
     let refused = |_| damaged(path, "is no tokenizer that brain can run");
     let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(refused)?;
     // What the file says of these two is how it was used once.
-    let truncation = TruncationParams { max_length: card.max_tokens, ..TruncationParams::default() };
+    let truncation =
+        TruncationParams { max_length: card.max_tokens, ..TruncationParams::default() };
     tokenizer.with_padding(None).with_truncation(Some(truncation)).map_err(refused)?;
     Ok(tokenizer)
 }
@@ -67,7 +68,8 @@ pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
         let letters = inside.chars().filter(is_letter).count();
         all += letters;
         let alone = || {
-            let next_to = before.chars().next_back().iter().chain(&after.chars().next()).any(is_letter);
+            let next_to =
+                before.chars().next_back().iter().chain(&after.chars().next()).any(is_letter);
             !next_to || inside.chars().any(stands_alone)
         };
         let is_known = parts.len() == 1 && !UNKNOWN.contains(&token.as_str());
@@ -103,7 +105,10 @@ pub(super) fn tokens(
         ids.get_ids().iter().map(|id| i32::try_from(*id).ok().filter(|id| *id < most)).collect();
     match ids {
         Some(ids) if !ids.is_empty() => Ok(ids),
-        Some(_) => Err(damaged(&card.tokenizer, "makes no tokens of a text: it marks neither begin nor end")),
+        Some(_) => Err(damaged(
+            &card.tokenizer,
+            "makes no tokens of a text: it marks neither begin nor end",
+        )),
         None => Err(damaged(
             &card.tokenizer,
             "has tokens that the model does not know: they do not belong together",
@@ -144,10 +149,13 @@ mod tests {
         };
         // Hangul as some models have it: each syllable in its parts; and as others do.
         let nfd = serde_json::json!({"type": "NFD"});
-        let parts =
-            tokenizer(nfd, serde_json::json!({"[UNK]": 0, "\u{1100}": 1, "##\u{1161}": 2, "##\u{1100}": 3}));
+        let parts = tokenizer(
+            nfd,
+            serde_json::json!({"[UNK]": 0, "\u{1100}": 1, "##\u{1161}": 2, "##\u{1100}": 3}),
+        );
         assert!(read(&parts, "가가").abs() < 1e-6);
-        let whole = tokenizer(serde_json::Value::Null, serde_json::json!({"[UNK]": 0, "가": 1, "##가": 2}));
+        let whole =
+            tokenizer(serde_json::Value::Null, serde_json::json!({"[UNK]": 0, "가": 1, "##가": 2}));
         assert!((read(&whole, "가가") - 1.0).abs() < 1e-6);
         let vocab = serde_json::json!({"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5, "##ر": 6, "漢": 7, "##字": 8});
         let tokenizer = tokenizer(serde_json::Value::Null, vocab);

@@ -51,7 +51,9 @@ impl Tensors {
             .tensors()
             .keys()
             .find_map(|name| name.strip_suffix("embeddings.word_embeddings.weight"))
-            .ok_or_else(|| damaged("has no embeddings.word_embeddings.weight: it is no encoder of text"))?
+            .ok_or_else(|| {
+                damaged("has no embeddings.word_embeddings.weight: it is no encoder of text")
+            })?
             .to_owned();
         Ok(Self { path: path.to_owned(), file, begin, head, prefix })
     }
@@ -60,7 +62,8 @@ impl Tensors {
     fn find(&self, name: &str, shape: &[usize]) -> Result<(u64, usize, Dtype), EmbedFault> {
         let damaged = |what: std::fmt::Arguments<'_>| damaged(&self.path, what);
         let full = format!("{}{name}", self.prefix);
-        let found = self.head.info(&full).ok_or_else(|| damaged(format_args!("has no tensor {full}")))?;
+        let found =
+            self.head.info(&full).ok_or_else(|| damaged(format_args!("has no tensor {full}")))?;
         if found.shape != shape {
             return Err(damaged(format_args!(
                 "has {full} of the shape {:?}, where config.json says {shape:?}",
@@ -108,7 +111,8 @@ impl Tensors {
             let pairs = || bytes.as_chunks().0.iter().map(|each| u16::from_le_bytes(*each));
             match kind {
                 Dtype::F32 => {
-                    numbers.extend(bytes.as_chunks().0.iter().map(|each| f32::from_le_bytes(*each)));
+                    numbers
+                        .extend(bytes.as_chunks().0.iter().map(|each| f32::from_le_bytes(*each)));
                 }
                 Dtype::F16 => numbers.extend(pairs().map(half)),
                 // The upper half of a number of four bytes.

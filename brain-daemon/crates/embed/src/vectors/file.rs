@@ -42,8 +42,11 @@ impl Log {
         mut each: impl FnMut(Record),
     ) -> io::Result<(Self, Option<String>)> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        let name: String =
-            Sha256::digest(identity.as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect();
+        let name: String = Sha256::digest(identity.as_bytes())
+            .iter()
+            .take(8)
+            .map(|b| format!("{b:02x}"))
+            .collect();
         let path = dir.join(name).with_extension(ENDING);
         let header = record::header(store, identity, dimensions);
         let mut log = Self { path, header, file: None, len: 0 };
@@ -90,7 +93,9 @@ impl Log {
     /// # Errors
     /// What the disk says.
     pub(super) fn append(&mut self, records: &[u8]) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Err(io::Error::other("the file was given up")) };
+        let Some(file) = &mut self.file else {
+            return Err(io::Error::other("the file was given up"));
+        };
         let len = self.len;
         let added = file
             .seek(SeekFrom::Start(len))

@@ -91,7 +91,8 @@ impl WithSimd for Differences<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         for (row, out) in self.rows.chunks_exact(self.query.len().max(1)).zip(self.out) {
-            *out = self.query.iter().zip(row).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
+            *out =
+                self.query.iter().zip(row).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
         }
     }
 }
@@ -104,14 +105,16 @@ mod tests {
     fn the_loops_say_what_the_definition_says() {
         for length in [1_usize, 7, 16, 31, 48, 384, 1000] {
             let query: Vec<i8> = (0..length).map(|n| ((n * 37 % 255) as i32 - 127) as i8).collect();
-            let rows: Vec<i8> = (0..3 * length).map(|n| ((n * 91 % 255) as i32 - 127) as i8).collect();
+            let rows: Vec<i8> =
+                (0..3 * length).map(|n| ((n * 91 % 255) as i32 - 127) as i8).collect();
             let mut out = [0; 3];
             products(&query, &rows, &mut out);
             let mut plain = [0; 3];
             Arch::new().dispatch(Products { query: &query, rows: &rows, out: &mut plain });
             assert_eq!(out, plain, "{length}");
             for (row, out) in rows.chunks(length).zip(out) {
-                let wanted: i64 = query.iter().zip(row).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
+                let wanted: i64 =
+                    query.iter().zip(row).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
                 assert_eq!(i64::from(out), wanted, "{length}");
             }
         }

@@ -254,7 +254,8 @@ impl Vectors {
         let memory = self.read();
         let nth = usize::try_from(nth).ok()?;
         let (owner, scale) = (memory.rows.owners.get(nth)?, *memory.rows.scales.get(nth)?);
-        let vector = memory.rows.numbers(nth).iter().map(|number| f32::from(*number) * scale).collect();
+        let vector =
+            memory.rows.numbers(nth).iter().map(|number| f32::from(*number) * scale).collect();
         Some((memory.rows.page(owner.slot), vector))
     }
 
@@ -318,7 +319,8 @@ impl Vectors {
                 return false;
             };
             let memory = self.read();
-            for (page, (key, rows)) in part.iter().filter_map(|page| Some((*page, memory.rows.copy(*page)?)))
+            for (page, (key, rows)) in
+                part.iter().filter_map(|page| Some((*page, memory.rows.copy(*page)?)))
             {
                 record::put(page, key, &rows, out);
             }

@@ -147,7 +147,12 @@ impl Rows {
         let row = |row: &u32| {
             let row = *row as usize;
             let (owner, scale) = (self.owners.get(row)?, *self.scales.get(row)?);
-            Some(Row { start: owner.start, end: owner.end, scale, numbers: self.numbers(row).to_vec() })
+            Some(Row {
+                start: owner.start,
+                end: owner.end,
+                scale,
+                numbers: self.numbers(row).to_vec(),
+            })
         };
         Some((key, self.rows_of(page).iter().filter_map(row).collect()))
     }
@@ -204,8 +209,10 @@ impl Rows {
             sketch.swap_remove(row);
         }
         if let Some(owner) = self.owners.get(row).copied()
-            && let Some(place) =
-                self.slots.get_mut(owner.slot as usize).and_then(|slot| slot.rows.get_mut(owner.nth as usize))
+            && let Some(place) = self
+                .slots
+                .get_mut(owner.slot as usize)
+                .and_then(|slot| slot.rows.get_mut(owner.nth as usize))
         {
             *place = row as u32;
         }

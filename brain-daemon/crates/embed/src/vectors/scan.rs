@@ -17,7 +17,12 @@ const MORE: usize = 3;
 const COMPARED: usize = 128;
 
 /// The `limit` pages nearest to `query`, nearest first.
-pub(super) fn search(rows: &Rows, query: &[f32], limit: usize, admits: &dyn Fn(u64) -> bool) -> Vec<Near> {
+pub(super) fn search(
+    rows: &Rows,
+    query: &[f32],
+    limit: usize,
+    admits: &dyn Fn(u64) -> bool,
+) -> Vec<Near> {
     if limit == 0 || query.len() != rows.dimensions {
         return Vec::new();
     }
@@ -64,7 +69,8 @@ pub(super) fn among(
         let mut nearest: Option<Near> = None;
         for &row in rows.rows_of(page) {
             let row = row as usize;
-            let (Some(owner), Some(row_scale)) = (rows.owners.get(row), rows.scales.get(row)) else {
+            let (Some(owner), Some(row_scale)) = (rows.owners.get(row), rows.scales.get(row))
+            else {
                 continue;
             };
             let mut product = [0];
@@ -105,8 +111,10 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut Best<'_>) -> Vec<us
                 break;
             }
         }
-        let nearer =
-            differences.iter().enumerate().filter(|(_, difference)| (from..to).contains(*difference));
+        let nearer = differences
+            .iter()
+            .enumerate()
+            .filter(|(_, difference)| (from..to).contains(*difference));
         out.extend(nearer.map(|(row, _)| row).filter(|row| best.may(*row)));
         from = to;
     }
@@ -195,7 +203,8 @@ impl<'a> Best<'a> {
         }
         let Some(owner) = self.rows.owners.get(row).copied() else { return };
         let Some(known) = self.known.get_mut(owner.slot as usize) else { return };
-        let near = Near { page: self.rows.page(owner.slot), cosine, start: owner.start, end: owner.end };
+        let near =
+            Near { page: self.rows.page(owner.slot), cosine, start: owner.start, end: owner.end };
         if let Known::Found(at) = *known
             && let Some((_, old)) = self.found.get_mut(at as usize)
         {
@@ -217,7 +226,8 @@ impl<'a> Best<'a> {
         if self.found.len() <= self.limit || self.limit == 0 {
             return;
         }
-        let (_, least, _) = self.found.select_nth_unstable_by(self.limit - 1, |a, b| order(&a.1, &b.1));
+        let (_, least, _) =
+            self.found.select_nth_unstable_by(self.limit - 1, |a, b| order(&a.1, &b.1));
         self.bar = least.1.cosine;
         for (slot, _) in self.found.drain(self.limit..) {
             if let Some(known) = self.known.get_mut(slot as usize) {

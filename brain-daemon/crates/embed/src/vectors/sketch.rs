@@ -30,8 +30,12 @@ impl Sketch {
         let count = scales.len().div_ceil(step).max(1) as f32;
         average.iter_mut().for_each(|sum| *sum /= count);
         let width = dimensions.div_ceil(64);
-        let mut sketch =
-            Self { average, width, bits: Vec::with_capacity(scales.len() * width), made_of: scales.len() };
+        let mut sketch = Self {
+            average,
+            width,
+            bits: Vec::with_capacity(scales.len() * width),
+            made_of: scales.len(),
+        };
         for (row, scale) in rows() {
             sketch.push(row, *scale);
         }
@@ -68,7 +72,10 @@ impl Sketch {
     /// In how many bits each row differs from `query`.
     pub(super) fn differences(&self, query: &[f32]) -> Vec<u16> {
         let mut bits = Vec::with_capacity(self.width);
-        push_bits(query.iter().zip(&self.average).map(|(number, average)| number > average), &mut bits);
+        push_bits(
+            query.iter().zip(&self.average).map(|(number, average)| number > average),
+            &mut bits,
+        );
         let mut out = vec![0; self.bits.len() / self.width.max(1)];
         differences(&bits, &self.bits, &mut out);
         out

@@ -13,7 +13,8 @@ struct Dice(u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -109,7 +110,8 @@ fn the_exact_search_finds_what_the_definition_finds() {
     let mut dice = Dice(1);
     let mut all = Vec::new();
     for page in 0..1500_u64 {
-        let windows: Vec<Windowed> = (0..page % 4).map(|n| window(n as u32, &dice.vector(48))).collect();
+        let windows: Vec<Windowed> =
+            (0..page % 4).map(|n| window(n as u32, &dice.vector(48))).collect();
         vectors.put(page, key(page), &windows).unwrap();
         all.extend(windows.into_iter().map(|window| (page, window.vector)));
     }
@@ -271,7 +273,8 @@ fn a_full_disk_takes_nothing_and_is_made_good_later() {
     let vectors = three(dir.path());
     let file = only_file(dir.path());
     let before = fs::read(&file).unwrap();
-    vectors.log.lock().unwrap().file = Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
+    vectors.log.lock().unwrap().file =
+        Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
     vectors.put(4, key(4), &[window(0, &[1.0; 8])]).unwrap();
     vectors.remove(1);
     let error = vectors.flush(50).unwrap_err().to_string();
@@ -305,7 +308,10 @@ fn churn_does_not_let_the_file_grow() {
         vectors.flush(turn).unwrap();
         largest = largest.max(fs::metadata(only_file(dir.path())).unwrap().len());
     }
-    assert!(largest < 1_600_000, "{largest}: 100 pages of 1 KB, and a megabyte that is out of date");
+    assert!(
+        largest < 1_600_000,
+        "{largest}: 100 pages of 1 KB, and a megabyte that is out of date"
+    );
     assert!(vectors.size().bytes < 1_000_000, "{:?}", vectors.size());
     let again = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
     assert_eq!(contents(&again), contents(&vectors));
@@ -387,7 +393,8 @@ fn killed_at_any_moment() {
         // Until it is at work: the file changes.
         let began = Instant::now();
         let changed = || {
-            let files = fs::read_dir(dir.path()).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+            let files =
+                fs::read_dir(dir.path()).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
             let whole = files.filter(|path| path.extension().is_some_and(|end| end == "vec"));
             whole.filter_map(|path| fs::metadata(path).ok()?.modified().ok()).max()
         };

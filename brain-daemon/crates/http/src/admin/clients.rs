@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use brain_protocol::{
-    ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate, Clients, Reply,
-    Request,
+    ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate,
+    Clients, Reply, Request,
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -20,7 +20,10 @@ use crate::{Desk, Refusal};
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<Desk> {
-    OpenApiRouter::new().routes(routes!(register)).routes(routes!(list)).routes(routes!(update, revoke))
+    OpenApiRouter::new()
+        .routes(routes!(register))
+        .routes(routes!(list))
+        .routes(routes!(update, revoke))
 }
 
 /// A client to register.
@@ -107,7 +110,8 @@ async fn register(
         token_ttl: new.token_ttl,
         public: new.public.unwrap_or_default(),
     });
-    ask!(desk, caller, request, Reply::ClientRegistered).map(|client| (StatusCode::CREATED, Json(client)))
+    ask!(desk, caller, request, Reply::ClientRegistered)
+        .map(|client| (StatusCode::CREATED, Json(client)))
 }
 
 /// Lists clients.

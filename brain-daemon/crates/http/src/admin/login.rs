@@ -70,15 +70,18 @@ async fn login(State(desk): State<Desk>, request: Request) -> Result<Response, R
     let now = desk.brain.now();
     if !desk.brain.is_admin_token(token.expose()) {
         desk.porter.logins.count(from, "", now).map_err(session::too_often)?;
-        let fault = Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")
-            .hint("`brain token admin` shows it on a terminal");
+        let fault =
+            Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")
+                .hint("`brain token admin` shows it on a terminal");
         let told = HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);
         return Err(Refusal::from(fault).with(WWW_AUTHENTICATE, told));
     }
     log::called_by("admin");
     let name = desk.porter.open(Purpose::Admin, &token, now)?;
-    let info =
-        SessionInfo { csrf_token: session::admin_seal(&desk, &name)?, expires_at: rfc3339(now + SESSION_MS) };
+    let info = SessionInfo {
+        csrf_token: session::admin_seal(&desk, &name)?,
+        expires_at: rfc3339(now + SESSION_MS),
+    };
     let mut response = Json(info).into_response();
     give(&desk, &mut response, &name);
     Ok(response)
@@ -94,10 +97,13 @@ async fn login(State(desk): State<Desk>, request: Request) -> Result<Response, R
     security(("session" = [])),
     responses((status = 200, description = "The session", body = SessionState), Refusals)
 )]
-async fn shown(State(desk): State<Desk>, headers: HeaderMap) -> Result<Json<SessionState>, Refusal> {
+async fn shown(
+    State(desk): State<Desk>,
+    headers: HeaderMap,
+) -> Result<Json<SessionState>, Refusal> {
     let Some((_, until)) = session::session(&desk, &headers, Purpose::Admin) else {
-        let fault =
-            Fault::new(FaultCode::InvalidToken, "there is no session").hint("sign in at /admin/login");
+        let fault = Fault::new(FaultCode::InvalidToken, "there is no session")
+            .hint("sign in at /admin/login");
         let told = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
         return Err(Refusal::from(fault).with(WWW_AUTHENTICATE, told));
     };
@@ -112,7 +118,11 @@ async fn shown(State(desk): State<Desk>, headers: HeaderMap) -> Result<Json<Sess
     security(("session" = [])),
     responses((status = 204, description = "Signed out"), Refusals)
 )]
-async fn logout(State(desk): State<Desk>, session::Owner(_): session::Owner, headers: HeaderMap) -> Response {
+async fn logout(
+    State(desk): State<Desk>,
+    session::Owner(_): session::Owner,
+    headers: HeaderMap,
+) -> Response {
     if let Some(name) = session::cookie_of(&desk, &headers, Purpose::Admin) {
         desk.porter.close(name);
     }

@@ -43,13 +43,16 @@ impl utoipa::IntoResponses for Refusals {
             ("503", "Not now: the disk is full, or the daemon is stopping"),
             ("504", "It took too long"),
         ];
-        told.into_iter().map(|(status, what)| (status.to_owned(), RefOr::T(response(status, what)))).collect()
+        told.into_iter()
+            .map(|(status, what)| (status.to_owned(), RefOr::T(response(status, what))))
+            .collect()
     }
 }
 
 fn response(status: &str, what: &str) -> Response {
     let body = Content::builder().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-    let mut response = ResponseBuilder::new().description(what).content("application/json", body).build();
+    let mut response =
+        ResponseBuilder::new().description(what).content("application/json", body).build();
     let field = match status {
         "401" => Some((WWW_AUTHENTICATE, Type::String)),
         "429" => Some((RETRY_AFTER, Type::Integer)),
@@ -64,7 +67,9 @@ fn response(status: &str, what: &str) -> Response {
 
 /// "The brain answered another question": a defect.
 fn astray() -> Refusal {
-    Fault::new(FaultCode::Internal, "the answer is to another question").hint("please report it").into()
+    Fault::new(FaultCode::Internal, "the answer is to another question")
+        .hint("please report it")
+        .into()
 }
 
 /// Lets the brain answer, and takes the one reply that fits.

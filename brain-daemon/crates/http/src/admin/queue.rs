@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use brain_protocol::{
-    Audit, AuditList, Fault, FaultCode, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs, JobsRetried,
-    Reply, Request, StatusReply,
+    Audit, AuditList, Fault, FaultCode, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs,
+    JobsRetried, Reply, Request, StatusReply,
 };
 use serde::Deserialize;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
@@ -43,8 +43,14 @@ impl utoipa::PartialSchema for Instant {
             text.pattern(Some(pattern))
         };
         OneOfBuilder::new()
-            .item(text(SchemaFormat::KnownFormat(KnownFormat::Date), "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))
-            .item(text(SchemaFormat::KnownFormat(KnownFormat::DateTime), "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]"))
+            .item(text(
+                SchemaFormat::KnownFormat(KnownFormat::Date),
+                "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+            ))
+            .item(text(
+                SchemaFormat::KnownFormat(KnownFormat::DateTime),
+                "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]",
+            ))
             .into()
     }
 }
@@ -185,7 +191,10 @@ async fn retry(
     security(("bearer" = [])),
     responses((status = 200, description = "The daemon", body = StatusReply), Refusals)
 )]
-async fn status(State(desk): State<Desk>, Owner(caller): Owner) -> Result<Json<StatusReply>, Refusal> {
+async fn status(
+    State(desk): State<Desk>,
+    Owner(caller): Owner,
+) -> Result<Json<StatusReply>, Refusal> {
     ask!(desk, caller, Request::Status, Reply::Status).map(Json)
 }
 

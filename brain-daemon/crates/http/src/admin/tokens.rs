@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use brain_protocol::{
-    Fault, FaultCode, Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+    Fault, FaultCode, Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked,
+    Tokens,
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -87,7 +88,9 @@ fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
     let invalid = |message| Fault::new(FaultCode::InvalidRequest, message);
     match (seconds, never) {
         (Some(_), true) => Err(invalid("\"expires_in\" and \"never_expires\" do not go together")),
-        (Some(0), false) => Err(invalid("\"expires_in\" is 0; a token lives a minute to ten years")),
+        (Some(0), false) => {
+            Err(invalid("\"expires_in\" is 0; a token lives a minute to ten years"))
+        }
         (None, true) => Ok(Some(0)),
         (seconds, false) => Ok(seconds),
     }

@@ -40,9 +40,11 @@ impl<'de> Deserialize<'de> for Words {
 
 /// [`Words`] that are each of `word`, a pattern: `least` of them, or more.
 fn several(word: &str, least: usize) -> RefOr<Schema> {
-    let text = |pattern: String| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+    let text =
+        |pattern: String| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
     let some = format!("{word}([ ,\\t]+{word})*[ ,\\t]*");
-    let joined = if least == 0 { format!("^[ ,\\t]*({some})?$") } else { format!("^[ ,\\t]*{some}$") };
+    let joined =
+        if least == 0 { format!("^[ ,\\t]*({some})?$") } else { format!("^[ ,\\t]*{some}$") };
     OneOfBuilder::new()
         .item(text(joined).description(Some("With spaces or commas between them.")))
         .item(ArrayBuilder::new().items(text(format!("^{word}$"))).min_items(Some(least)))
@@ -78,7 +80,10 @@ words! {
 ///
 /// # Errors
 /// [`FaultCode::InvalidRequest`] when both are there and differ, [`FaultCode::InvalidScope`] when one does not exist.
-pub(super) fn scopes(scope: Option<&Words>, scopes: Option<&Words>) -> Result<Option<Scopes>, Fault> {
+pub(super) fn scopes(
+    scope: Option<&Words>,
+    scopes: Option<&Words>,
+) -> Result<Option<Scopes>, Fault> {
     let parse = |words: &Words| {
         // Each of its own: in an array, "read write" is no scope.
         for word in &words.0 {
@@ -110,7 +115,8 @@ pub(super) fn needed_scopes(
     under_other_name: Option<&Words>,
 ) -> Result<Scopes, Fault> {
     scopes(scope, under_other_name)?.ok_or_else(|| {
-        Fault::new(FaultCode::InvalidScope, "\"scope\" is missing").hint("there are read, write and admin")
+        Fault::new(FaultCode::InvalidScope, "\"scope\" is missing")
+            .hint("there are read, write and admin")
     })
 }
 
@@ -121,7 +127,8 @@ pub(super) fn needed_scopes(
 pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fault> {
     let Some(Words(words)) = words else { return Ok(None) };
     let parse = |word: String| {
-        SourceId::parse(&word).map_err(|e| Fault::new(FaultCode::InvalidSource, format!("\"sources\": {e}")))
+        SourceId::parse(&word)
+            .map_err(|e| Fault::new(FaultCode::InvalidSource, format!("\"sources\": {e}")))
     };
     words.into_iter().map(parse).collect::<Result<_, _>>().map(Some)
 }
@@ -134,8 +141,11 @@ pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault>
     let parse = |word: String| {
         GrantType::parse(&word).ok_or_else(|| {
             let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
-            Fault::new(FaultCode::InvalidRequest, format!("\"grant_types\": there is no {:?}", cut(&word)))
-                .hint(format!("there are {}", known.join(", ")))
+            Fault::new(
+                FaultCode::InvalidRequest,
+                format!("\"grant_types\": there is no {:?}", cut(&word)),
+            )
+            .hint(format!("there are {}", known.join(", ")))
         })
     };
     words.map_or_else(Vec::new, |words| words.0).into_iter().map(parse).collect()
@@ -161,16 +171,28 @@ mod tests {
 
     #[test]
     fn scopes_come_in_every_way_that_people_send_them() {
-        for json in [r#""read write""#, r#""read,write""#, r#"" write, read ""#, r#"["read","write"]"#] {
-            assert_eq!(scopes(Some(&words(json)), None).unwrap(), Some(Scopes::READ_WRITE), "{json}");
-            assert_eq!(scopes(None, Some(&words(json))).unwrap(), Some(Scopes::READ_WRITE), "{json}");
+        for json in
+            [r#""read write""#, r#""read,write""#, r#"" write, read ""#, r#"["read","write"]"#]
+        {
+            assert_eq!(
+                scopes(Some(&words(json)), None).unwrap(),
+                Some(Scopes::READ_WRITE),
+                "{json}"
+            );
+            assert_eq!(
+                scopes(None, Some(&words(json))).unwrap(),
+                Some(Scopes::READ_WRITE),
+                "{json}"
+            );
         }
         assert_eq!(scopes(None, None).unwrap(), None);
         let both = scopes(Some(&words(r#""read write""#)), Some(&words(r#"["write","read"]"#)));
         assert_eq!(both.unwrap(), Some(Scopes::READ_WRITE), "the same twice");
         let differ = scopes(Some(&words(r#""read""#)), Some(&words(r#"["write"]"#))).unwrap_err();
         assert_eq!(differ.code, FaultCode::InvalidRequest);
-        for json in [r#""""#, "[]", r#""read owner""#, r#"["read write"]"#, r#"["read",""]"#, r#"["READ"]"#] {
+        for json in
+            [r#""""#, "[]", r#""read owner""#, r#"["read write"]"#, r#"["read",""]"#, r#"["READ"]"#]
+        {
             let fault = scopes(Some(&words(json)), None).unwrap_err();
             assert_eq!(fault.code, FaultCode::InvalidScope, "{json}");
         }
@@ -187,6 +209,9 @@ mod tests {
         assert_eq!(grant_types(None).unwrap(), []);
         let kinds = grant_types(Some(words(r#"["authorization_code","refresh_token"]"#))).unwrap();
         assert_eq!(kinds, [GrantType::AuthorizationCode, GrantType::RefreshToken]);
-        assert_eq!(grant_types(Some(words(r#""password""#))).unwrap_err().code, FaultCode::InvalidRequest);
+        assert_eq!(
+            grant_types(Some(words(r#""password""#))).unwrap_err().code,
+            FaultCode::InvalidRequest
+        );
     }
 }

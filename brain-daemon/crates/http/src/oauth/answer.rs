@@ -30,7 +30,11 @@ pub(super) struct Refused {
 
 impl Refused {
     /// A refusal with a status of its own.
-    pub(super) fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
+    pub(super) fn new(
+        status: StatusCode,
+        error: &'static str,
+        description: impl Into<String>,
+    ) -> Self {
         Self { status, error, description: description.into(), retry_after: None }
     }
 
@@ -41,7 +45,9 @@ impl Refused {
 
     /// Whether it is one of those that a thousand tries could get past: no such client, secret, code or token.
     pub(super) fn is_a_wrong_guess(&self) -> bool {
-        [OAuthError::InvalidClient, OAuthError::InvalidGrant].iter().any(|wrong| wrong.as_str() == self.error)
+        [OAuthError::InvalidClient, OAuthError::InvalidGrant]
+            .iter()
+            .any(|wrong| wrong.as_str() == self.error)
     }
 
     /// The same for a browser, which would ask for a password of its own at a 401.
@@ -74,7 +80,8 @@ impl Refused {
 
     /// 429: there were too many failures.
     pub(super) fn too_often(seconds: u64) -> Self {
-        let description = format!("too many failures from your address; try again in {seconds} seconds");
+        let description =
+            format!("too many failures from your address; try again in {seconds} seconds");
         Self {
             retry_after: Some(seconds),
             ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", description)
@@ -105,7 +112,8 @@ impl From<Unreadable> for Refused {
 
 impl From<Refusal> for Refused {
     fn from(_: Refusal) -> Self {
-        let description = "a defect in brain ended this request; the log of the daemon has the place";
+        let description =
+            "a defect in brain ended this request; the log of the daemon has the place";
         OAuthFault::new(OAuthError::ServerError, description).into()
     }
 }

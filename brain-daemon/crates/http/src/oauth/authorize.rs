@@ -5,7 +5,9 @@
 //! bound to the browser and to the request it shows by a seal.
 
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CACHE_CONTROL, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE};
+use axum::http::header::{
+    ACCEPT, CACHE_CONTROL, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE,
+};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{Scopes, Secret};
@@ -150,8 +152,9 @@ async fn decide(State(desk): State<Desk>, request: Request) -> Response {
             }
             Some("approve") => {
                 let consent = consent(&desk, asked.clone()).await?;
-                let scopes = page::chosen(consent.scopes, form.get("grant"))
-                    .ok_or_else(|| Refused::invalid("this is more than was asked for, or no scope"))?;
+                let scopes = page::chosen(consent.scopes, form.get("grant")).ok_or_else(|| {
+                    Refused::invalid("this is more than was asked for, or no scope")
+                })?;
                 if browser.signed_in {
                     return approve(&desk, asked, scopes).await;
                 }
@@ -160,7 +163,13 @@ async fn decide(State(desk): State<Desk>, request: Request) -> Response {
                     let now = desk.brain.now();
                     desk.porter.logins.count(from, "", now).map_err(Refused::too_often)?;
                     let problem = "That is not the admin token of this brain. Nothing was granted.";
-                    return browser.show(&desk, StatusCode::FORBIDDEN, &asked, &consent, Some(problem));
+                    return browser.show(
+                        &desk,
+                        StatusCode::FORBIDDEN,
+                        &asked,
+                        &consent,
+                        Some(problem),
+                    );
                 }
                 let mut response = approve(&desk, asked, scopes).await?;
                 if session::keeps_consent(&desk) {
@@ -191,7 +200,8 @@ impl Stop {
         match self {
             Self::Told(refused) if plain => refused.into_response(),
             Self::Told(refused) => {
-                let mut response = page::refusal(refused.status(), refused.error(), refused.description());
+                let mut response =
+                    page::refusal(refused.status(), refused.error(), refused.description());
                 if let Some(seconds) = refused.retry_after() {
                     response.headers_mut().insert(RETRY_AFTER, seconds.into());
                 }
@@ -268,7 +278,8 @@ impl Browser {
     ) -> Result<Response, Stop> {
         let request = encoded(asked);
         let seal = desk.porter.seal(&self.name, &request).map_err(Refusal::from)?;
-        let shown = Shown { request: &request, consent, seal: &seal, signed_in: self.signed_in, problem };
+        let shown =
+            Shown { request: &request, consent, seal: &seal, signed_in: self.signed_in, problem };
         let mut response = page::consent(status, &shown);
         if !self.signed_in {
             give(desk, &mut response, &self.name);
@@ -308,8 +319,12 @@ fn see_other(address: &str) -> Result<Response, Refused> {
 
 /// Whether a program asks rather than a person.
 fn wants_json(headers: &HeaderMap) -> bool {
-    let accepted =
-        |kind| headers.get_all(ACCEPT).iter().any(|line| line.to_str().is_ok_and(|line| line.contains(kind)));
+    let accepted = |kind| {
+        headers
+            .get_all(ACCEPT)
+            .iter()
+            .any(|line| line.to_str().is_ok_and(|line| line.contains(kind)))
+    };
     accepted("application/json") && !accepted("text/html")
 }
 

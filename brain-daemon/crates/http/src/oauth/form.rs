@@ -114,10 +114,14 @@ pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credential
     let (client_id, secret) =
         basic(line).ok_or_else(|| unknown("the Authorization header is not HTTP Basic"))?;
     if form.get("client_secret").is_some() {
-        return Err(invalid("the client authenticates in two ways; send the secret by one of them"));
+        return Err(invalid(
+            "the client authenticates in two ways; send the secret by one of them",
+        ));
     }
     if form.get("client_id").is_some_and(|named| named != client_id) {
-        return Err(invalid("client_id is another one in the form than in the Authorization header"));
+        return Err(invalid(
+            "client_id is another one in the form than in the Authorization header",
+        ));
     }
     Ok(Credentials { client_id, secret: Some(secret) })
 }
@@ -175,7 +179,9 @@ mod tests {
         assert_eq!(several.resources(), ["https://a", "https://b"]);
         assert_eq!(several.get("scope"), None, "a parameter without a value is an absent one");
         assert_eq!(several.get("client_id"), Some("x y/z"));
-        for text in ["code=a&code=a", "code=&code=a", "x=1&x=2", "c%6Fde=a&code=b", "scope=%ff", "%c0=1"] {
+        for text in
+            ["code=a&code=a", "code=&code=a", "x=1&x=2", "c%6Fde=a&code=b", "scope=%ff", "%c0=1"]
+        {
             let fault = Form::parse(text.as_bytes()).err().unwrap();
             assert_eq!(fault.error, OAuthError::InvalidRequest, "{text}");
         }
@@ -183,7 +189,8 @@ mod tests {
 
     #[test]
     fn there_are_64_parameters_at_most() {
-        let text = |count: usize| (0..count).map(|n| format!("p{n}=")).collect::<Vec<_>>().join("&");
+        let text =
+            |count: usize| (0..count).map(|n| format!("p{n}=")).collect::<Vec<_>>().join("&");
         assert!(Form::parse(text(64).as_bytes()).is_ok());
         assert!(Form::parse("resource=x&".repeat(64).as_bytes()).is_ok());
         for many in [text(65), "resource=x&".repeat(65), text(20_000)] {
@@ -197,7 +204,10 @@ mod tests {
     fn basic_credentials_are_decoded_as_a_form_is() {
         let pair = |id: &str, secret: &str| Ok((id.to_owned(), Some(secret.to_owned())));
         assert_eq!(by_basic("brain_cl_a%2Db:rw%2Dsecret"), pair("brain_cl_a-b", "rw-secret"));
-        assert_eq!(by_basic("https%3A%2F%2Fa.example%2Fc:p+q%3A%25"), pair("https://a.example/c", "p q:%"));
+        assert_eq!(
+            by_basic("https%3A%2F%2Fa.example%2Fc:p+q%3A%25"),
+            pair("https://a.example/c", "p q:%")
+        );
         assert_eq!(by_basic("id:a:b"), pair("id", "a:b"));
         assert_eq!(by_basic("id:"), pair("id", ""));
         for joined in ["id", ":secret", "id:a&b", "id:%ff", ""] {

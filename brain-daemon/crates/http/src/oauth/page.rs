@@ -21,8 +21,9 @@ const STYLE: &str = include_str!("page.css");
 /// it against the address that the client is answered at, and against wherever that leads.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let digest = STANDARD.encode(Sha256::digest(STYLE));
-    let text =
-        format!("default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'");
+    let text = format!(
+        "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'"
+    );
     HeaderValue::from_str(&text)
         .unwrap_or(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"))
 });
@@ -71,7 +72,11 @@ pub(super) fn consent(status: StatusCode, shown: &Shown<'_>) -> Response {
     }
     html.push_str("<form method=\"post\" action=\"/authorize\" autocomplete=\"off\">\n");
     for (name, value) in [("request", shown.request), ("seal", shown.seal)] {
-        let _ = writeln!(html, r#"<input type="hidden" name="{name}" value="{}">"#, escape::name(value));
+        let _ = writeln!(
+            html,
+            r#"<input type="hidden" name="{name}" value="{}">"#,
+            escape::name(value)
+        );
     }
     html.push_str("<fieldset><legend>It may</legend>\n");
     for (n, (value, words)) in choices(consent.scopes).into_iter().enumerate() {
@@ -157,7 +162,9 @@ fn choices(asked: Scopes) -> Vec<(&'static str, &'static str)> {
     let words = |scope| match scope {
         Scope::Read => "read and search all it sees",
         Scope::Write => "read and search, and also write, change and delete pages",
-        Scope::Admin => "do everything: read, write, and administer this brain with its clients and tokens",
+        Scope::Admin => {
+            "do everything: read, write, and administer this brain with its clients and tokens"
+        }
     };
     let less = Scope::ALL.into_iter().rev().filter(|scope| *scope < asked.most());
     let all = ("all", words(asked.most()));
@@ -196,7 +203,8 @@ mod tests {
     }
 
     async fn text(consent: &Consent, signed_in: bool) -> String {
-        let shown = Shown { request: "a=b&c", seal: "s", consent, signed_in, problem: Some("no & no") };
+        let shown =
+            Shown { request: "a=b&c", seal: "s", consent, signed_in, problem: Some("no & no") };
         let body = super::consent(StatusCode::OK, &shown).into_body();
         String::from_utf8(axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec()).unwrap()
     }
@@ -243,10 +251,12 @@ mod tests {
         ] {
             assert!(html.contains(told), "{told} in {html}");
         }
-        let own = text(&Consent { redirect_host: "evil.example".into(), ..claimed.clone() }, false).await;
+        let own =
+            text(&Consent { redirect_host: "evil.example".into(), ..claimed.clone() }, false).await;
         assert!(!own.contains("another host"));
         let program =
-            text(&Consent { redirect_host: "localhost".into(), loopback: true, ..claimed }, false).await;
+            text(&Consent { redirect_host: "localhost".into(), loopback: true, ..claimed }, false)
+                .await;
         assert!(program.contains("the computer you sit at") && !program.contains("another host"));
     }
 
@@ -270,7 +280,8 @@ mod tests {
         {
             assert_eq!(grants(asked, Some(choice)), None, "{asked} → {choice}");
         }
-        let values: Vec<&str> = choices(Scopes::ADMIN).into_iter().map(|(value, _)| value).collect();
+        let values: Vec<&str> =
+            choices(Scopes::ADMIN).into_iter().map(|(value, _)| value).collect();
         assert_eq!(values, ["all", "write", "read"]);
         assert_eq!(choices(Scope::Read.into()).len(), 1);
     }

@@ -87,7 +87,11 @@ async fn register(State(desk): State<Desk>, request: Request) -> Result<Response
     if !desk.brain.config().http_dynamic_registration() {
         let description = "clients do not register themselves here; ask the owner of this brain to register this one with \
                            `brain clients register`, or to set http.dynamic_registration to true";
-        return Err(Refused::new(StatusCode::FORBIDDEN, OAuthError::AccessDenied.as_str(), description));
+        return Err(Refused::new(
+            StatusCode::FORBIDDEN,
+            OAuthError::AccessDenied.as_str(),
+            description,
+        ));
     }
     let from = peer::address(&desk, &request);
     let (parts, body) = request.into_parts();
@@ -118,8 +122,10 @@ fn metadata(members: &Map<String, Value>) -> Result<DynamicClient, OAuthFault> {
     let texts = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(values)) => {
-            let texts =
-                values.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+            let texts = values
+                .iter()
+                .map(|value| value.as_str().map(str::to_owned))
+                .collect::<Option<Vec<_>>>();
             texts.ok_or_else(|| invalid(format!("{name} must be an array of texts")))
         }
         Some(_) => Err(invalid(format!("{name} must be an array of texts"))),

@@ -147,14 +147,17 @@ async fn token(State(desk): State<Desk>, request: Request) -> Result<Response, R
 /// What a client offers.
 fn offer(form: &Form) -> Result<Offer, OAuthFault> {
     let needed = |name: &str| {
-        form.secret(name)
-            .ok_or_else(|| OAuthFault::new(OAuthError::InvalidRequest, format!("{name} is missing")))
+        form.secret(name).ok_or_else(|| {
+            OAuthFault::new(OAuthError::InvalidRequest, format!("{name} is missing"))
+        })
     };
     let kind = form
         .get("grant_type")
         .ok_or_else(|| OAuthFault::new(OAuthError::InvalidRequest, "grant_type is missing"))?;
     Ok(match GrantType::parse(kind) {
-        Some(GrantType::ClientCredentials) => Offer::ClientCredentials { scope: form.text("scope") },
+        Some(GrantType::ClientCredentials) => {
+            Offer::ClientCredentials { scope: form.text("scope") }
+        }
         Some(GrantType::AuthorizationCode) => Offer::Code {
             code: needed("code")?,
             redirect_uri: form.text("redirect_uri"),

@@ -62,7 +62,8 @@ fn facts(page: &Page) -> Vec<(&'static str, String)> {
         facts.push(("Came by", escape::text(kind)));
     }
     if let Some(from) = &page.source_uri {
-        let link = url::Url::parse(from).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let link =
+            url::Url::parse(from).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let text = format!("<bdi>{}</bdi>", escape::text(from));
         facts.push((
             "From",
@@ -133,7 +134,13 @@ pub(super) fn missing(status: StatusCode, message: &str, near: &[(String, String
     document(status, "No such page", "", &html, "no-referrer")
 }
 
-fn document(status: StatusCode, title: &str, head: &str, inner: &str, referrer: &'static str) -> Response {
+fn document(
+    status: StatusCode,
+    title: &str,
+    head: &str,
+    inner: &str,
+    referrer: &'static str,
+) -> Response {
     let looks = Looks { style: STYLE, policy: POLICY.clone() };
     document::document(status, looks, title, head, inner, referrer)
 }

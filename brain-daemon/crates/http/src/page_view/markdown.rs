@@ -19,8 +19,12 @@ pub(super) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> Strin
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_WIKILINKS;
-    let mut out =
-        Out { html: String::with_capacity(text.len() * 5 / 4), page, open: Vec::new(), head: false };
+    let mut out = Out {
+        html: String::with_capacity(text.len() * 5 / 4),
+        page,
+        open: Vec::new(),
+        head: false,
+    };
     let most = MAX_GROWTH * text.len() + MAX_GROWTH * 1024;
     each_event(text, options, |event, _| {
         out.event(event);
@@ -56,7 +60,9 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
             Event::SoftBreak => self.html.push('\n'),
             Event::HardBreak => self.html.push_str("<br>\n"),
             Event::Rule => self.html.push_str("<hr>\n"),
-            Event::FootnoteReference(label) => self.put(format_args!("<sup>{}</sup>", escape::text(&label))),
+            Event::FootnoteReference(label) => {
+                self.put(format_args!("<sup>{}</sup>", escape::text(&label)))
+            }
             Event::TaskListMarker(done) => self.html.push_str(if done { "☑ " } else { "☐ " }),
         }
     }
@@ -79,7 +85,10 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
             Tag::List(Some(first)) => self.put(format_args!("<ol start=\"{first}\">\n")),
             Tag::Item => self.html.push_str("<li>"),
             Tag::FootnoteDefinition(label) => {
-                self.put(format_args!("<div class=\"footnote\"><sup>{}</sup> ", escape::text(&label)));
+                self.put(format_args!(
+                    "<div class=\"footnote\"><sup>{}</sup> ",
+                    escape::text(&label)
+                ));
             }
             Tag::Table(_) => self.html.push_str("<table>\n"),
             Tag::TableHead => {
@@ -188,7 +197,8 @@ mod tests {
         assert!(html("[[people/ada]]").contains("<a href=\"/page/people/ada\" rel="));
         assert!(html("[[people/ada|Ada]]").contains(">Ada</a>"));
         assert!(
-            html("[a](https://x.example/?a=1&b=\"2)").contains("href=\"https://x.example/?a=1&amp;b=%222\"")
+            html("[a](https://x.example/?a=1&b=\"2)")
+                .contains("href=\"https://x.example/?a=1&amp;b=%222\"")
         );
         for none in [
             "[a](javascript:alert(1))",

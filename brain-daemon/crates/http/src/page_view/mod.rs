@@ -16,7 +16,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use brain_protocol::{
-    Fault, FaultCode, Get, Hits, Page, PageRef, Reply, Request as Question, Search, Secret, Slug, SourceId,
+    Fault, FaultCode, Get, Hits, Page, PageRef, Reply, Request as Question, Search, Secret, Slug,
+    SourceId,
 };
 
 use super::porter::Purpose;
@@ -65,7 +66,8 @@ async fn sign_in(
     }
     let (parts, content) = request.into_parts();
     let again = |status, problem: &str| html::sign_in(status, &address(&name), Some(problem));
-    let form = body::media_type(&parts.headers).as_deref() == Some("application/x-www-form-urlencoded");
+    let form =
+        body::media_type(&parts.headers).as_deref() == Some("application/x-www-form-urlencoded");
     let Some(bytes) = body::read(content).await.ok().filter(|_| form) else {
         return Ok(again(StatusCode::BAD_REQUEST, "The form could not be read. Try again."));
     };
@@ -134,7 +136,11 @@ fn address(name: &str) -> String {
 }
 
 /// Where the links of a page lead, by what its author wrote.
-fn links(brain: &Arc<Brain>, caller: &Caller, page: &Page) -> Result<HashMap<String, String>, Fault> {
+fn links(
+    brain: &Arc<Brain>,
+    caller: &Caller,
+    page: &Page,
+) -> Result<HashMap<String, String>, Fault> {
     let this = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
     let Reply::Links(found) = brain.answer(caller, Question::Links(this), &Silent)? else {
         return Ok(HashMap::new());
@@ -158,19 +164,28 @@ fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option
 }
 
 /// Pages that may be meant, with their addresses: those that the words of the slug find.
-fn near(brain: &Arc<Brain>, caller: &Caller, place: &PageRef) -> Result<Vec<(String, String)>, Fault> {
+fn near(
+    brain: &Arc<Brain>,
+    caller: &Caller,
+    place: &PageRef,
+) -> Result<Vec<(String, String)>, Fault> {
     let last = place.slug.as_str().rsplit('/').next().unwrap_or_default();
     let words: Vec<&str> =
         last.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let all = words.join(" ");
-    for query in std::iter::once(all.as_str()).chain(words.iter().copied()).filter(|query| !query.is_empty())
+    for query in
+        std::iter::once(all.as_str()).chain(words.iter().copied()).filter(|query| !query.is_empty())
     {
         let search = Search { query: query.to_owned(), limit: NEAR, ..Search::default() };
-        if let Reply::Hits(Hits { hits, .. }) = brain.answer(caller, Question::Search(search), &Silent)?
+        if let Reply::Hits(Hits { hits, .. }) =
+            brain.answer(caller, Question::Search(search), &Silent)?
             && !hits.is_empty()
         {
             let named = |hit: brain_protocol::Hit| {
-                (address(&format!("{}:{}", hit.source_id, hit.slug)), format!("{} ({})", hit.title, hit.slug))
+                (
+                    address(&format!("{}:{}", hit.source_id, hit.slug)),
+                    format!("{} ({})", hit.title, hit.slug),
+                )
             };
             return Ok(hits.into_iter().map(named).collect());
         }
@@ -185,11 +200,15 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_given_out() {
-        let read =
-            |name: &str| parse(name).map(|it| (it.source.map(|it| it.to_string()), it.slug.to_string()));
+        let read = |name: &str| {
+            parse(name).map(|it| (it.source.map(|it| it.to_string()), it.slug.to_string()))
+        };
         assert_eq!(read("people/ada"), Ok((None, "people/ada".into())));
         assert_eq!(read("work:people/ada"), Ok((Some("work".into()), "people/ada".into())));
-        assert_eq!(read("People/Ada Lovelace").unwrap_err().as_deref(), Some("people/ada-lovelace"));
+        assert_eq!(
+            read("People/Ada Lovelace").unwrap_err().as_deref(),
+            Some("people/ada-lovelace")
+        );
         assert_eq!(read("No Source:a"), Err(None));
         assert_eq!(address("work:notes/日本 x"), "/page/work:notes/%E6%97%A5%E6%9C%AC%20x");
     }

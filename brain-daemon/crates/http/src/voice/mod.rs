@@ -113,17 +113,22 @@ struct Answers;
 impl utoipa::IntoResponses for Answers {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
         let refused = [
-            ("403", "`invalid_signature`: the telephony provider did not sign this for this address"),
+            (
+                "403",
+                "`invalid_signature`: the telephony provider did not sign this for this address",
+            ),
             ("413", "The body is too large"),
             ("429", "`rate_limited`: too many wrong signatures"),
             ("503", "`not_set_up`: there is nothing to check signatures with"),
         ];
         let markup = Content::builder().schema(Some(String::schema())).build();
-        let spoken =
-            ResponseBuilder::new().description("Markup for the provider").content("text/xml", markup);
+        let spoken = ResponseBuilder::new()
+            .description("Markup for the provider")
+            .content("text/xml", markup);
         let refused = refused.map(|(status, what)| {
             let body = Content::builder().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-            let response = ResponseBuilder::new().description(what).content("application/json", body);
+            let response =
+                ResponseBuilder::new().description(what).content("application/json", body);
             (status.to_owned(), RefOr::T(response.build()))
         });
         [("200".to_owned(), RefOr::T(spoken.build()))].into_iter().chain(refused).collect()
@@ -330,7 +335,8 @@ mod tests {
                 .await
                 .is_err_and(|why| why.contains("defect"))
         );
-        let fault = brain_protocol::Fault::new(brain_protocol::FaultCode::DiskFull, "the disk is full");
+        let fault =
+            brain_protocol::Fault::new(brain_protocol::FaultCode::DiskFull, "the disk is full");
         let told = in_time(DEADLINE, async { Ok(Err(fault)) }).await;
         assert!(told.is_err_and(|why| why.contains("the disk is full")));
         let soon = async {

@@ -45,7 +45,11 @@ pub(super) async fn signed(desk: &Desk, request: Request) -> Result<Signed, Refu
         if refusal.status() != StatusCode::FORBIDDEN {
             return refusal;
         }
-        desk.room.limits.stranger(from, desk.side, TELEPHONE, desk.brain.now()).err().unwrap_or(refusal)
+        desk.room
+            .limits
+            .stranger(from, desk.side, TELEPHONE, desk.brain.now())
+            .err()
+            .unwrap_or(refusal)
     })
 }
 
@@ -53,12 +57,14 @@ async fn check(desk: &Desk, parts: Parts, sent: Body) -> Result<Signed, Refusal>
     let signature = one(&parts.headers, SIGNATURE)
         .and_then(|text| Signature::read(text, one(&parts.headers, SETTINGS)))
         .ok_or_else(unsigned)?;
-    let body =
-        body::read(sent).await.map_err(|why| Refusal::new(why.status(), "bad_request", why.message()))?;
-    let (token, public) = desk.block(|brain| (brain.telephony_token(), brain.public_address())).await?;
+    let body = body::read(sent)
+        .await
+        .map_err(|why| Refusal::new(why.status(), "bad_request", why.message()))?;
+    let (token, public) =
+        desk.block(|brain| (brain.telephony_token(), brain.public_address())).await?;
     let (token, public) = ready(desk, token, public)?;
-    let is_form =
-        body::media_type(&parts.headers).is_some_and(|kind| kind == "application/x-www-form-urlencoded");
+    let is_form = body::media_type(&parts.headers)
+        .is_some_and(|kind| kind == "application/x-www-form-urlencoded");
     let posted = if is_form { pairs(&body) } else { Vec::new() };
     // Only a form is signed as it is; any other body by its digest.
     let other = Some(&body[..]).filter(|body| !is_form && !body.is_empty());

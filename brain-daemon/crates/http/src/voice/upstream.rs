@@ -81,7 +81,8 @@ pub(super) async fn pass_on(
     };
     tracing::error!("the voice agent at {upstream} (voice.upstream) gave no answer: {why}");
     if upgrades {
-        let message = "the voice agent behind this address does not answer; the log of the daemon says why";
+        let message =
+            "the voice agent behind this address does not answer; the log of the daemon says why";
         return Err(Refusal::new(StatusCode::BAD_GATEWAY, "service_failed", message));
     }
     Ok(None)
@@ -95,7 +96,8 @@ fn is_error(status: StatusCode) -> bool {
 impl Tunnels {
     fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
-            let message = format!("{AT_ONCE} calls are under way, which is as many as there may be");
+            let message =
+                format!("{AT_ONCE} calls are under way, which is as many as there may be");
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
         })
     }
@@ -112,10 +114,12 @@ async fn exchange(
         upstream.strip_prefix("http://").filter(|rest| !rest.is_empty() && !rest.contains('/')).ok_or(
             "the agent must be on this machine or in its network, at http:// with a host and a port",
         )?;
-    let address = if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };
+    let address =
+        if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };
     let stream = TcpStream::connect(&address).await.map_err(|e| e.to_string())?;
     let _ = stream.set_nodelay(true);
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
     // Ends with the sender, or with the WebSocket.
     tokio::spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
@@ -124,7 +128,8 @@ async fn exchange(
     });
     let request = request(authority, call)?;
     let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
-    let Some(permit) = permit.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS) else {
+    let Some(permit) = permit.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS)
+    else {
         return answer(response).await;
     };
     let mut back = Response::new(Body::empty());
@@ -142,7 +147,10 @@ async fn exchange(
 }
 
 /// The request as the agent gets it.
-fn request(authority: &str, call: &Signed) -> Result<axum::http::Request<Full<axum::body::Bytes>>, String> {
+fn request(
+    authority: &str,
+    call: &Signed,
+) -> Result<axum::http::Request<Full<axum::body::Bytes>>, String> {
     let path = call.parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let mut request = axum::http::Request::new(Full::new(call.body.clone()));
     *request.method_mut() = call.parts.method.clone();
@@ -154,7 +162,9 @@ fn request(authority: &str, call: &Signed) -> Result<axum::http::Request<Full<ax
     upgrade(headers, &call.parts.headers);
     let (scheme, host) = call.public.split_once("://").unwrap_or_default();
     // An agent that checks the signature once more needs the address that the provider called.
-    for (name, value) in [("host", authority), ("x-forwarded-proto", scheme), ("x-forwarded-host", host)] {
+    for (name, value) in
+        [("host", authority), ("x-forwarded-proto", scheme), ("x-forwarded-host", host)]
+    {
         let value = HeaderValue::from_str(value).map_err(|e| e.to_string())?;
         headers.insert(HeaderName::from_static(name), value);
     }
@@ -204,8 +214,13 @@ fn passed(headers: &HeaderMap) -> HeaderMap {
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    let goes = |name: &str| !OWN.contains(&name) && !name.starts_with(FORWARDED) && !named.contains(name);
-    headers.iter().filter(|(name, _)| goes(name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
+    let goes =
+        |name: &str| !OWN.contains(&name) && !name.starts_with(FORWARDED) && !named.contains(name);
+    headers
+        .iter()
+        .filter(|(name, _)| goes(name.as_str()))
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect()
 }
 
 /// What a request or an answer with these fields would go on with.

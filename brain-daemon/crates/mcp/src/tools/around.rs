@@ -2,7 +2,9 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use brain_protocol::{Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, PageRef, Reply, Request};
+use brain_protocol::{
+    Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, PageRef, Reply, Request,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -128,9 +130,14 @@ impl Call for GetLinks {
             around(desk, &page, self.direction, self.depth, after, limit)?
         };
         let end = part.next.is_none() && more;
-        let note =
-            end.then(|| "there are more than can be shown; ask for one direction, or fewer steps".into());
-        Ok(Linked { links: part.rows, next_cursor: part.next.map(|place| cursors.after(&place)), note })
+        let note = end.then(|| {
+            "there are more than can be shown; ask for one direction, or fewer steps".into()
+        });
+        Ok(Linked {
+            links: part.rows,
+            next_cursor: part.next.map(|place| cursors.after(&place)),
+            note,
+        })
     }
 }
 
@@ -166,11 +173,13 @@ fn beside(
     let rows = |way, found: Option<Links>| {
         found.map_or_else(Vec::new, |found| found.links).into_iter().map(move |row| (way, row))
     };
-    let mut all: Vec<(Way, LinkRow)> = rows(Way::Out, links).chain(rows(Way::In, backlinks)).collect();
+    let mut all: Vec<(Way, LinkRow)> =
+        rows(Way::Out, links).chain(rows(Way::In, backlinks)).collect();
     // One page may name another in several spellings; of one that is there only where it is is told.
     let mut seen = HashSet::new();
     all.retain(|(way, row)| {
-        row.slug.is_none() || seen.insert((*way, row.source_id.clone(), row.slug.clone(), row.kind.clone()))
+        row.slug.is_none()
+            || seen.insert((*way, row.source_id.clone(), row.slug.clone(), row.kind.clone()))
     });
     let mut own = None;
     let key = |(way, row): &(Way, LinkRow)| {
@@ -219,14 +228,20 @@ fn around(
     limit: usize,
 ) -> Result<(Part<Link>, bool), Fault> {
     let asked = Request::Graph(Graph { page: page.clone(), depth, limit: AROUND });
-    let Reply::Graph(graph) = near::or_near(desk, page, desk.ask(asked))? else { return Err(defect()) };
+    let Reply::Graph(graph) = near::or_near(desk, page, desk.ask(asked))? else {
+        return Err(defect());
+    };
     let steps = steps(&graph, direction, depth);
     let name = |at: usize| match graph.nodes.get(at) {
         Some(node) => desk.name(&node.source_id, &node.slug),
         None => Err(defect()),
     };
     let key = |step: &Step| {
-        graph.nodes.get(step.to).map(|node| format!("{}:{}", node.source_id, node.slug)).unwrap_or_default()
+        graph
+            .nodes
+            .get(step.to)
+            .map(|node| format!("{}:{}", node.source_id, node.slug))
+            .unwrap_or_default()
     };
     let part = cursor::part(&steps, false, after, limit, key, |step| {
         let node = graph.nodes.get(step.to).ok_or_else(defect)?;
@@ -309,7 +324,11 @@ mod tests {
         }
     }
 
-    fn walked(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<(usize, usize, Way, u32)> {
+    fn walked(
+        graph: &GraphReply,
+        direction: Direction,
+        depth: u32,
+    ) -> Vec<(usize, usize, Way, u32)> {
         steps(graph, direction, depth)
             .into_iter()
             .map(|step| (step.from, step.to, step.way, step.depth))

@@ -1,8 +1,8 @@
 //! What the social collector has: who wrote what, for an agent that enriches pages.
 
 use brain_protocol::{
-    Alert, CollectorDigest as Asked, Deletion, Digest, DigestAuthor, DigestPost, DigestTopic, Fault,
-    NamedPage, Reply, Request,
+    Alert, CollectorDigest as Asked, Deletion, Digest, DigestAuthor, DigestPost, DigestTopic,
+    Fault, NamedPage, Reply, Request,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,15 +120,18 @@ impl Collected {
             ("alerts", digest.alerts.len(), EVENTS),
         ];
         let left = left.iter().filter(|(_, all, shown)| all > shown);
-        let left: Vec<String> = left.map(|(name, all, shown)| format!("{shown} of {all} {name}")).collect();
-        let note = format!("only the first {} are shown; a later since shows fewer", left.join(", "));
+        let left: Vec<String> =
+            left.map(|(name, all, shown)| format!("{shown} of {all} {name}")).collect();
+        let note =
+            format!("only the first {} are shown; a later since shows fewer", left.join(", "));
         let (mut posts, mut authors) = (Vec::new(), Vec::new());
         for DigestAuthor { id, handle, name, pages, posts: own, .. } in digest.authors {
             let author = handle.map_or(id, |handle| format!("@{handle}"));
             for post in own {
                 posts.push(Post::of(desk, &author, post)?);
             }
-            let (about, only): (Vec<_>, Vec<_>) = pages.into_iter().partition(|it| it.relation == "subject");
+            let (about, only): (Vec<_>, Vec<_>) =
+                pages.into_iter().partition(|it| it.relation == "subject");
             authors.push(Author {
                 author,
                 name: name.map(|name| short(&name, NAME)),

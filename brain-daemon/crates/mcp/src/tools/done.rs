@@ -39,7 +39,11 @@ impl Done {
     }
 
     /// That a page stays as it is, and why.
-    pub(super) fn stays(desk: &Desk, page: brain_protocol::Page, status: &str) -> Result<Self, Fault> {
+    pub(super) fn stays(
+        desk: &Desk,
+        page: brain_protocol::Page,
+        status: &str,
+    ) -> Result<Self, Fault> {
         Ok(Self {
             slug: desk.name(&page.source_id, &page.slug)?,
             status: status.into(),
@@ -87,15 +91,20 @@ pub(super) fn expected(hash: Option<String>) -> Result<Option<String>, Fault> {
     if hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(Some(hash));
     }
-    Err(Fault::new(FaultCode::InvalidRequest, "expected_hash is no content_hash: 64 hexadecimal digits")
-        .hint("take the content_hash from get_page"))
+    Err(Fault::new(
+        FaultCode::InvalidRequest,
+        "expected_hash is no content_hash: 64 hexadecimal digits",
+    )
+    .hint("take the content_hash from get_page"))
 }
 
 /// A refusal whose way out is an argument here, not a flag of the command line.
 fn in_words_of_tools(fault: Fault) -> Fault {
     let hint = match fault.code {
         FaultCode::EmptyContent => "give the text in `content`; delete_page removes a page",
-        FaultCode::Usage => "leave that argument away, or give it a value of this kind: type idea, tags work",
+        FaultCode::Usage => {
+            "leave that argument away, or give it a value of this kind: type idea, tags work"
+        }
         FaultCode::BinaryContent => "send text without NUL characters",
         _ => return fault,
     };
@@ -123,7 +132,11 @@ mod tests {
         assert_eq!(expected(None), Ok(None));
         assert_eq!(expected(Some(format!(" {} ", hash.to_uppercase()))), Ok(Some(hash.clone())));
         for bad in ["", "latest", &hash[1..], &"xy".repeat(32)] {
-            assert_eq!(expected(Some(bad.into())).unwrap_err().code, FaultCode::InvalidRequest, "{bad}");
+            assert_eq!(
+                expected(Some(bad.into())).unwrap_err().code,
+                FaultCode::InvalidRequest,
+                "{bad}"
+            );
         }
     }
 }

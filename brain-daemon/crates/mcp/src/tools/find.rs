@@ -50,8 +50,7 @@ struct SearchResult {
 impl Call for Search {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search";
-    const DESCRIPTION: &'static str =
-        "Find pages by words or a question; read one with fetch. Use query for filters or more results.";
+    const DESCRIPTION: &'static str = "Find pages by words or a question; read one with fetch. Use query for filters or more results.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
     type Output = Found;
@@ -92,8 +91,7 @@ pub(crate) struct Fetched {
 impl Call for Fetch {
     const NAME: &'static str = "fetch";
     const TITLE: &'static str = "Fetch";
-    const DESCRIPTION: &'static str =
-        "Read a page that search found. Use get_page for a slug, a part of a long page, or its links.";
+    const DESCRIPTION: &'static str = "Read a page that search found. Use get_page for a slug, a part of a long page, or its links.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
     type Output = Fetched;
@@ -110,18 +108,24 @@ impl Call for Fetch {
             ("source", page.source_id.to_string()),
             ("origin", origin(page.source_kind.as_deref(), page.source_uri.as_deref())),
         ]);
-        let url =
-            own_address(&page.frontmatter, page.source_uri.as_deref()).unwrap_or_else(|| desk.address(&name));
-        let id = wanted.section.as_ref().map_or_else(|| name.clone(), |section| format!("{name}#{section}"));
+        let url = own_address(&page.frontmatter, page.source_uri.as_deref())
+            .unwrap_or_else(|| desk.address(&name));
+        let id = wanted
+            .section
+            .as_ref()
+            .map_or_else(|| name.clone(), |section| format!("{name}#{section}"));
         let title = short(&page.title, TITLE);
         let mut fetched = Fetched { id, title, text: String::new(), url, metadata };
         let room = LONGEST.saturating_sub(weight(&fetched) + FRAME + 200);
-        let part = shown(&page, &Section { heading: wanted.section.as_deref(), ..Section::whole(room) })?;
+        let part =
+            shown(&page, &Section { heading: wanted.section.as_deref(), ..Section::whole(room) })?;
         fetched.text = part.text;
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
             fetched.metadata.insert("truncated", "true".into());
-            fetched.metadata.insert("next", format!("get_page {name} with start_line {line}{skip}"));
+            fetched
+                .metadata
+                .insert("next", format!("get_page {name} with start_line {line}{skip}"));
         }
         Ok(fetched)
     }
@@ -240,13 +244,19 @@ user's people, work or past. Not to browse (use list_pages) or read (use get_pag
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {
             // What exactly is wrong is for the owner.
-            (Some(_), _) => {
-                Some("the index is not complete just now: pages may be missing; try again later".into())
+            (Some(_), _) => Some(
+                "the index is not complete just now: pages may be missing; try again later".into(),
+            ),
+            (None, true) => {
+                Some(format!("only the best {SEEN} are shown; ask for something narrower"))
             }
-            (None, true) => Some(format!("only the best {SEEN} are shown; ask for something narrower")),
             (None, false) => None,
         };
-        Ok(Queried { results: part.rows, next_cursor: part.next.map(|place| cursors.after(&place)), note })
+        Ok(Queried {
+            results: part.rows,
+            next_cursor: part.next.map(|place| cursors.after(&place)),
+            note,
+        })
     }
 }
 

@@ -81,7 +81,8 @@ find by content.";
 
     fn call(self, desk: &Desk) -> Result<Listed, Fault> {
         let source = self.source_id.as_deref().map(place::source).transpose()?;
-        let asked = (&self.prefix, &self.r#type, &self.tag, &source, &self.updated_after, self.sort);
+        let asked =
+            (&self.prefix, &self.r#type, &self.tag, &source, &self.updated_after, self.sort);
         let cursors = Cursors::of(Self::NAME, &asked);
         let mut list = List {
             source,
@@ -98,14 +99,20 @@ find by content.";
             updated_since: self.updated_after,
         };
         loop {
-            let Reply::Pages(found) = desk.ask(Request::List(list.clone()))? else { return Err(defect()) };
-            let rows = found.pages.iter().map(|page| row(desk, page)).collect::<Result<Vec<_>, _>>()?;
+            let Reply::Pages(found) = desk.ask(Request::List(list.clone()))? else {
+                return Err(defect());
+            };
+            let rows =
+                found.pages.iter().map(|page| row(desk, page)).collect::<Result<Vec<_>, _>>()?;
             if weight(&rows) > ROWS && list.limit > 1 {
                 // Only this listing knows the place behind its last page.
                 list.limit /= 2;
                 continue;
             }
-            return Ok(Listed { pages: rows, next_cursor: found.next.map(|place| cursors.after(&place)) });
+            return Ok(Listed {
+                pages: rows,
+                next_cursor: found.next.map(|place| cursors.after(&place)),
+            });
         }
     }
 }

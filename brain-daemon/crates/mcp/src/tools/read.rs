@@ -93,8 +93,11 @@ fn no_section(page: &Page, heading: &str) -> Fault {
         [] => "it has no headings".to_owned(),
         all => format!("it has: {}", all.join(", ")),
     };
-    Fault::new(FaultCode::NotFound, format!("\"{}\" has no section \"{heading}\"; {there}", page.slug))
-        .hint("give one of its headings, or read it without a section: `get_page`")
+    Fault::new(
+        FaultCode::NotFound,
+        format!("\"{}\" has no section \"{heading}\"; {there}", page.slug),
+    )
+    .hint("give one of its headings, or read it without a section: `get_page`")
 }
 
 /// Reads a page, or a part of it.
@@ -200,9 +203,13 @@ impl Call for GetPage {
             note: None,
         };
         let mut cut = Vec::new();
-        for include in
-            [Include::Links, Include::Backlinks, Include::Timeline, Include::Frontmatter, Include::Versions]
-        {
+        for include in [
+            Include::Links,
+            Include::Backlinks,
+            Include::Timeline,
+            Include::Frontmatter,
+            Include::Versions,
+        ] {
             if self.include.contains(&include) {
                 add(desk, &page, &at, include, &mut read, &mut cut)?;
             }
@@ -265,9 +272,14 @@ fn add(
                 limit: DATED,
                 ..Timeline::default()
             };
-            let Reply::Timeline(found) = desk.ask(Request::Timeline(asked))? else { return Err(defect()) };
+            let Reply::Timeline(found) = desk.ask(Request::Timeline(asked))? else {
+                return Err(defect());
+            };
             let rows = found.entries.iter().map(|row| {
-                let source = row.source.as_ref().map(|source| format!(" [Source: {}]", short(source, TITLE)));
+                let source = row
+                    .source
+                    .as_ref()
+                    .map(|source| format!(" [Source: {}]", short(source, TITLE)));
                 format!("{} | {}{}", row.date, short(&row.text, 1_000), source.unwrap_or_default())
             });
             read.timeline = fitting(rows.collect(), found.truncated, "timeline (get_timeline)");
@@ -291,7 +303,9 @@ fn add(
             });
         }
         Include::Versions => {
-            let Reply::History(found) = desk.ask(Request::History(at.clone()))? else { return Err(defect()) };
+            let Reply::History(found) = desk.ask(Request::History(at.clone()))? else {
+                return Err(defect());
+            };
             let rows = found.versions.iter().map(|row| {
                 format!(
                     "{}: {}, {} bytes{}",

@@ -48,8 +48,7 @@ struct Source {
 impl Call for BrainStatus {
     const NAME: &'static str = "brain_status";
     const TITLE: &'static str = "Status";
-    const DESCRIPTION: &'static str =
-        "Who you are here, what you may do, the sources you may use, and whether the index is complete.";
+    const DESCRIPTION: &'static str = "Who you are here, what you may do, the sources you may use, and whether the index is complete.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
     type Output = Status;
@@ -59,8 +58,7 @@ impl Call for BrainStatus {
         let Reply::Sources(all) = desk.ask(Request::SourceList)? else { return Err(defect()) };
         // Only a search knows whether searches are complete.
         let probe = Search { query: "status".into(), limit: 1, ..Search::default() };
-        let degraded =
-            !matches!(desk.ask(Request::Search(probe)), Ok(Reply::Hits(found)) if found.degraded.is_none());
+        let degraded = !matches!(desk.ask(Request::Search(probe)), Ok(Reply::Hits(found)) if found.degraded.is_none());
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
             pages: row.pages,

@@ -81,18 +81,31 @@ when. Use list_pages for which pages changed.";
             None => answer,
         };
         let Reply::Timeline(found) = answer? else { return Err(defect()) };
-        let key = |row: &TimelineRow| format!("{} {}:{} {}", row.date, row.source_id, row.slug, row.text);
-        let part = cursor::part(&found.entries, false, after.as_deref(), self.limit as usize, key, |row| {
-            Ok(Entry {
-                date: row.date.clone(),
-                text: short(&row.text, LINE),
-                source: row.source.as_deref().map(|source| short(source, SOURCE)),
-                slug: desk.name(&row.source_id, &row.slug)?,
-                trust: Trust::of(row.source_kind.as_deref()),
-            })
-        })?;
+        let key =
+            |row: &TimelineRow| format!("{} {}:{} {}", row.date, row.source_id, row.slug, row.text);
+        let part = cursor::part(
+            &found.entries,
+            false,
+            after.as_deref(),
+            self.limit as usize,
+            key,
+            |row| {
+                Ok(Entry {
+                    date: row.date.clone(),
+                    text: short(&row.text, LINE),
+                    source: row.source.as_deref().map(|source| short(source, SOURCE)),
+                    slug: desk.name(&row.source_id, &row.slug)?,
+                    trust: Trust::of(row.source_kind.as_deref()),
+                })
+            },
+        )?;
         let end = part.next.is_none() && found.truncated;
-        let note = end.then(|| format!("only the newest {DATED} are shown; set until to an earlier day"));
-        Ok(Happened { entries: part.rows, next_cursor: part.next.map(|place| cursors.after(&place)), note })
+        let note =
+            end.then(|| format!("only the newest {DATED} are shown; set until to an earlier day"));
+        Ok(Happened {
+            entries: part.rows,
+            next_cursor: part.next.map(|place| cursors.after(&place)),
+            note,
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! Writing pages whole: taking in, putting, deleting, bringing back.
 
 use brain_protocol::{
-    Capture as Taken, Delete, Expect, Fault, FaultCode, Get, Origin, PageRef, Put, Reply, Request, Revert,
+    Capture as Taken, Delete, Expect, Fault, FaultCode, Get, Origin, PageRef, Put, Reply, Request,
+    Revert,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,7 +112,12 @@ with expected_hash or overwrite; its former version is kept. For a part of a pag
 /// Replaces the text of the page with this `hash` by a content without frontmatter. The hash is of the text, and the text is what a model
 /// has read: title, tags and whatever else stands in the frontmatter stay, as somebody else may have set them meanwhile. None when
 /// there is no such page, or the content has frontmatter of its own.
-fn replace_text_of(desk: &Desk, page: &PageRef, hash: &str, content: &str) -> Result<Option<Done>, Fault> {
+fn replace_text_of(
+    desk: &Desk,
+    page: &PageRef,
+    hash: &str,
+    content: &str,
+) -> Result<Option<Done>, Fault> {
     let Ok(Document { frontmatter, body }) = Document::parse(content) else { return Ok(None) };
     if !frontmatter.is_empty() {
         return Ok(None);
@@ -152,7 +158,9 @@ impl Call for DeletePage {
     fn call(self, desk: &Desk) -> Result<Gone, Fault> {
         let expect = expected(self.expected_hash)?.map(Expect::Hash);
         let delete = Delete { page: place::page(&self.slug)?, expect };
-        let Reply::Deleted(deleted) = desk.ask(Request::Delete(delete))? else { return Err(defect()) };
+        let Reply::Deleted(deleted) = desk.ask(Request::Delete(delete))? else {
+            return Err(defect());
+        };
         Ok(Gone {
             slug: desk.name(&deleted.source_id, &deleted.slug)?,
             status: "deleted".into(),
@@ -188,16 +196,17 @@ impl Call for RestorePage {
             Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
             Err(fault) => return Err(fault),
         };
-        let Reply::Page(now) = desk.ask(Request::Get(Get { page: page.clone(), version: None }))? else {
+        let Reply::Page(now) = desk.ask(Request::Get(Get { page: page.clone(), version: None }))?
+        else {
             return Err(defect());
         };
         match (self.version, warnings) {
             (Some(version), warnings) if version != now.version => {
                 written(desk, Request::Revert(Revert { page, version })).map_err(|mut fault| {
                     if warnings.is_some() {
-                        fault
-                            .message
-                            .push_str("; the page itself is restored, as it was when it was deleted");
+                        fault.message.push_str(
+                            "; the page itself is restored, as it was when it was deleted",
+                        );
                     }
                     fault
                 })

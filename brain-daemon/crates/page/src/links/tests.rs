@@ -100,13 +100,20 @@ fn typed_links_from_frontmatter() {
 
 #[test]
 fn each_target_and_kind_once() {
-    assert_eq!(of("p", "[a](x/y) [b](x/y.md) [[x/y]]", "related: x/y"), ["related x/y", "mentions x/y a"]);
+    assert_eq!(
+        of("p", "[a](x/y) [b](x/y.md) [[x/y]]", "related: x/y"),
+        ["related x/y", "mentions x/y a"]
+    );
     assert!(LINK_KEYS.is_sorted());
 }
 
 #[test]
 fn raw_is_what_the_author_wrote() {
-    let found = links(&Slug::parse("p").unwrap(), "[a](X/Y%20z.md#h) [[Ann Lee#x|t]]", &Frontmatter::empty());
+    let found = links(
+        &Slug::parse("p").unwrap(),
+        "[a](X/Y%20z.md#h) [[Ann Lee#x|t]]",
+        &Frontmatter::empty(),
+    );
     let raw: Vec<_> = found.iter().map(|l| l.raw.as_str()).collect();
     assert_eq!(raw, ["X/Y%20z.md#h", "Ann Lee#x"]);
 }

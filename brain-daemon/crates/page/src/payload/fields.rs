@@ -47,7 +47,9 @@ impl Fields {
             ("date", &mut fields.date, is_date),
             ("url", &mut fields.url, is_url),
         ] {
-            if let Some(text) = frontmatter.get(key).map(|t| t.trim().to_owned()).filter(|t| usable(t)) {
+            if let Some(text) =
+                frontmatter.get(key).map(|t| t.trim().to_owned()).filter(|t| usable(t))
+            {
                 *field = Some(text);
                 rest.remove(key);
             }
@@ -69,10 +71,16 @@ impl Fields {
     /// The document with this frontmatter.
     pub(super) fn document(self, mut body: String) -> Payload {
         let mut frontmatter = Frontmatter::empty();
-        let scalars =
-            [("title", &self.title), ("type", &self.page_type), ("date", &self.date), ("url", &self.url)];
-        let pairs: Vec<(&str, &str)> =
-            scalars.iter().filter_map(|(key, value)| value.as_deref().map(|value| (*key, value))).collect();
+        let scalars = [
+            ("title", &self.title),
+            ("type", &self.page_type),
+            ("date", &self.date),
+            ("url", &self.url),
+        ];
+        let pairs: Vec<(&str, &str)> = scalars
+            .iter()
+            .filter_map(|(key, value)| value.as_deref().map(|value| (*key, value)))
+            .collect();
         frontmatter.set_all(&pairs);
         frontmatter.set_list("tags", &self.tags);
         frontmatter.set_list("aliases", &self.aliases);
@@ -100,7 +108,9 @@ pub(super) fn usable_title(text: &str) -> (Option<String>, bool) {
 pub(super) fn is_type(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.len() <= 64
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+        && text
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
 }
 
 /// Whether `text` is an address on the web.
@@ -108,17 +118,18 @@ pub(super) fn is_url(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     scheme.is_some_and(|s| s == "http" || s == "https")
         && text.len() <= MAX_URL
-        && !text
-            .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '\\'))
+        && !text.contains(|c: char| {
+            c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '\\')
+        })
 }
 
 /// Whether `text` has a date's characters, and is no link therefore.
 fn is_date(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | ' ' | ',' | '/'))
+        && text.chars().all(|c| {
+            c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | ' ' | ',' | '/')
+        })
 }
 
 /// Whether `values` are few enough to stand in a frontmatter.

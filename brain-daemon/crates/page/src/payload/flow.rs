@@ -282,9 +282,13 @@ impl Flow {
             Container::List(_) => matches!(c, Container::List(_)),
             _ => c == container,
         };
-        let barrier = |c: Container| container == Container::Item && matches!(c, Container::List(_));
-        let open = self.containers.iter().rev().take_while(|c| !barrier(**c)).position(|c| is_end(*c));
-        if self.in_cell() && !matches!(container, Container::Table | Container::Row | Container::Cell) {
+        let barrier =
+            |c: Container| container == Container::Item && matches!(c, Container::List(_));
+        let open =
+            self.containers.iter().rev().take_while(|c| !barrier(**c)).position(|c| is_end(*c));
+        if self.in_cell()
+            && !matches!(container, Container::Table | Container::Row | Container::Cell)
+        {
             return self.boundary();
         }
         self.end_leaf();
@@ -299,7 +303,12 @@ impl Flow {
 
     /// Ends `container` if it is open, but nothing beyond a `barrier`.
     fn leave_to(&mut self, container: Container, barrier: impl Fn(Container) -> bool) {
-        let open = self.containers.iter().rev().take_while(|c| !barrier(**c)).position(|c| *c == container);
+        let open = self
+            .containers
+            .iter()
+            .rev()
+            .take_while(|c| !barrier(**c))
+            .position(|c| *c == container);
         if let Some(back) = open {
             self.close_to(self.containers.len() - 1 - back);
         }
@@ -321,7 +330,8 @@ impl Flow {
     fn push(&mut self, container: Container) {
         // Items, rows and cells stand in what was counted.
         let counted = matches!(container, Container::Quote | Container::List(_) | Container::Table);
-        let within = |c: &&Container| matches!(c, Container::Quote | Container::List(_) | Container::Table);
+        let within =
+            |c: &&Container| matches!(c, Container::Quote | Container::List(_) | Container::Table);
         if counted && self.containers.iter().filter(within).count() >= self.depth {
             return;
         }
@@ -377,13 +387,16 @@ impl Flow {
             Some(Container::Item) => !self.gap && self.next == Leaf::Paragraph,
             _ => false,
         };
-        let leaf = if bare { Leaf::Bare } else { std::mem::replace(&mut self.next, Leaf::Paragraph) };
+        let leaf =
+            if bare { Leaf::Bare } else { std::mem::replace(&mut self.next, Leaf::Paragraph) };
         match &leaf {
             Leaf::Bare => {}
             Leaf::Paragraph => self.out.push_str("<p>"),
             Leaf::Heading(level) => self.out.push_str(&format!("<h{level}>")),
             Leaf::Code(language) if language.is_empty() => self.out.push_str("<pre><code>"),
-            Leaf::Code(language) => self.out.push_str(&format!("<pre><code class=\"language-{language}\">")),
+            Leaf::Code(language) => {
+                self.out.push_str(&format!("<pre><code class=\"language-{language}\">"))
+            }
         }
         self.leaf = Some(leaf);
         self.elements += 1;

@@ -19,8 +19,8 @@ const DEPTH: usize = 12;
 const MAX_ADDRESS: usize = 4096;
 /// Elements that are left out with all that is in them.
 const SILENT: [&str; 18] = [
-    "script", "style", "noscript", "iframe", "template", "svg", "math", "canvas", "object", "embed", "audio",
-    "video", "noframes", "noembed", "select", "textarea", "datalist", "applet",
+    "script", "style", "noscript", "iframe", "template", "svg", "math", "canvas", "object",
+    "embed", "audio", "video", "noframes", "noembed", "select", "textarea", "datalist", "applet",
 ];
 /// Those of them that have no content, whatever follows.
 const VOID: [&str; 1] = ["embed"];
@@ -66,7 +66,8 @@ const BLOCKS: [&str; 36] = [
 /// Elements that make the table around them a frame and no table of data.
 const LAYOUT: [&str; 9] = ["table", "h1", "h2", "h3", "ul", "ol", "pre", "blockquote", "hr"];
 /// The schemes that a link may have. Others can run a program where the page is shown.
-const SCHEMES: [&str; 10] = ["http", "https", "mailto", "tel", "sms", "ftp", "geo", "magnet", "xmpp", "cid"];
+const SCHEMES: [&str; 10] =
+    ["http", "https", "mailto", "tel", "sms", "ftp", "geo", "magnet", "xmpp", "cid"];
 
 /// Title and text of an HTML document, in time linear to its length.
 pub(super) fn markdown(html: &str) -> (Option<String>, String) {
@@ -243,7 +244,8 @@ impl<'a> Page<'a> {
     }
 
     fn start(&mut self, tag: &StartTag<()>) {
-        let attribute = |name: &str| tag.attributes.get(name.as_bytes()).map(|value| text(&value.value));
+        let attribute =
+            |name: &str| tag.attributes.get(name.as_bytes()).map(|value| text(&value.value));
         match &**tag.name {
             b"br" => self.flow.line_break(),
             b"hr" => self.flow.rule(),
@@ -265,7 +267,9 @@ impl<'a> Page<'a> {
             b"ul" | b"menu" => self.flow.enter(Container::List(None)),
             b"ol" => {
                 let start = attribute("start").and_then(|start| start.trim().parse().ok());
-                self.flow.enter(Container::List(Some(start.filter(|n| (1..=9999).contains(n)).unwrap_or(1))));
+                self.flow.enter(Container::List(Some(
+                    start.filter(|n| (1..=9999).contains(n)).unwrap_or(1),
+                )));
             }
             b"li" => self.flow.enter(Container::Item),
             b"blockquote" => self.flow.enter(Container::Quote),
@@ -336,7 +340,8 @@ impl<'a> Page<'a> {
             .as_deref()
             .and_then(|c| c.split_ascii_whitespace().find_map(|c| c.strip_prefix("language-")));
         let good = |name: &&str| {
-            name.len() <= 32 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+#_".contains(&b))
+            name.len() <= 32
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+#_".contains(&b))
         };
         if let Some(name) = name.filter(good) {
             self.flow.language(name);
@@ -368,7 +373,9 @@ fn address(given: &str) -> Option<String> {
     let mut out = String::with_capacity(given.len());
     for c in given.chars() {
         match c {
-            ' ' | '<' | '>' | '"' | '\\' | '`' | '|' => out.push_str(&format!("%{:02X}", u32::from(c))),
+            ' ' | '<' | '>' | '"' | '\\' | '`' | '|' => {
+                out.push_str(&format!("%{:02X}", u32::from(c)))
+            }
             c => out.push(c),
         }
     }
@@ -397,8 +404,11 @@ static CONVERTER: LazyLock<HtmlToMarkdown> = LazyLock::new(|| {
         })
         .add_handler(vec!["tr"], |handlers: &dyn Handlers, element: Element| {
             Some(
-                format!("\n|{}", handlers.walk_children(element.node).content.trim_start_matches('\n'))
-                    .into(),
+                format!(
+                    "\n|{}",
+                    handlers.walk_children(element.node).content.trim_start_matches('\n')
+                )
+                .into(),
             )
         })
         .add_handler(vec!["table"], |handlers: &dyn Handlers, element: Element| {

@@ -28,7 +28,8 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
         serde_json::from_str(text).map_err(|e| PayloadError::Encoding(format!("not JSON: {e}")))?;
     let mut members = members(value.get()).unwrap_or_default();
     for key in TEXTS {
-        if let Some(body) = take(&mut members, key, |raw| raw.get().starts_with('"').then_some(raw)) {
+        if let Some(body) = take(&mut members, key, |raw| raw.get().starts_with('"').then_some(raw))
+        {
             let body = decode(text, key, body)?;
             let body = body.strip_prefix('\u{FEFF}').unwrap_or(&body).to_owned();
             if body.trim().is_empty() {
@@ -82,7 +83,8 @@ fn take<'a, T>(
 
 /// A text, or a number as it is written.
 fn plain(raw: &RawValue) -> Option<String> {
-    string(raw).or_else(|| Some(raw.get().to_owned()).filter(|text| !text.starts_with(['[', '{', '"'])))
+    string(raw)
+        .or_else(|| Some(raw.get().to_owned()).filter(|text| !text.starts_with(['[', '{', '"'])))
 }
 
 /// A list of texts and numbers, or one text with commas between, as tags.
@@ -110,7 +112,8 @@ fn tags(raw: &RawValue) -> Option<Vec<String>> {
 /// A title for JSON that carries no text: what it calls itself, else what it has.
 fn name(text: &str, members: &mut Vec<Member>) -> String {
     for key in ["title", "name", "subject"] {
-        if let Some(title) = take(members, key, |raw| title::short(&string(raw)?, title::MAX_TITLE)) {
+        if let Some(title) = take(members, key, |raw| title::short(&string(raw)?, title::MAX_TITLE))
+        {
             return title;
         }
     }
@@ -144,8 +147,8 @@ fn decode(whole: &str, key: &str, raw: &RawValue) -> Result<String, PayloadError
         PayloadError::Encoding(format!("{what} in \"{key}\", line {line}, column {column}"))
     };
     // A string has no line ends, so the column within it is the place.
-    let text: String =
-        serde_json::from_str(raw.get()).map_err(|e| refuse("half of a surrogate pair", e.column()))?;
+    let text: String = serde_json::from_str(raw.get())
+        .map_err(|e| refuse("half of a surrogate pair", e.column()))?;
     if text.contains('\0') {
         return Err(refuse("a NUL character", raw.get().find("\\u0000").unwrap_or(0) + 1));
     }

@@ -32,24 +32,41 @@ fn refused(media_type: MediaType, bytes: &[u8]) -> String {
     }
 }
 
-const ALL: [MediaType; 4] = [MediaType::Plain, MediaType::Markdown, MediaType::Html, MediaType::Json];
+const ALL: [MediaType; 4] =
+    [MediaType::Plain, MediaType::Markdown, MediaType::Html, MediaType::Json];
 
 #[test]
 fn what_is_no_text_is_refused_with_its_place() {
     for media_type in ALL {
         for empty in ["", " \r\n\t", "\u{FEFF}", "\u{FEFF} \n", "\u{3000}"] {
-            assert_eq!(payload(media_type, empty.as_bytes()).unwrap_err(), PayloadError::Empty, "{empty:?}");
+            assert_eq!(
+                payload(media_type, empty.as_bytes()).unwrap_err(),
+                PayloadError::Empty,
+                "{empty:?}"
+            );
         }
         assert_eq!(refused(media_type, b"ab\0"), "a NUL byte at byte 2");
         assert_eq!(refused(media_type, b"a\xffb"), "invalid UTF-8 at byte 1");
     }
     for empty in ["---\ntitle: x\n---\n", "---\n---\n \n"] {
-        assert_eq!(payload(MediaType::Markdown, empty.as_bytes()).unwrap_err(), PayloadError::Empty);
+        assert_eq!(
+            payload(MediaType::Markdown, empty.as_bytes()).unwrap_err(),
+            PayloadError::Empty
+        );
     }
-    for empty in ["<p> </p>", "<!-- x -->", "<script>x</script><title>x</title>", "&nbsp;", "<b><br></b>"] {
-        assert_eq!(payload(MediaType::Html, empty.as_bytes()).unwrap_err(), PayloadError::Empty, "{empty}");
+    for empty in
+        ["<p> </p>", "<!-- x -->", "<script>x</script><title>x</title>", "&nbsp;", "<b><br></b>"]
+    {
+        assert_eq!(
+            payload(MediaType::Html, empty.as_bytes()).unwrap_err(),
+            PayloadError::Empty,
+            "{empty}"
+        );
     }
-    assert_eq!(payload(MediaType::Json, br#"{"content":" \n","a":1}"#).unwrap_err(), PayloadError::Empty);
+    assert_eq!(
+        payload(MediaType::Json, br#"{"content":" \n","a":1}"#).unwrap_err(),
+        PayloadError::Empty
+    );
 }
 
 #[test]
@@ -99,7 +116,9 @@ fn a_field_of_a_wrong_shape_is_kept_and_does_not_act() {
 
 #[test]
 fn frontmatter_that_cannot_be_read_is_text() {
-    for text in ["---\ntitle: a: b\n---\nBody", "---\n{a: 1\n---\n", "---\nprose\n---\nx", "---\nno end"] {
+    for text in
+        ["---\ntitle: a: b\n---\nBody", "---\n{a: 1\n---\n", "---\nprose\n---\nx", "---\nno end"]
+    {
         let read = read(MediaType::Markdown, text);
         assert_eq!(read.document.body, text);
         assert_eq!(Document::parse(&read.document.render()).unwrap(), read.document);
@@ -118,7 +137,8 @@ fn a_title_has_no_hidden_marks_and_a_long_one_is_kept_whole() {
         assert!(field(&read, "title").unwrap().chars().count() <= 300);
         assert!(field(&read, "received").unwrap().contains(long.trim()));
     }
-    let page = self::read(MediaType::Html, &format!("<title>&#x202e;A &amp;\n B {long}</title><p>x"));
+    let page =
+        self::read(MediaType::Html, &format!("<title>&#x202e;A &amp;\n B {long}</title><p>x"));
     let title = field(&page, "title").unwrap();
     assert!(title.starts_with("A & B wort") && title.chars().count() <= MAX_TITLE);
 }
@@ -133,7 +153,9 @@ fn what_is_too_long_for_frontmatter_stands_behind_the_body() {
     let text = format!("---\nkey: {}\n---\nBody", "\u{85}y".repeat(9000));
     let read = self::read(MediaType::Markdown, &text);
     assert!(read.document.frontmatter.raw().len() < MAX_FRONTMATTER);
-    assert!(read.document.body.starts_with("Body") && read.document.body.matches('y').count() > 9000);
+    assert!(
+        read.document.body.starts_with("Body") && read.document.body.matches('y').count() > 9000
+    );
 }
 
 #[test]
@@ -150,7 +172,8 @@ fn json_with_a_text_is_that_text() {
     assert_eq!(field(&read, "received").as_deref(), Some(rest));
     assert_eq!(json(r#"{"text":"x","tags":["b","a"]}"#).document.frontmatter.tags(), ["b", "a"]);
     assert_eq!(json(r#"{"text":"x","tags":["ok",5]}"#).document.frontmatter.tags(), ["ok", "5"]);
-    let odd = json(r#"{"text":"x","tags":[{}],"type":"No Type","url":"file:///etc/passwd","title":7}"#);
+    let odd =
+        json(r#"{"text":"x","tags":[{}],"type":"No Type","url":"file:///etc/passwd","title":7}"#);
     assert_eq!(odd.document.frontmatter.keys().collect::<Vec<_>>(), ["received"]);
     assert!(odd.url.is_none());
     assert_eq!(json(r#"{"text":"---\na: 1\n---\nx"}"#).document.body, "---\na: 1\n---\nx");
@@ -189,7 +212,10 @@ fn broken_json_is_refused_with_line_and_column() {
         "a NUL character in \"text\", line 2, column 13"
     );
     let message = refused(MediaType::Json, b"{\"content\":\"\\ud800\"}");
-    assert!(message.starts_with("half of a surrogate pair in \"content\", line 1, column 1"), "{message}");
+    assert!(
+        message.starts_with("half of a surrogate pair in \"content\", line 1, column 1"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -209,9 +235,15 @@ fn html_becomes_markdown() {
         ("<pre>a```<div>b</div></pre>", "````\na```\nb\n````"),
         ("see <a href='/a b?x=1&amp;y'>it</a> <code>c</code>", "see [it](/a%20b?x=1&y) `c`"),
         ("<a href=x><h2>Card</h2><p>text</a>", "## [Card](x)\n\n[text](x)"),
-        ("<table><caption>C<tr><th>a<th>b|c<tr><td>1</table>", "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 |"),
+        (
+            "<table><caption>C<tr><th>a<th>b|c<tr><td>1</table>",
+            "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 |",
+        ),
         ("<table><tr><td>a<tr><td>b<td>c</table>", "| a |  |\n| --- | --- |\n| b | c |"),
-        ("<table><tr><td><table><tr><td>a<td>b</table><td>c</table>", "| a | b |\n| --- | --- |\n\nc"),
+        (
+            "<table><tr><td><table><tr><td>a<td>b</table><td>c</table>",
+            "| a | b |\n| --- | --- |\n\nc",
+        ),
         ("<table><tr><td><h1>a</h1><td>b<tr><td>c<td>d</table>", "# a\n\nb\n\nc\n\nd"),
         ("<p>1. a</p><p># b</p><p>*c* [d] &lt;b>", "1\\. a\n\n\\# b\n\n\\*c\\* \\[d\\] \\<b>"),
         ("<b>a</b><b>b</b> <i>c<b>d</i>e</b>", "**ab** *c**d*****e**"),
@@ -264,7 +296,12 @@ fn hostile_html_needs_no_deep_stack_and_does_not_swell() {
     let run = || {
         for text in hostile(1 << 19) {
             let out = html(&text);
-            assert!(!out.is_empty() && out.len() <= 4 * text.len() + 8192, "{} of {}", out.len(), text.len());
+            assert!(
+                !out.is_empty() && out.len() <= 4 * text.len() + 8192,
+                "{} of {}",
+                out.len(),
+                text.len()
+            );
         }
     };
     std::thread::Builder::new().stack_size(512 * 1024).spawn(run).unwrap().join().unwrap();
@@ -350,7 +387,10 @@ fn html_that_is_converted_in_parts_is_one_text() {
     assert_eq!(list.trim(), format!("x\n\n{}\ny", each(&|n| format!("- i{n}\n"))));
     let numbered = html(&format!("<ol>{}</ol>", each(&|n| format!("<li>i{n}</li>"))));
     for (n, line) in numbered.lines().enumerate() {
-        assert_eq!(line.split_whitespace().collect::<Vec<_>>().join(" "), format!("{}. i{n}", n + 1));
+        assert_eq!(
+            line.split_whitespace().collect::<Vec<_>>().join(" "),
+            format!("{}. i{n}", n + 1)
+        );
     }
     let row = |n: usize| format!("<tr><td>a{n}</td><td>b{n}</td></tr>");
     let table = html(&format!("<table>{}</table><p>y</p>", each(&row)));

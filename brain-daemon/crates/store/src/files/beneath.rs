@@ -88,7 +88,12 @@ impl Root {
     }
 }
 
-fn resolve(root: BorrowedFd<'_>, path: &Path, flags: OFlags, how: ResolveFlags) -> Result<OwnedFd, Errno> {
+fn resolve(
+    root: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+    how: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let how = how | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..TRIES {
@@ -110,7 +115,9 @@ fn step_by_step(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<Owne
         let flags = if parts.peek().is_none() { flags } else { DIR };
         match part {
             Component::CurDir => {}
-            Component::Normal(name) => dir = openat(&dir, name, flags | OFlags::NOFOLLOW, Mode::empty())?,
+            Component::Normal(name) => {
+                dir = openat(&dir, name, flags | OFlags::NOFOLLOW, Mode::empty())?
+            }
             _ => return Err(Errno::XDEV),
         }
     }

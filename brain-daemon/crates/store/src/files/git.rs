@@ -143,8 +143,9 @@ impl Git<'_> {
         if before == after {
             return Ok(Pulled::UpToDate);
         }
-        let short =
-            |id: Option<String>| id.map_or_else(|| "nothing".into(), |id| id.chars().take(8).collect());
+        let short = |id: Option<String>| {
+            id.map_or_else(|| "nothing".into(), |id| id.chars().take(8).collect())
+        };
         let (before, after): (String, String) = (short(before), short(after));
         Ok(Pulled::Updated(format!("{before}..{after}")))
     }
@@ -166,7 +167,10 @@ impl Git<'_> {
                 return Err(words(&ended.err));
             }
             if ended.out.len() as u64 >= MAX_ANSWER {
-                return Err(format!("{} is too long to be looked at before git uses it", path.display()));
+                return Err(format!(
+                    "{} is too long to be looked at before git uses it",
+                    path.display()
+                ));
             }
             programs.add(&ended.out);
         }
@@ -247,7 +251,10 @@ impl Git<'_> {
             }
             if begun.elapsed() > deadline {
                 end(&mut child);
-                return Err(format!("git did not end within {} s, and was ended", deadline.as_secs()));
+                return Err(format!(
+                    "git did not end within {} s, and was ended",
+                    deadline.as_secs()
+                ));
             }
             if !(self.go_on)() {
                 end(&mut child);
@@ -316,7 +323,8 @@ fn end(child: &mut Child) {
 
 /// What git complained about, on one line, without its advice and without anybody's password.
 fn words(err: &str) -> String {
-    let lines = err.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
+    let lines =
+        err.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
     let text = lines.map(without_credentials).collect::<Vec<_>>().join("; ");
     match text.char_indices().nth(MAX_SHOWN) {
         _ if text.is_empty() => "git failed and did not say why".into(),
@@ -371,15 +379,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let git = Git { dir: dir.path(), approved: &[], go_on: &|| true };
         let mut command = Command::new("sh");
-        command.args(["-c", "sleep 600 & echo $! > pid; wait"]).current_dir(dir.path()).process_group(0);
+        command
+            .args(["-c", "sleep 600 & echo $! > pid; wait"])
+            .current_dir(dir.path())
+            .process_group(0);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null());
         // Long enough for the shell to begin, also on a busy machine.
         let error = git.run(command, Duration::from_secs(3)).err().unwrap();
         assert!(error.contains("did not end"), "{error}");
-        let pid: i32 = std::fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
+        let pid: i32 =
+            std::fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
         // It was told to end; on a busy machine it does so when its turn comes.
-        let lives =
-            || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        let lives = || {
+            std::fs::read_to_string(format!("/proc/{pid}/stat"))
+                .is_ok_and(|stat| !stat.contains(") Z "))
+        };
         for _ in 0..500 {
             if !lives() {
                 return;

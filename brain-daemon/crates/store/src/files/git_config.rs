@@ -203,7 +203,9 @@ fn is_harmless(key: &str, value: &str) -> bool {
         ("remote", Some(_)) if matches!(name, "url" | "pushurl") => is_address(value),
         ("remote", Some(_)) => REMOTE.contains(&name),
         ("branch", Some(_)) if name == "remote" => is_address(value),
-        ("branch", Some(_)) => BRANCH.contains(&name) || NOTES.iter().any(|it| name.starts_with(it)),
+        ("branch", Some(_)) => {
+            BRANCH.contains(&name) || NOTES.iter().any(|it| name.starts_with(it))
+        }
         ("submodule", Some(_)) => match name {
             "active" | "branch" => true,
             "update" => ["checkout", "merge", "none", "rebase"].contains(&value),
@@ -213,14 +215,17 @@ fn is_harmless(key: &str, value: &str) -> bool {
         ("color", Some(_)) => true,
         ("lfs", Some(_)) => matches!(name, "access" | "locksverify"),
         (_, Some(_)) => false,
-        (_, None) => PLAIN.contains(&key) || PLAIN.iter().any(|it| it.strip_suffix('.') == Some(section)),
+        (_, None) => {
+            PLAIN.contains(&key) || PLAIN.iter().any(|it| it.strip_suffix('.') == Some(section))
+        }
     }
 }
 
 /// Whether git reaches this address by itself, without a helper program.
 fn is_address(value: &str) -> bool {
     let scheme = value.split_once("://").map(|(scheme, _)| scheme);
-    let known = scheme.is_none_or(|scheme| ["https", "http", "ssh", "git", "file"].contains(&scheme));
+    let known =
+        scheme.is_none_or(|scheme| ["https", "http", "ssh", "git", "file"].contains(&scheme));
     // `ext::sh -c …` and the like.
     let helper = value.split_once("::").is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(&b))
@@ -234,7 +239,9 @@ mod tests {
 
     fn programs(entries: &[(&str, &str)]) -> Programs {
         let mut programs = Programs::default();
-        programs.add(&entries.iter().map(|(key, value)| format!("{key}\n{value}\0")).collect::<String>());
+        programs.add(
+            &entries.iter().map(|(key, value)| format!("{key}\n{value}\0")).collect::<String>(),
+        );
         programs
     }
 
@@ -297,13 +304,17 @@ mod tests {
             assert!(!is_harmless(key, value), "{key} = {value}");
         }
         let shown = programs(&all[9..]).shown();
-        assert!(shown.starts_with("merge.x.driver, credential.helper, credential.….helper, "), "{shown}");
+        assert!(
+            shown.starts_with("merge.x.driver, credential.helper, credential.….helper, "),
+            "{shown}"
+        );
         assert!(shown.contains(" more") && !shown.contains("pw"), "{shown}");
     }
 
     #[test]
     fn a_fingerprint_stands_for_these_entries_in_this_place_only() {
-        let of = |entries: &[(&str, &str)], dir: &str| programs(entries).fingerprint(Path::new(dir));
+        let of =
+            |entries: &[(&str, &str)], dir: &str| programs(entries).fingerprint(Path::new(dir));
         let one = of(&[("core.fsmonitor", "x")], "/a");
         assert_eq!(one, of(&[("core.bare", "false"), ("core.fsmonitor", "x")], "/a"));
         assert_ne!(one, of(&[("core.fsmonitor", "y")], "/a"));

@@ -10,7 +10,11 @@ use super::{Pulled, pull};
 
 fn git(dir: &Path, args: &[&str]) {
     let mut command = Command::new("git");
-    command.arg("-C").arg(dir).args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(args);
+    command
+        .arg("-C")
+        .arg(dir)
+        .args(["-c", "user.name=T", "-c", "user.email=t@example.org"])
+        .args(args);
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").stdin(Stdio::null());
     let ended = command.output().unwrap();
     assert!(ended.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&ended.stderr));
@@ -52,7 +56,10 @@ impl Clone {
     }
 
     fn config(&self, key: &str, value: &str) {
-        git(&self.notes, &["config", "--add", key, &value.replace("SCRIPT", self.script.to_str().unwrap())]);
+        git(
+            &self.notes,
+            &["config", "--add", key, &value.replace("SCRIPT", self.script.to_str().unwrap())],
+        );
     }
 
     fn set_config(&self, key: &str, value: &str) {
@@ -128,8 +135,11 @@ const WAYS: &[Way] = &[
         c.config("include.path", file.to_str().unwrap());
     }),
     ("includeIf in the work tree", |c| {
-        std::fs::write(c.notes.join("x.inc"), format!("[core]\n\tfsmonitor = {}\n", c.script.display()))
-            .unwrap();
+        std::fs::write(
+            c.notes.join("x.inc"),
+            format!("[core]\n\tfsmonitor = {}\n", c.script.display()),
+        )
+        .unwrap();
         c.config("includeIf.gitdir:/.path", "../x.inc");
     }),
     ("config.worktree", |c| {
@@ -157,7 +167,8 @@ const WAYS: &[Way] = &[
     ("alternate refs", |c| {
         c.config("core.alternateRefsCommand", "SCRIPT");
         let objects = c.theirs.join(".git/objects");
-        std::fs::write(c.notes.join(".git/objects/info/alternates"), objects.to_str().unwrap()).unwrap();
+        std::fs::write(c.notes.join(".git/objects/info/alternates"), objects.to_str().unwrap())
+            .unwrap();
     }),
     ("hook by configuration", |c| {
         c.config("hook.x.command", "SCRIPT");
@@ -197,7 +208,10 @@ fn no_program_of_a_repository_runs() {
             .stdin(Stdio::null());
         plain.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_TERMINAL_PROMPT", "0");
         if matches!(pulled, Pulled::Updated(_)) {
-            git(&clone.notes, &["-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard", "HEAD~1"]);
+            git(
+                &clone.notes,
+                &["-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard", "HEAD~1"],
+            );
         }
         let _ = plain.stdout(Stdio::null()).stderr(Stdio::null()).status();
         if clone.ran.exists() {
@@ -213,7 +227,9 @@ fn a_plain_clone_is_pulled_without_asking() {
         return;
     }
     let clone = Clone::new();
-    for (key, value) in [("user.name", "Me"), ("pull.rebase", "true"), ("branch.main.description", "x")] {
+    for (key, value) in
+        [("user.name", "Me"), ("pull.rebase", "true"), ("branch.main.description", "x")]
+    {
         clone.config(key, value);
     }
     assert!(matches!(clone.pulled(&[]), Pulled::Updated(_)));
@@ -233,7 +249,9 @@ fn only_the_configuration_that_was_approved_may_run_programs() {
     let approved = [fingerprint];
     // One entry more is another configuration.
     clone.config("filter.x.clean", "SCRIPT");
-    assert!(matches!(clone.pulled(&approved), Pulled::Failed(why) if why.contains("filter.x.clean")));
+    assert!(
+        matches!(clone.pulled(&approved), Pulled::Failed(why) if why.contains("filter.x.clean"))
+    );
     assert!(!clone.ran.exists());
     git(&clone.notes, &["config", "--unset", "filter.x.clean"]);
     assert!(matches!(clone.pulled(&approved), Pulled::Updated(_)));

@@ -49,8 +49,13 @@ pub(super) struct Late {
 impl Late {
     /// Watches a file that was replaced when it held `bytes`.
     pub(super) fn watch(&self, tag: u64, path: &str, file: File, bytes: &[u8]) {
-        let one =
-            Replaced { tag, path: path.to_owned(), file, digest: digest(bytes), changed: Instant::now() };
+        let one = Replaced {
+            tag,
+            path: path.to_owned(),
+            file,
+            digest: digest(bytes),
+            changed: Instant::now(),
+        };
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         replaced.push_back(one);
         let oldest = if replaced.len() > MAX_WATCHED { replaced.pop_front() } else { None };
@@ -70,7 +75,8 @@ impl Late {
 
     /// Looks at all replaced files and returns what was saved since they were replaced, each save once.
     pub(super) fn take(&self) -> Vec<Save> {
-        let mut saves = std::mem::take(&mut *self.saves.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut saves =
+            std::mem::take(&mut *self.saves.lock().unwrap_or_else(PoisonError::into_inner));
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         replaced.retain_mut(|one| {
             saves.extend(one.look());

@@ -25,6 +25,8 @@ pub use beneath::Root;
 pub use git::{Pulled, pull};
 pub use late::Save;
 pub use own::{Own, digest, is_torn};
-pub use scan::{Found, MarkdownFile, Stat, each_markdown_file, is_not_there, markdown_files, stat_of};
+pub use scan::{
+    Found, MarkdownFile, Stat, each_markdown_file, is_not_there, markdown_files, stat_of,
+};
 pub use trash::TRASH;
 pub use tree::{Outcome, Tree};

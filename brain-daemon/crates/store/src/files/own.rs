@@ -58,13 +58,16 @@ mod tests {
 
     #[test]
     fn what_a_power_loss_leaves_is_told_from_an_edit() {
-        let text: Vec<u8> = (0..200).flat_map(|n| format!("Line {n} of the page.\n").into_bytes()).collect();
+        let text: Vec<u8> =
+            (0..200).flat_map(|n| format!("Line {n} of the page.\n").into_bytes()).collect();
         for len in [0, 1, 511, 512, 1000, 2048, text.len()] {
             assert!(is_torn(&text[..len], &text), "{len}");
         }
         let mut zeros = text.clone();
         zeros[512..1536].fill(0);
-        assert!(is_torn(&zeros, &text) && is_torn(&zeros[..1500], &text) && is_torn(&[0; 700], &text));
+        assert!(
+            is_torn(&zeros, &text) && is_torn(&zeros[..1500], &text) && is_torn(&[0; 700], &text)
+        );
         let mut edit = text.clone();
         edit[600] = b'X';
         assert!(!is_torn(&edit, &text), "a letter");

@@ -26,7 +26,8 @@ impl Stat {
     /// What the system says of a file.
     #[must_use]
     pub fn of(meta: &fs::Metadata) -> Self {
-        let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        let ns =
+            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
             size: meta.len(),
             mtime_ns: ns(meta.mtime(), meta.mtime_nsec()),
@@ -101,7 +102,8 @@ pub fn each_markdown_file(
     for entry in walk.sort_by(by_path).into_iter().filter_entry(visible) {
         // What goes while we look was never there.
         let gone = |e: &walkdir::Error| {
-            e.path() != Some(dir) && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound)
+            e.path() != Some(dir)
+                && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound)
         };
         let entry = match entry {
             Ok(entry) => entry,
@@ -124,7 +126,9 @@ pub fn each_markdown_file(
             continue;
         };
         match entry.metadata() {
-            Ok(meta) if !each(MarkdownFile { path: path.to_owned(), stat: Stat::of(&meta) }) => break,
+            Ok(meta) if !each(MarkdownFile { path: path.to_owned(), stat: Stat::of(&meta) }) => {
+                break;
+            }
             Ok(_) => {}
             Err(e) if gone(&e) => {}
             Err(e) => found.unreadable.push((path.to_owned(), e.to_string())),
@@ -149,11 +153,15 @@ fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
 /// When that cannot be told.
 pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
     // A file may be called so; a directory may not.
-    let hidden = path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|d| d.starts_with('.')));
+    let hidden =
+        path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|d| d.starts_with('.')));
     if hidden {
         return Ok(None);
     }
-    match Root::open(dir).and_then(|root| root.stand(Path::new(path))).and_then(|place| place.metadata()) {
+    match Root::open(dir)
+        .and_then(|root| root.stand(Path::new(path)))
+        .and_then(|place| place.metadata())
+    {
         Ok(meta) => Ok(meta.is_file().then(|| Stat::of(&meta))),
         Err(e) if is_not_there(&e) => Ok(None),
         Err(e) => Err(e),
@@ -204,9 +212,15 @@ mod tests {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = dir.path();
         write(outside.path(), "secret.md");
-        for path in
-            ["a.md", "b/c.MDX", "b/.hidden/x.md", ".trash/x.md", "b/pic.png", "lib/.git/HEAD", "lib/r.md"]
-        {
+        for path in [
+            "a.md",
+            "b/c.MDX",
+            "b/.hidden/x.md",
+            ".trash/x.md",
+            "b/pic.png",
+            "lib/.git/HEAD",
+            "lib/r.md",
+        ] {
             write(root, path);
         }
         std::os::unix::fs::symlink(outside.path(), root.join("out")).unwrap();
@@ -216,7 +230,9 @@ mod tests {
         assert_eq!((found.skipped, found.repositories), (3, vec!["lib".to_owned()]));
         assert_eq!(paths(&markdown_files(root, "b", None)), ["b/c.MDX"]);
         assert_eq!(paths(&markdown_files(root, "a.md", None)), ["a.md"]);
-        for below in ["out", "out/secret.md", "link.md", ".trash", "b/.hidden/x.md", "none", "a.md/x"] {
+        for below in
+            ["out", "out/secret.md", "link.md", ".trash", "b/.hidden/x.md", "none", "a.md/x"]
+        {
             assert_eq!(paths(&markdown_files(root, below, None)), Vec::<&str>::new(), "{below}");
             assert_eq!(stat_of(root, below).unwrap(), None, "{below}");
         }
@@ -226,7 +242,9 @@ mod tests {
     #[test]
     fn files_come_in_the_order_of_their_paths() {
         let dir = tempfile::tempdir().unwrap();
-        for path in ["a/x.md", "a-b/x.md", "a.md", "a/b/c.md", "a/b-c.md", "b/é.md", "b/z.md", "B.md"] {
+        for path in
+            ["a/x.md", "a-b/x.md", "a.md", "a/b/c.md", "a/b-c.md", "b/é.md", "b/z.md", "B.md"]
+        {
             write(dir.path(), path);
         }
         let found = markdown_files(dir.path(), "", None);

@@ -95,7 +95,13 @@ impl Tree {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn purge(&self, path: &str, own: &Own<'_>, everywhere: bool, tag: u64) -> io::Result<Outcome> {
+    pub fn purge(
+        &self,
+        path: &str,
+        own: &Own<'_>,
+        everywhere: bool,
+        tag: u64,
+    ) -> io::Result<Outcome> {
         let mut outcome = Outcome::Done;
         for trashed in self.trash_places(path)? {
             // A power loss leaves empty ones, and nobody writes there.
@@ -114,7 +120,14 @@ impl Tree {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn recover(&self, path: &str, text: &str, own: &Own<'_>, trashed: bool, tag: u64) -> io::Result<()> {
+    pub fn recover(
+        &self,
+        path: &str,
+        text: &str,
+        own: &Own<'_>,
+        trashed: bool,
+        tag: u64,
+    ) -> io::Result<()> {
         for place in [path.to_owned(), trash_place(path, 0)] {
             if let Some(spot) = self.spot(&place)? {
                 self.clear(&spot.beside(tag), path, own, tag)?;

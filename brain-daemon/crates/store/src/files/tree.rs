@@ -173,17 +173,31 @@ impl Tree {
     }
 
     /// Removes a temporary file that was looked at. A program that still has it open may yet write to it.
-    pub(super) fn discard(&self, out: &Spot, path: &str, tag: u64, found: Looked) -> io::Result<()> {
+    pub(super) fn discard(
+        &self,
+        out: &Spot,
+        path: &str,
+        tag: u64,
+        found: Looked,
+    ) -> io::Result<()> {
         out.remove()?;
         self.late.watch(tag, path, found.file, &found.bytes);
         Ok(())
     }
 
     /// Removes a temporary file that a kill left. It may be somebody's save that had just come out of its place.
-    pub(super) fn clear(&self, temporary: &Spot, path: &str, own: &Own<'_>, tag: u64) -> io::Result<()> {
+    pub(super) fn clear(
+        &self,
+        temporary: &Spot,
+        path: &str,
+        own: &Own<'_>,
+        tag: u64,
+    ) -> io::Result<()> {
         match temporary.look()? {
             Seen::Nothing => return Ok(()),
-            Seen::File(found) if !own.has_temporary(&found.bytes) => self.late.add(tag, path, found.bytes),
+            Seen::File(found) if !own.has_temporary(&found.bytes) => {
+                self.late.add(tag, path, found.bytes)
+            }
             Seen::File(_) | Seen::Other => {}
         }
         temporary.remove()

@@ -111,7 +111,10 @@ fn the_trash_keeps_what_it_has() {
         put(&tree, "x.md", text, &[]);
         tree.trash("x.md", &Own::whole(&[digest(text.as_bytes())]), true).unwrap();
     }
-    assert_eq!((read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")), ("first".into(), "second".into()));
+    assert_eq!(
+        (read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")),
+        ("first".into(), "second".into())
+    );
     let purge = |texts: &[&[u8]]| {
         let digests: Vec<_> = texts.iter().map(|text| digest(text)).collect();
         tree.purge("x.md", &Own::whole(&digests), true, 1).unwrap()
@@ -176,7 +179,10 @@ fn what_a_power_loss_left_in_the_trash_is_made_one_whole_file() {
         tree.recover("x.md", &text, &own, true, 7).unwrap();
         assert_eq!(tree.trash("x.md", &own, false).unwrap(), Outcome::Done);
         assert_eq!(names(&tree, ""), [".trash"], "{left:?}");
-        assert_eq!((names(&tree, ".trash"), read(&tree, ".trash/x.md")), (vec!["x.md".into()], text.clone()));
+        assert_eq!(
+            (names(&tree, ".trash"), read(&tree, ".trash/x.md")),
+            (vec!["x.md".into()], text.clone())
+        );
         assert_eq!(tree.late_saves(), []);
     }
     // Somebody's own file in the trash stays.

@@ -11,7 +11,10 @@ use brain_page as page;
 
 impl Look<'_> {
     /// Reads all of it.
-    pub(super) fn http(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
+    pub(super) fn http(
+        &self,
+        step: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         self.jobs(step)?;
         for row in self.must(t::CLIENTS)?.iter()? {
             step()?;
@@ -61,12 +64,17 @@ impl Look<'_> {
             step()?;
             let (key, id) = row?;
             let id = id.value();
-            let record = jobs.get(id)?.map(|value| from_bytes::<JobRecord>(value.value())).transpose()?;
+            let record =
+                jobs.get(id)?.map(|value| from_bytes::<JobRecord>(value.value())).transpose()?;
             if !record.is_some_and(|record| record.seen.contains(key.value())) {
-                return Err(StoreError::damaged(format!("{} was not what it was seen as", JobId(id))));
+                return Err(StoreError::damaged(format!(
+                    "{} was not what it was seen as",
+                    JobId(id)
+                )));
             }
         }
-        let number = |key: &str| Ok::<_, StoreError>(migrate::meta(self.txn, key)?.unwrap_or_default());
+        let number =
+            |key: &str| Ok::<_, StoreError>(migrate::meta(self.txn, key)?.unwrap_or_default());
         for (what, found, expected) in [
             ("items that are due", due.len()?, waiting),
             ("items that are over", over.len()?, ended),
@@ -80,7 +88,10 @@ impl Look<'_> {
             }
         }
         if newest > 0 && number(t::META_NEXT_JOB)? <= newest {
-            return Err(StoreError::damaged(format!("the number of {} would be given again", JobId(newest))));
+            return Err(StoreError::damaged(format!(
+                "the number of {} would be given again",
+                JobId(newest)
+            )));
         }
         Ok(())
     }

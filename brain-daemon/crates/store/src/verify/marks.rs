@@ -75,7 +75,9 @@ impl Look<'_> {
         }
         match counts == expected.counts {
             true => Ok(()),
-            false => Err(StoreError::damaged("its numbers of pages by tag are not those of its pages")),
+            false => {
+                Err(StoreError::damaged("its numbers of pages by tag are not those of its pages"))
+            }
         }
     }
 }

@@ -105,11 +105,15 @@ fn alerts_are_told_before_what_keeps_them_from_being_told_again() {
     let told = Arc::new(Mutex::new(0));
     let count = Arc::clone(&told);
     let on_line = move |line: &Line| {
-        let noted =
-            |kind: fn(&Noted) -> bool| journal.since(0).unwrap().iter().any(|entry| kind(&entry.noted));
+        let noted = |kind: fn(&Noted) -> bool| {
+            journal.since(0).unwrap().iter().any(|entry| kind(&entry.noted))
+        };
         let text = line.to_string();
         if text.starts_with("DELETION") {
-            assert!(!data.is_deleted(&post_id(1)) && noted(|noted| matches!(noted, Noted::Deletion { .. })));
+            assert!(
+                !data.is_deleted(&post_id(1))
+                    && noted(|noted| matches!(noted, Noted::Deletion { .. }))
+            );
             *count.lock().unwrap() += 1;
         } else if text.starts_with("VELOCITY") {
             assert_eq!(data.snapshots(&post_id(2)).unwrap().len(), 1);
@@ -119,7 +123,9 @@ fn alerts_are_told_before_what_keeps_them_from_being_told_again() {
     };
     world.run_with(&Heard { on_line: Some(Box::new(on_line)), ..Heard::default() }).unwrap();
     assert_eq!(*told.lock().unwrap(), 2);
-    assert!(world.data.is_deleted(&post_id(1)) && world.data.snapshots(&post_id(2)).unwrap().len() == 2);
+    assert!(
+        world.data.is_deleted(&post_id(1)) && world.data.snapshots(&post_id(2)).unwrap().len() == 2
+    );
 }
 
 #[test]

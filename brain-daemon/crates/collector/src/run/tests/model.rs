@@ -57,7 +57,8 @@ enum Broken {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let endpoints = ["own", "mentions", "search", "search rust", "search brain", "lookup", "lookup"];
+    let endpoints =
+        ["own", "mentions", "search", "search rust", "search brain", "lookup", "lookup"];
     prop_oneof![
         4 => (any::<bool>(), any::<bool>(), prop::collection::vec(any::<bool>(), QUERIES.len()))
             .prop_map(|(own, mentions, queries)| Event::Post { own, mentions, queries }),
@@ -113,8 +114,11 @@ impl Model {
         let mut told = Told::default();
         let mut present: BTreeSet<u64> = BTreeSet::new();
         let mut came: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
-        let sources =
-            [(Stream::Own, vec![""]), (Stream::Mentions, vec![""]), (Stream::Searches, QUERIES.to_vec())];
+        let sources = [
+            (Stream::Own, vec![""]),
+            (Stream::Mentions, vec![""]),
+            (Stream::Searches, QUERIES.to_vec()),
+        ];
         let mut is_answered = false;
         'streams: for (stream, queries) in sources {
             let mut pulled = BTreeSet::new();
@@ -149,8 +153,12 @@ impl Model {
                 for (id, post) in shown.take(PAGES * PAGE) {
                     present.insert(*id);
                     pulled.insert(*id);
-                    let fresh =
-                        Stored { collected: now, seen: now, created: post.created, found_by: Vec::new() };
+                    let fresh = Stored {
+                        collected: now,
+                        seen: now,
+                        created: post.created,
+                        found_by: Vec::new(),
+                    };
                     let stored = self.stored.entry((stream, *id)).or_insert(fresh);
                     stored.seen = now;
                     if !query.is_empty() && !stored.found_by.iter().any(|known| known == query) {
@@ -175,7 +183,11 @@ impl Model {
             match curve.last() {
                 Some(old) if *old == new => continue,
                 Some(old)
-                    if if *old >= 50 && new >= old * 2 { true } else { new > *old && new - old > 100 } =>
+                    if if *old >= 50 && new >= old * 2 {
+                        true
+                    } else {
+                        new > *old && new - old > 100
+                    } =>
                 {
                     told.alerts.insert((id, *old, new));
                 }
@@ -198,11 +210,19 @@ impl Model {
         let mut next = self.former.clone();
         let mut asked = BTreeSet::new();
         let mut doubt: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
-        for (stream, pulled) in came.iter().filter(|(stream, _)| !told.skipped.contains(stream.as_str())) {
-            for id in self.former.get(stream).into_iter().flatten().filter(|id| !present.contains(id)) {
-                let stored = Stream::ALL.iter().filter_map(|stream| self.stored.get(&(*stream, *id)));
-                let (seen, created) = stored.map(|stored| (stored.seen, stored.created)).max().unwrap();
-                if now - created <= 7 * 24 * HOUR && now - seen <= 48 * HOUR && !self.deleted.contains_key(id)
+        for (stream, pulled) in
+            came.iter().filter(|(stream, _)| !told.skipped.contains(stream.as_str()))
+        {
+            for id in
+                self.former.get(stream).into_iter().flatten().filter(|id| !present.contains(id))
+            {
+                let stored =
+                    Stream::ALL.iter().filter_map(|stream| self.stored.get(&(*stream, *id)));
+                let (seen, created) =
+                    stored.map(|stored| (stored.seen, stored.created)).max().unwrap();
+                if now - created <= 7 * 24 * HOUR
+                    && now - seen <= 48 * HOUR
+                    && !self.deleted.contains_key(id)
                 {
                     asked.insert(*id);
                     doubt.entry(*stream).or_default().insert(*id);
@@ -257,7 +277,9 @@ impl Model {
         }
         for id in world.data.ids("deletions").unwrap() {
             let at = world.data.deletion(&id).unwrap().unwrap().detected_at;
-            found.deleted.insert(number(&id), brain_base::clock::parse_instant(&at, false).unwrap());
+            found
+                .deleted
+                .insert(number(&id), brain_base::clock::parse_instant(&at, false).unwrap());
         }
         for id in world.data.ids("engagement").unwrap() {
             let likes = world
@@ -277,7 +299,8 @@ impl Model {
 fn told(world: &World) -> Told {
     let heard = Heard::default();
     let report = world.run_with(&heard).unwrap();
-    let mut told = Told { unverified: report.unverified, seen: report.tweets_stored, ..Told::default() };
+    let mut told =
+        Told { unverified: report.unverified, seen: report.tweets_stored, ..Told::default() };
     for line in heard.lines.into_inner() {
         let parts: Vec<&str> = line.split(':').collect();
         match parts[0] {
@@ -310,8 +333,12 @@ fn happen(world: &World, event: &Event, fails: &mut HashMap<&'static str, usize>
     let new = FIRST + posts as u64;
     match event {
         Event::Post { own, mentions, queries } => {
-            let found: Vec<&str> =
-                QUERIES.iter().zip(queries).filter(|(_, found)| **found).map(|(query, _)| *query).collect();
+            let found: Vec<&str> = QUERIES
+                .iter()
+                .zip(queries)
+                .filter(|(_, found)| **found)
+                .map(|(query, _)| *query)
+                .collect();
             let text = format!("{} {}", if *mentions { "@owner" } else { "" }, found.join(" "));
             world.post(new, if *own { OWNER } else { "6" }, &text);
         }
@@ -328,9 +355,10 @@ fn happen(world: &World, event: &Event, fails: &mut HashMap<&'static str, usize>
             if old.listed {
                 old.listed = false;
                 let edited = old.clone();
-                inside
-                    .posts
-                    .insert(new, super::world::Post { listed: true, text: "edited".into(), ..edited });
+                inside.posts.insert(
+                    new,
+                    super::world::Post { listed: true, text: "edited".into(), ..edited },
+                );
             }
         }
         _ => {}
@@ -367,7 +395,11 @@ fn the_model_finds_what_it_is_to_find() {
     let world = World::new(&QUERIES);
     let mut model = Model::default();
     let mut fails = HashMap::new();
-    happen(&world, &Event::Post { own: true, mentions: true, queries: vec![true, true, false] }, &mut fails);
+    happen(
+        &world,
+        &Event::Post { own: true, mentions: true, queries: vec![true, true, false] },
+        &mut fails,
+    );
     happen(
         &world,
         &Event::Post { own: false, mentions: true, queries: vec![false, false, false] },

@@ -35,12 +35,17 @@ fn a_first_run_stores_everything_and_asks_for_nothing_else() {
         report.streams.iter().map(|stream| (stream.total, stream.new)).collect::<Vec<_>>(),
         [(1, 1), (2, 2), (2, 2)]
     );
-    assert!(report.streams.iter().all(|stream| stream.skipped.is_none()) && report.warnings.is_empty());
+    assert!(
+        report.streams.iter().all(|stream| stream.skipped.is_none()) && report.warnings.is_empty()
+    );
     assert_eq!(heard.new.into_inner().len(), 5);
 
     let post = world.stored(Stream::Searches, BIG + 1);
     assert_eq!(post.fields()[SEARCHES], json!(["rust", "brain"]));
-    assert_eq!((post.str(COLLECTED_AT), post.str(LAST_UPDATED)), (Some(at.as_str()), Some(at.as_str())));
+    assert_eq!(
+        (post.str(COLLECTED_AT), post.str(LAST_UPDATED)),
+        (Some(at.as_str()), Some(at.as_str()))
+    );
     assert_eq!(world.stored(Stream::Own, BIG).author(), "owner");
     assert_eq!(world.stored(Stream::Mentions, BIG).author(), "owner");
     assert_eq!(world.stored(Stream::Mentions, BIG + 1).author(), "6");
@@ -70,7 +75,10 @@ fn posts_that_are_there_again_are_refreshed_and_nothing_else() {
     }
     let again = std::fs::metadata(&engagement).unwrap();
     // Were it written anew, it would be another file.
-    assert_eq!(std::os::unix::fs::MetadataExt::ino(&written), std::os::unix::fs::MetadataExt::ino(&again));
+    assert_eq!(
+        std::os::unix::fs::MetadataExt::ino(&written),
+        std::os::unix::fs::MetadataExt::ino(&again)
+    );
     let journal = Journal::new(&world.settings.dir).since(0).unwrap();
     assert_eq!(journal.len(), 2, "each stream notes a post once");
 }
@@ -266,8 +274,13 @@ fn each_boundary_of_velocity_over_two_runs() {
         world.pass(minutes * 60_000 + 59_999);
         let (report, lines) = world.run();
         let told: Vec<&String> = lines.iter().filter(|line| line.starts_with("VELOCITY")).collect();
-        let line = alert.map(|minutes| format!("VELOCITY_ALERT:{BIG}:likes:{old}->{new}:{minutes}"));
-        assert_eq!(told, line.iter().collect::<Vec<_>>(), "once, although it came by three streams");
+        let line =
+            alert.map(|minutes| format!("VELOCITY_ALERT:{BIG}:likes:{old}->{new}:{minutes}"));
+        assert_eq!(
+            told,
+            line.iter().collect::<Vec<_>>(),
+            "once, although it came by three streams"
+        );
         assert_eq!(report.velocity_alerts, u64::from(alert.is_some()));
         assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 2);
         let journal = Journal::new(&world.settings.dir).since(T0 + 1).unwrap();
@@ -292,8 +305,9 @@ fn minutes_are_never_negative_and_posts_without_numbers_have_no_curve() {
     world.like(BIG, 500);
     let (_, lines) = world.run();
     assert!(lines[2].ends_with("likes:50->500:0min"), "{lines:?}");
-    let body = json!({"data": [{"id": "17", "text": "t"}, {"id": "18", "public_metrics": {"later": 1}}]})
-        .to_string();
+    let body =
+        json!({"data": [{"id": "17", "text": "t"}, {"id": "18", "public_metrics": {"later": 1}}]})
+            .to_string();
     world.fail("own", Ok(crate::fake::answer(200, &[], body)));
     world.run();
     assert_eq!(world.data.count("engagement"), 1);
@@ -352,7 +366,8 @@ fn likes_that_are_missing_or_no_number_are_not_taken_for_none() {
         json!({"like_count": "7"}),
     ] {
         let body =
-            json!({"data": [{"id": BIG.to_string(), "text": "t", "public_metrics": metrics}]}).to_string();
+            json!({"data": [{"id": BIG.to_string(), "text": "t", "public_metrics": metrics}]})
+                .to_string();
         world.fail("own", Ok(crate::fake::answer(200, &[], body)));
         assert_eq!(world.run().0.velocity_alerts, 0);
     }
@@ -372,7 +387,8 @@ fn streams_are_pulled_page_by_page_up_to_the_cap() {
     assert_eq!((report.requests, report.tweets_stored), (3 + 1 + 3, 5));
     let targets = world.link.asked();
     assert!(
-        targets[1].target.ends_with("&pagination_token=2") && targets[5].target.ends_with("&next_token=2")
+        targets[1].target.ends_with("&pagination_token=2")
+            && targets[5].target.ends_with("&next_token=2")
     );
     assert_eq!(world.state().streams["own"].next_token, None);
     for id in 6..=9 {

@@ -44,7 +44,8 @@ fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
             world.delete(post);
             world.fail(endpoint, failure.clone());
             let (report, lines) = world.run();
-            let told: Vec<&String> = lines.iter().filter(|line| line.starts_with("STREAM_SKIPPED")).collect();
+            let told: Vec<&String> =
+                lines.iter().filter(|line| line.starts_with("STREAM_SKIPPED")).collect();
             assert_eq!(told, [&format!("STREAM_SKIPPED:{stream}:{reason}")]);
             assert_eq!(
                 (report.status.as_str(), report.deletions, report.tweets_stored),
@@ -94,7 +95,11 @@ fn a_stream_that_breaks_off_keeps_what_came_and_compares_nothing() {
 #[test]
 fn a_page_without_meta_in_the_middle_is_kept_and_its_stream_is_not_compared() {
     for (second, new, words) in [
-        (r#"{"data":[{"id":"10","author_id":"5"}],"errors":[{"title":"Sorry"}]}"#, 2, "says: Sorry"),
+        (
+            r#"{"data":[{"id":"10","author_id":"5"}],"errors":[{"title":"Sorry"}]}"#,
+            2,
+            "says: Sorry",
+        ),
         (r#"{"errors":[{"title":"Sorry","detail":"half of it"}]}"#, 1, "says: Sorry: half of it"),
         ("{}", 1, "no `meta`"),
     ] {
@@ -120,7 +125,9 @@ fn a_page_without_meta_in_the_middle_is_kept_and_its_stream_is_not_compared() {
 
 #[test]
 fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
-    for (failure, reason) in [(status(401), "unauthorized"), (problem(402, "credits"), "payment_required")] {
+    for (failure, reason) in
+        [(status(401), "unauthorized"), (problem(402, "credits"), "payment_required")]
+    {
         for (endpoint, stored) in [("own", 0), ("mentions", 1), ("search", 2), ("lookup", 3)] {
             let world = three_posts();
             world.delete(1);
@@ -139,18 +146,27 @@ fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
             assert!(
                 !lines
                     .iter()
-                    .any(|line| line.starts_with("RUN_COMPLETE") || line.starts_with("STREAM_SKIPPED"))
+                    .any(|line| line.starts_with("RUN_COMPLETE")
+                        || line.starts_with("STREAM_SKIPPED"))
             );
-            assert_eq!((report.status.as_str(), report.reason.as_deref()), ("failed", Some(reason)));
+            assert_eq!(
+                (report.status.as_str(), report.reason.as_deref()),
+                ("failed", Some(reason))
+            );
             assert!(report.message.as_ref().unwrap().contains("; "), "{report:?}");
             assert_eq!(former(&world), before, "{endpoint}");
             let kept = [(Stream::Own, 21), (Stream::Mentions, 22), (Stream::Searches, 23)];
-            let kept =
-                kept.iter().filter(|(stream, id)| world.data.post(*stream, &post_id(*id)).unwrap().is_some());
+            let kept = kept
+                .iter()
+                .filter(|(stream, id)| world.data.post(*stream, &post_id(*id)).unwrap().is_some());
             assert_eq!(kept.count(), stored, "{endpoint}");
             let rates = world.state().rate_limits;
             let of_own = rates.all().find(|(name, _)| *name == "/2/users/:id/tweets");
-            assert_eq!(of_own.map(|(_, rate)| rate.remaining), Some(16), "what the platform said is kept");
+            assert_eq!(
+                of_own.map(|(_, rate)| rate.remaining),
+                Some(16),
+                "what the platform said is kept"
+            );
             world.mend();
             assert_eq!(world.run().0.deletions, 1);
         }
@@ -181,8 +197,8 @@ fn a_run_without_any_answer_failed_and_the_next_one_makes_it_up() {
             world.fail(endpoint, failure.clone());
         }
         let (report, lines) = world.run();
-        let skipped =
-            ["own", "mentions", "searches"].map(|stream| format!("STREAM_SKIPPED:{stream}:{reason}"));
+        let skipped = ["own", "mentions", "searches"]
+            .map(|stream| format!("STREAM_SKIPPED:{stream}:{reason}"));
         assert_eq!(lines, skipped);
         assert_eq!((report.status.as_str(), report.reason.as_deref()), ("failed", Some(reason)));
         assert!(report.message.unwrap().starts_with("no stream had an answer: "));
@@ -220,9 +236,13 @@ fn a_lookup_that_proves_nothing_is_made_again() {
         world.delete(1);
         world.fail("lookup", failure);
         let (report, lines) = world.run();
-        assert_eq!((report.deletions, report.unverified, report.status.as_str()), (0, 1, "complete"));
+        assert_eq!(
+            (report.deletions, report.unverified, report.status.as_str()),
+            (0, 1, "complete")
+        );
         assert!(
-            !lines.iter().any(|line| line.starts_with("DELETION")) && !world.data.is_deleted(&post_id(1))
+            !lines.iter().any(|line| line.starts_with("DELETION"))
+                && !world.data.is_deleted(&post_id(1))
         );
         assert_eq!(world.former(Stream::Own), [1]);
         world.mend();
@@ -246,7 +266,10 @@ fn lookups_leave_a_reserve_of_their_own_and_the_rest_waits() {
     world.inside().rates.insert("lookup".into(), (6, reset));
     let from = world.link.asked().len();
     let (report, _) = world.run();
-    assert_eq!(world.asked(from)[2..], ["/2/tweets/9", "/2/tweets/8", "/2/tweets/7", "/2/tweets/6"]);
+    assert_eq!(
+        world.asked(from)[2..],
+        ["/2/tweets/9", "/2/tweets/8", "/2/tweets/7", "/2/tweets/6"]
+    );
     assert_eq!((report.deletions, report.unverified), (4, 5));
     assert!(
         report.warnings.iter().any(|warning| warning.contains("5 missing posts wait")),
@@ -289,13 +312,20 @@ fn a_platform_that_refuses_expansions_is_asked_without_them() {
         let page = r#"{"data":[{"id":"7","author_id":"6"}],"meta":{"result_count":1}}"#;
         world.link = Fake::new(move |asked| {
             let refused = asked.target.contains("expansions=");
-            Ok(answer(if refused { status } else { 200 }, &[], if refused { refusal } else { page }))
+            Ok(answer(
+                if refused { status } else { 200 },
+                &[],
+                if refused { refusal } else { page },
+            ))
         });
         let (report, lines) = world.run();
         assert_eq!(lines, ["OWN_TWEETS:1 (1 new)", "MENTIONS:1 (1 new)"]);
         assert_eq!(report.requests, 4, "once it is known, nothing else is tried");
         let told = &report.warnings[0];
-        assert!(told.contains("expansions [author_id]") && told.contains("collector.authors"), "{told}");
+        assert!(
+            told.contains("expansions [author_id]") && told.contains("collector.authors"),
+            "{told}"
+        );
         assert_eq!(world.stored(Stream::Mentions, 7).author(), "6");
     }
     // What is refused with and without them is refused for something else.
@@ -327,7 +357,10 @@ fn pages_without_end_are_given_up() {
     world.delete(1);
     world.fail("own", page(&[8], "t"));
     let (report, _) = world.run();
-    assert_eq!((report.deletions, world.state().streams["own"].next_token.as_deref()), (1, Some("t")));
+    assert_eq!(
+        (report.deletions, world.state().streams["own"].next_token.as_deref()),
+        (1, Some("t"))
+    );
 }
 
 #[test]
@@ -349,7 +382,8 @@ fn pages_that_bring_nothing_new_are_given_up_and_empty_ones_are_not() {
         // Each page has another token, longer than the one it was asked for with.
         world.link = Fake::new(move |asked| {
             let posts: Vec<_> = post.iter().map(|id| json!({"id": id})).collect();
-            let mut body = json!({"data": posts, "meta": {"next_token": "t".repeat(asked.target.len())}});
+            let mut body =
+                json!({"data": posts, "meta": {"next_token": "t".repeat(asked.target.len())}});
             if asked.target.contains("mentions") {
                 body = json!({"meta": {"result_count": 0}});
             }

@@ -108,7 +108,8 @@ impl World {
     pub(super) fn new(searches: &[&str]) -> Self {
         // Each run flushes its file system, which must not be the one that everything else is built on.
         let memory = Path::new("/dev/shm");
-        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
+            .unwrap();
         let inside = Arc::new(Mutex::new(Inside { page_size: 100, ..Inside::default() }));
         let settings = Settings {
             platform_api: "http://platform.test".into(),
@@ -148,7 +149,13 @@ impl World {
             created: self.time.now(),
             likes: 0,
             mentions_owner: text.contains("@owner"),
-            found_by: self.settings.searches.iter().filter(|query| text.contains(*query)).cloned().collect(),
+            found_by: self
+                .settings
+                .searches
+                .iter()
+                .filter(|query| text.contains(*query))
+                .cloned()
+                .collect(),
             listed: true,
             there: true,
         };
@@ -175,9 +182,15 @@ impl World {
 
     /// One run that hears of `heard`.
     pub(super) fn run_with(&self, heard: &Heard) -> Result<CollectorRun, DataFault> {
-        let (base, token) = (Url::parse(&self.settings.platform_api).unwrap(), Secret::new("token"));
-        let run =
-            Run { settings: &self.settings, base: &base, link: &self.link, token: &token, clock: &self.time };
+        let (base, token) =
+            (Url::parse(&self.settings.platform_api).unwrap(), Secret::new("token"));
+        let run = Run {
+            settings: &self.settings,
+            base: &base,
+            link: &self.link,
+            token: &token,
+            clock: &self.time,
+        };
         run.go(heard)
     }
 
@@ -247,16 +260,19 @@ impl Inside {
             ["2", "tweets", _] => "lookup",
             _ => panic!("{}", asked.target),
         };
-        let mut said =
-            match self.failures.get(endpoint).or_else(|| self.failures.get(&format!("search {query}"))) {
-                Some(failure) => failure.clone()?,
-                None if endpoint == "lookup" => self.looked_up(path[2]),
-                None => self.page(
-                    endpoint,
-                    &query,
-                    of("pagination_token").or_else(|| of("next_token")).as_deref(),
-                ),
-            };
+        let mut said = match self
+            .failures
+            .get(endpoint)
+            .or_else(|| self.failures.get(&format!("search {query}")))
+        {
+            Some(failure) => failure.clone()?,
+            None if endpoint == "lookup" => self.looked_up(path[2]),
+            None => self.page(
+                endpoint,
+                &query,
+                of("pagination_token").or_else(|| of("next_token")).as_deref(),
+            ),
+        };
         if let Some((left, reset)) = self.rates.get_mut(endpoint) {
             *left = left.saturating_sub(1);
             said.headers.push(("x-rate-limit-remaining".into(), left.to_string()));
@@ -292,7 +308,8 @@ impl Inside {
             .collect();
         let from: usize = token.map_or(0, |token| token.parse().unwrap());
         let page: Vec<Value> = all.iter().skip(from).take(self.page_size).cloned().collect();
-        let next = Some(from + page.len()).filter(|next| *next < all.len()).map(|next| next.to_string());
+        let next =
+            Some(from + page.len()).filter(|next| *next < all.len()).map(|next| next.to_string());
         let mut body = json!({"meta": {"result_count": page.len()}});
         if !page.is_empty() {
             body["data"] = Value::Array(page);

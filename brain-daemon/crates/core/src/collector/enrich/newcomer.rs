@@ -29,7 +29,12 @@ pub(super) struct Newcomers<'a> {
 
 impl<'a> Newcomers<'a> {
     /// A gate to pages of `source`.
-    pub(super) fn new(gate: Gate, reader: &'a Reader, source: &'a SourceId, files: &'a Files) -> Self {
+    pub(super) fn new(
+        gate: Gate,
+        reader: &'a Reader,
+        source: &'a SourceId,
+        files: &'a Files,
+    ) -> Self {
         Self { gate, reader, source, files, made: None, below: 0 }
     }
 
@@ -37,7 +42,11 @@ impl<'a> Newcomers<'a> {
     ///
     /// # Errors
     /// When the store or the journal cannot be read.
-    pub(super) fn slug(&mut self, author: &Author, posts: &[&Brief]) -> Result<Option<Slug>, Fault> {
+    pub(super) fn slug(
+        &mut self,
+        author: &Author,
+        posts: &[&Brief],
+    ) -> Result<Option<Slug>, Fault> {
         let counted: Vec<&&Brief> = posts.iter().filter(|post| post.counts).collect();
         if author.own || !counted.iter().any(|post| post.asked) {
             return Ok(None);
@@ -51,7 +60,11 @@ impl<'a> Newcomers<'a> {
             Some(made) => made,
             none => none.insert(made_before(self.files)?),
         };
-        if made.contains(&key(author)) { Ok(None) } else { free_slug(self.reader, self.source, author) }
+        if made.contains(&key(author)) {
+            Ok(None)
+        } else {
+            free_slug(self.reader, self.source, author)
+        }
     }
 }
 

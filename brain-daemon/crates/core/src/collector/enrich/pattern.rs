@@ -84,7 +84,12 @@ impl Pattern {
     ///
     /// # Errors
     /// In words, when the page has no place for it.
-    pub(super) fn put(&self, body: &str, page: &str, done: &HashSet<String>) -> Result<Came, String> {
+    pub(super) fn put(
+        &self,
+        body: &str,
+        page: &str,
+        done: &HashSet<String>,
+    ) -> Result<Came, String> {
         let line = self.line();
         let earlier = page::section(body, SECTION).and_then(|part| {
             let mut at = part.start;
@@ -110,11 +115,13 @@ impl Pattern {
         }
         let new = page::add_note(body, SECTION, ABOVE, &line).map_err(|error| error.to_string())?;
         // In code that is never closed it would be no note.
-        let there = page::section(&new, SECTION).is_some_and(|part| new[part].lines().any(|it| it == line));
+        let there =
+            page::section(&new, SECTION).is_some_and(|part| new[part].lines().any(|it| it == line));
         if there {
             Ok(Came::Written(new))
         } else {
-            Err("the page opens a code fence that it does not close, so a line there is no note".into())
+            Err("the page opens a code fence that it does not close, so a line there is no note"
+                .into())
         }
     }
 }
@@ -142,9 +149,11 @@ mod tests {
             "- Posts about Rust \\#1 again and again: 3 posts from 2026-11-01 to 2026-11-07 [Source: X, @ann]"
         );
         assert_eq!(Pattern::read(&note.line()), Some(note));
-        for none in
-            ["", "- Posts about x", "- Posts about x again and again: many posts from a to b [Source: X, @a]"]
-        {
+        for none in [
+            "",
+            "- Posts about x",
+            "- Posts about x again and again: many posts from a to b [Source: X, @a]",
+        ] {
             assert_eq!(Pattern::read(none), None, "{none}");
         }
     }
@@ -152,7 +161,8 @@ mod tests {
     #[test]
     fn a_week_has_one_note_and_the_next_week_another() {
         let first = pattern("01", "07", 3);
-        let body = written(first.put("Hi.\n\n## Timeline\n\n- 2026-11-01 | a\n", "p", &HashSet::new()));
+        let body =
+            written(first.put("Hi.\n\n## Timeline\n\n- 2026-11-01 | a\n", "p", &HashSet::new()));
         assert_eq!(
             body,
             format!("Hi.\n\n## Patterns\n\n{}\n\n## Timeline\n\n- 2026-11-01 | a\n", first.line())

@@ -129,9 +129,9 @@ impl Brain {
                 collected.briefs.get(id).map(Vec::as_slice).unwrap_or_default().iter().collect();
             let place = match pages.get(id) {
                 // Perhaps it is no page of a person or a company.
-                Some(page) => {
-                    page.map(|at| names.page(at)).map(|it| (it.source.clone(), it.slug.clone(), None))
-                }
+                Some(page) => page
+                    .map(|at| names.page(at))
+                    .map(|it| (it.source.clone(), it.slug.clone(), None)),
                 None => {
                     let slug = newcomers.slug(author, &own)?;
                     slug.map(|slug| (source.clone(), slug, Some(author.clone())))
@@ -139,7 +139,8 @@ impl Brain {
             };
             let Some((source, slug, created)) = place else { continue };
             let deleted = collected.deleted.get(id).map(Vec::as_slice).unwrap_or_default();
-            let asked: Vec<&Brief> = own.into_iter().filter(|it| it.asked || created.is_some()).collect();
+            let asked: Vec<&Brief> =
+                own.into_iter().filter(|it| it.asked || created.is_some()).collect();
             let work = Work {
                 dated: dated(author, &page_name(&source, &slug), &asked, deleted),
                 patterns: patterns.remove(id).unwrap_or_default(),
@@ -160,7 +161,8 @@ fn collect(files: &Files, names: &Names, noticed: &Noticed, since: i64, week: i6
         let asked = post.at >= since;
         let Some((record, streams)) = files.post(&post.id) else { continue };
         let written = post.written(&record);
-        let Some(author) = files.author(&record, post.author_id()).filter(|_| asked || written >= week)
+        let Some(author) =
+            files.author(&record, post.author_id()).filter(|_| asked || written >= week)
         else {
             continue;
         };
@@ -235,7 +237,10 @@ fn targets(
 
 /// Notes on topics that somebody came back to, by author.
 fn patterns(collected: &Collected, week: i64) -> HashMap<String, Vec<Pattern>> {
-    let all = collected.briefs.iter().flat_map(|(author, own)| own.iter().map(move |brief| (author, brief)));
+    let all = collected
+        .briefs
+        .iter()
+        .flat_map(|(author, own)| own.iter().map(move |brief| (author, brief)));
     let dated: Vec<topics::Dated> = all
         .filter(|(_, brief)| brief.written >= week)
         .map(|(author, brief)| topics::Dated {
@@ -290,5 +295,8 @@ fn dated(author: &Author, page: &str, posts: &[&Brief], deleted: &[Gone]) -> Vec
 
 /// An account in a source.
 fn whose(author: &Author) -> String {
-    author.handle.as_ref().map_or_else(|| format!("account {}", author.id), |handle| format!("@{handle}"))
+    author
+        .handle
+        .as_ref()
+        .map_or_else(|| format!("account {}", author.id), |handle| format!("@{handle}"))
 }

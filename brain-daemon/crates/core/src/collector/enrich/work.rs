@@ -82,7 +82,8 @@ impl Work {
 
 /// The line as it stands in the page.
 fn line(entry: &TimelineEntry) -> String {
-    let source = entry.source.as_ref().map(|source| format!(" [Source: {source}]")).unwrap_or_default();
+    let source =
+        entry.source.as_ref().map(|source| format!(" [Source: {source}]")).unwrap_or_default();
     format!("- {} | {}{source}", entry.date, entry.text)
 }
 
@@ -109,7 +110,10 @@ mod tests {
         let again = work.apply(&body, "p", &HashSet::new());
         assert_eq!((again.body, again.keys), (None, vec!["tweet p 1".to_owned()]));
         // Somebody took it out.
-        assert_eq!(work.apply("Hi.\n", "p", &HashSet::from(["tweet p 1".into()])), Outcome::default());
+        assert_eq!(
+            work.apply("Hi.\n", "p", &HashSet::from(["tweet p 1".into()])),
+            Outcome::default()
+        );
     }
 
     #[test]

@@ -34,11 +34,15 @@ pub(super) fn named(post: &Record, platform_api: &str) -> Vec<Url> {
 /// What the platform says that the post's short addresses stand for.
 fn texts(post: &Record) -> Vec<&str> {
     let fields = post.fields();
-    let long = ["note_tweet", "note_post"].into_iter().filter_map(|name| fields.get(name)?.get("entities"));
+    let long = ["note_tweet", "note_post"]
+        .into_iter()
+        .filter_map(|name| fields.get(name)?.get("entities"));
     let sets = fields.get("entities").into_iter().chain(long);
     let urls = sets.filter_map(|set| set.get("urls")?.as_array()).flatten();
-    urls.filter_map(|url| ["unwound_url", "expanded_url"].iter().find_map(|name| url.get(*name)?.as_str()))
-        .collect()
+    urls.filter_map(|url| {
+        ["unwound_url", "expanded_url"].iter().find_map(|name| url.get(*name)?.as_str())
+    })
+    .collect()
 }
 
 /// The address in its normal form, if it is one of the web: `http` or `https`, with the name of a host, without a user.
@@ -53,8 +57,13 @@ pub(super) fn normal(text: &str) -> Option<Url> {
     }
     url.set_fragment(None);
     let kept = url.query().map(|query| {
-        let tracks = |part: &&str| part.get(..4).is_some_and(|name| name.eq_ignore_ascii_case("utm_"));
-        query.split('&').filter(|part| !part.is_empty() && !tracks(part)).collect::<Vec<_>>().join("&")
+        let tracks =
+            |part: &&str| part.get(..4).is_some_and(|name| name.eq_ignore_ascii_case("utm_"));
+        query
+            .split('&')
+            .filter(|part| !part.is_empty() && !tracks(part))
+            .collect::<Vec<_>>()
+            .join("&")
     });
     url.set_query(kept.as_deref().filter(|query| !query.is_empty()));
     Some(url).filter(|url| url.as_str().len() <= LONGEST)
@@ -64,19 +73,25 @@ pub(super) fn normal(text: &str) -> Option<Url> {
 /// Vimeo's, and clips of Twitch.
 pub(super) fn video(url: &Url) -> Option<String> {
     let host = url.host_str()?;
-    let host = ["www.", "m.", "player."].iter().find_map(|part| host.strip_prefix(part)).unwrap_or(host);
+    let host =
+        ["www.", "m.", "player."].iter().find_map(|part| host.strip_prefix(part)).unwrap_or(host);
     let path: Vec<&str> = url.path_segments()?.filter(|part| !part.is_empty()).collect();
     let is_id = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     let id = match (host, path.as_slice()) {
         ("youtube.com" | "music.youtube.com", ["watch"]) => {
             let id = url.query_pairs().find(|(name, _)| name == "v")?.1.into_owned();
-            return Some(id).filter(|id| !id.is_empty() && is_id(&id.as_str())).map(|id| youtube(&id));
+            return Some(id)
+                .filter(|id| !id.is_empty() && is_id(&id.as_str()))
+                .map(|id| youtube(&id));
         }
         ("youtube.com", ["shorts" | "live" | "embed", id]) | ("youtu.be", [id]) => {
             return is_id(id).then(|| youtube(id));
         }
         ("vimeo.com", [.., id]) => {
-            return id.bytes().all(|b| b.is_ascii_digit()).then(|| format!("https://vimeo.com/{id}"));
+            return id
+                .bytes()
+                .all(|b| b.is_ascii_digit())
+                .then(|| format!("https://vimeo.com/{id}"));
         }
         ("clips.twitch.tv", [id]) | ("twitch.tv", [_, "clip", id]) => *id,
         _ => return None,
@@ -110,13 +125,16 @@ pub(super) fn photos(post: &Record, platform_api: &str) -> Vec<Photo> {
 /// The addresses of a post's own videos: the file of the best quality, where the platform names one; else of the post itself.
 pub(super) fn own_videos(post: &Record, platform_api: &str) -> Vec<String> {
     let best = |video: &Value| {
-        let files = video
-            .get("variants")?
-            .as_array()?
-            .iter()
-            .filter(|file| file.get("content_type").and_then(Value::as_str) == Some("video/mp4"));
+        let files =
+            video.get("variants")?.as_array()?.iter().filter(|file| {
+                file.get("content_type").and_then(Value::as_str) == Some("video/mp4")
+            });
         let rate = |file: &&Value| file.get("bit_rate").and_then(Value::as_u64).unwrap_or(0);
-        let url = files.max_by_key(rate)?.get("url")?.as_str().filter(|url| is_medias(url, platform_api))?;
+        let url = files
+            .max_by_key(rate)?
+            .get("url")?
+            .as_str()
+            .filter(|url| is_medias(url, platform_api))?;
         Some(url.to_owned())
     };
     let here = || format!("https://x.com/i/status/{}", post.id());
@@ -125,7 +143,10 @@ pub(super) fn own_videos(post: &Record, platform_api: &str) -> Vec<String> {
 
 fn media<'a>(post: &'a Record, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let media = post.fields().get(MEDIA).and_then(Value::as_array);
-    media.into_iter().flatten().filter(move |one| one.get("type").and_then(Value::as_str) == Some(kind))
+    media
+        .into_iter()
+        .flatten()
+        .filter(move |one| one.get("type").and_then(Value::as_str) == Some(kind))
 }
 
 /// Whether an address is one of the platform's pictures and videos: `https` at one of its hosts, or at the server of `platform_api`.
@@ -135,7 +156,9 @@ fn is_medias(text: &str, platform_api: &str) -> bool {
         && url.port().is_none()
         && url.host_str().is_some_and(|host| MEDIA_HOSTS.contains(&host));
     let plain = url.username().is_empty() && url.password().is_none();
-    plain && (theirs || Url::parse(platform_api).is_ok_and(|platform| platform.origin() == url.origin()))
+    plain
+        && (theirs
+            || Url::parse(platform_api).is_ok_and(|platform| platform.origin() == url.origin()))
 }
 
 /// Whether `host` is `site` or below it.
@@ -167,7 +190,10 @@ mod tests {
         ] {
             assert_eq!(one(text).as_deref(), Some("https://blog.example/a"), "{text}");
         }
-        assert_eq!(one("http://e.org/?b=2&utm_id=7&a=%20x#f").as_deref(), Some("http://e.org/?b=2&a=%20x"));
+        assert_eq!(
+            one("http://e.org/?b=2&utm_id=7&a=%20x#f").as_deref(),
+            Some("http://e.org/?b=2&a=%20x")
+        );
         let long = format!("https://e.org/{}", "x".repeat(LONGEST));
         for bad in [
             "",
@@ -216,8 +242,14 @@ mod tests {
                 "https://www.youtube.com/watch?app=desktop&v=dQw4w9WgXcQ&t=3s",
                 Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
             ),
-            ("https://youtu.be/dQw4w9WgXcQ?si=abc", Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ")),
-            ("http://m.youtube.com/shorts/dQw4w9WgXcQ", Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ")),
+            (
+                "https://youtu.be/dQw4w9WgXcQ?si=abc",
+                Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+            ),
+            (
+                "http://m.youtube.com/shorts/dQw4w9WgXcQ",
+                Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+            ),
             ("https://youtube.com/@channel", None),
             ("https://youtube.com/watch?v=a%22b", None),
             ("https://notyoutube.com/watch?v=x", None),

@@ -82,7 +82,9 @@ impl Round<'_> {
                     tracing::warn!(%fault, "articles wait");
                     return Ok(false);
                 }
-                Err(Miss::Never(why)) => Fate { status: "failed".into(), why: Some(why), ..Fate::default() },
+                Err(Miss::Never(why)) => {
+                    Fate { status: "failed".into(), why: Some(why), ..Fate::default() }
+                }
                 Err(Miss::Later(why)) => {
                     let now = self.brain.now();
                     self.memory.silent.insert(host.clone(), now + PAUSE_MS);
@@ -117,8 +119,11 @@ impl Round<'_> {
             let Some((post, _)) = self.post(&id)? else { continue };
             let mut urls = named(&post, &self.settings.platform_api);
             urls.retain(|url| video(url).is_none());
-            let fates: Fates =
-                if urls.is_empty() { Fates::new() } else { self.beside(KIND, &id)?.unwrap_or_default() };
+            let fates: Fates = if urls.is_empty() {
+                Fates::new()
+            } else {
+                self.beside(KIND, &id)?.unwrap_or_default()
+            };
             let mut open = false;
             for url in urls {
                 let fate = fates.get(url.as_str());
@@ -126,12 +131,17 @@ impl Round<'_> {
                     continue;
                 }
                 if known.is_none() {
-                    let lines = ledger.lines::<Article>()?.into_iter().map(|line| (line.url.clone(), line));
+                    let lines =
+                        ledger.lines::<Article>()?.into_iter().map(|line| (line.url.clone(), line));
                     known = Some(lines.collect());
                 }
                 if let Some(before) = known.as_ref().and_then(|known| known.get(url.as_str())) {
                     let (job, why) = (before.job.clone(), before.why.clone());
-                    self.tell(&id, &url, Fate { status: "known".into(), job, why, ..Fate::default() })?;
+                    self.tell(
+                        &id,
+                        &url,
+                        Fate { status: "known".into(), job, why, ..Fate::default() },
+                    )?;
                     continue;
                 }
                 open = true;
@@ -167,7 +177,10 @@ impl Round<'_> {
         })?;
         let most = self.brain.config.ingest_max_bytes();
         if page.body.len() > most {
-            return Err(Miss::Never(format!("it has {} bytes; ingest.max_bytes is {most}", page.body.len())));
+            return Err(Miss::Never(format!(
+                "it has {} bytes; ingest.max_bytes is {most}",
+                page.body.len()
+            )));
         }
         let item = Item {
             media_type,
@@ -185,9 +198,11 @@ impl Round<'_> {
         self.brain.ingest(&caller, item, move |taken| _ = sender.send(taken));
         let gone = || Fault::new(FaultCode::Stopping, "the store is being closed");
         match answer.recv().unwrap_or_else(|_| Err(gone())) {
-            Ok(taken) => {
-                Ok(Fate { status: taken.status, job: Some(taken.job_id.to_string()), ..Fate::default() })
-            }
+            Ok(taken) => Ok(Fate {
+                status: taken.status,
+                job: Some(taken.job_id.to_string()),
+                ..Fate::default()
+            }),
             // It was taken in before a crash, and has changed since.
             Err(fault) if fault.code == FaultCode::Conflict => {
                 Ok(Fate { status: "known".into(), ..Fate::default() })
@@ -216,8 +231,12 @@ fn media_type(page: &WebPage) -> Option<MediaType> {
 fn missed(trouble: &Trouble) -> Miss {
     let why = trouble.to_string();
     match trouble {
-        Trouble::Address(_) | Trouble::NotPublic | Trouble::Large(_) | Trouble::Kind => Miss::Never(why),
-        Trouble::Status(status) if (400..500).contains(status) && !matches!(status, 408 | 425 | 429) => {
+        Trouble::Address(_) | Trouble::NotPublic | Trouble::Large(_) | Trouble::Kind => {
+            Miss::Never(why)
+        }
+        Trouble::Status(status)
+            if (400..500).contains(status) && !matches!(status, 408 | 425 | 429) =>
+        {
             Miss::Never(why)
         }
         _ => Miss::Later(why),

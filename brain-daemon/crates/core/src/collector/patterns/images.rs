@@ -117,7 +117,8 @@ impl Round<'_> {
                 self.done(KIND, &id);
                 continue;
             }
-            let pictures = self.post(&id)?.map(|(post, _)| self.pictures(&post)).unwrap_or_default();
+            let pictures =
+                self.post(&id)?.map(|(post, _)| self.pictures(&post)).unwrap_or_default();
             if pictures.is_empty() {
                 self.done(KIND, &id);
             } else if kept.tries.are_due(self.brain.now()) {
@@ -163,8 +164,11 @@ impl Round<'_> {
         if !near || !picture.url.starts_with("https://") {
             return Ok(Image::At(picture.url.clone()));
         }
-        let page =
-            self.brain.net.web_page(&picture.url).map_err(|trouble| Miss::Picture(trouble.to_string()))?;
+        let page = self
+            .brain
+            .net
+            .web_page(&picture.url)
+            .map_err(|trouble| Miss::Picture(trouble.to_string()))?;
         let kind = page.content_type.split(';').next().unwrap_or_default().trim().to_owned();
         match kind.as_str() {
             "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {

@@ -90,7 +90,8 @@ pub(super) fn read(answer: &Value, asked: &[Record]) -> HashMap<PostId, Judged> 
 
 fn judged(one: &Value) -> Judged {
     let [relevance, sentiment, novelty, actionability] = ASKED.map(|(name, low, high)| {
-        let number = one.get(name).and_then(Value::as_f64).filter(|number| (low..=high).contains(number))?;
+        let number =
+            one.get(name).and_then(Value::as_f64).filter(|number| (low..=high).contains(number))?;
         Some(((number * 10.0).round() / 10.0) as f32)
     });
     Judged { relevance, sentiment, novelty, actionability }
@@ -162,11 +163,18 @@ mod tests {
 
     #[test]
     fn numbers_stay_where_the_model_says_nothing() {
-        let numbers =
-            Rating { reach: Some(1.0), relevance: Some(2.0), novelty: Some(3.0), ..Rating::default() };
+        let numbers = Rating {
+            reach: Some(1.0),
+            relevance: Some(2.0),
+            novelty: Some(3.0),
+            ..Rating::default()
+        };
         let said = Judged { novelty: Some(9.0), sentiment: Some(-1.0), ..Judged::default() };
         let rating = said.on(numbers);
-        assert_eq!((rating.reach, rating.relevance, rating.novelty), (Some(1.0), Some(2.0), Some(9.0)));
+        assert_eq!(
+            (rating.reach, rating.relevance, rating.novelty),
+            (Some(1.0), Some(2.0), Some(9.0))
+        );
         assert_eq!((rating.sentiment, rating.actionability), (Some(-1.0), None));
     }
 }

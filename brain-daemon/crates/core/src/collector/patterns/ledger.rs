@@ -73,8 +73,12 @@ impl Ledger {
     pub(super) fn append(&self, line: &impl Serialize) -> Result<(), DataFault> {
         let line = serde_json::to_string(line).unwrap_or_default();
         let add = || {
-            let mut file =
-                File::options().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
+            let mut file = File::options()
+                .read(true)
+                .append(true)
+                .create(true)
+                .mode(0o600)
+                .open(&self.path)?;
             let mut last = [b'\n'];
             if file.metadata()?.len() > 0 {
                 file.seek(SeekFrom::End(-1))?;

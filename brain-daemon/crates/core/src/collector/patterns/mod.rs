@@ -196,7 +196,11 @@ impl<'a> Round<'a> {
     }
 
     /// What stands beside a post; what cannot be read there is made anew.
-    fn beside<T: DeserializeOwned>(&self, kind: &'static str, id: &PostId) -> Result<Option<T>, DataFault> {
+    fn beside<T: DeserializeOwned>(
+        &self,
+        kind: &'static str,
+        id: &PostId,
+    ) -> Result<Option<T>, DataFault> {
         match self.data.beside(kind, id) {
             Err(fault) if fault.is_damage() => {
                 tracing::warn!(%fault, "beside a post");
@@ -208,7 +212,12 @@ impl<'a> Round<'a> {
     }
 
     /// Puts something beside a post, but beside none that was deleted meanwhile and is to be forgotten.
-    fn keep(&self, kind: &'static str, id: &PostId, value: &impl Serialize) -> Result<(), DataFault> {
+    fn keep(
+        &self,
+        kind: &'static str,
+        id: &PostId,
+        value: &impl Serialize,
+    ) -> Result<(), DataFault> {
         let value = serde_json::to_value(value).unwrap_or_default();
         self.data.put_beside(kind, id, &value)?;
         if self.settings.redact && self.data.is_deleted(id) {
@@ -246,7 +255,13 @@ impl<'a> Round<'a> {
                 return None;
             }
         };
-        match Model::open(self.models.as_ref()?, &name, key, &*self.brain.net, self.brain.llm_till()) {
+        match Model::open(
+            self.models.as_ref()?,
+            &name,
+            key,
+            &*self.brain.net,
+            self.brain.llm_till(),
+        ) {
             Ok(model) => Some(model),
             Err(fault) => {
                 self.heard(reads, &fault);

@@ -181,7 +181,8 @@ impl Round<'_> {
         let Some(model) = self.model(Reads::Text) else { return Ok(false) };
         let mut waiting = Vec::new();
         for id in ids {
-            let (Some(kept), Some((post, _))) = (self.beside::<Kept>(KIND, &id)?, self.post(&id)?) else {
+            let (Some(kept), Some((post, _))) = (self.beside::<Kept>(KIND, &id)?, self.post(&id)?)
+            else {
                 continue;
             };
             waiting.push((post, kept));
@@ -248,11 +249,15 @@ impl Round<'_> {
             let kept = Kept { rating, model: Some(model.name().to_owned()), ..kept.clone() };
             self.keep(KIND, post.id(), &kept).map_err(Miss::Files)?;
         }
-        self.in_vain(batch.iter().filter(|(post, _)| !said.contains_key(post.id()))).map_err(Miss::Files)
+        self.in_vain(batch.iter().filter(|(post, _)| !said.contains_key(post.id())))
+            .map_err(Miss::Files)
     }
 
     /// Notes that the model was asked about these and said nothing.
-    fn in_vain<'p>(&self, posts: impl Iterator<Item = &'p (Record, Kept)>) -> Result<(), DataFault> {
+    fn in_vain<'p>(
+        &self,
+        posts: impl Iterator<Item = &'p (Record, Kept)>,
+    ) -> Result<(), DataFault> {
         for (post, kept) in posts {
             let mut kept = kept.clone();
             kept.tries.note(self.brain.now());
@@ -274,7 +279,8 @@ impl Compared {
     fn ties(&self, post: &Record, streams: &[Stream]) -> Ties {
         let mentions = mentioned(post);
         let handle = self.handle.as_deref().unwrap_or_default();
-        let searches = post.fields().get(SEARCHES).and_then(|searches| Some(searches.as_array()?.len()));
+        let searches =
+            post.fields().get(SEARCHES).and_then(|searches| Some(searches.as_array()?.len()));
         Ties {
             account: streams.iter().any(|stream| *stream != Stream::Searches)
                 || mentions.iter().any(|name| name.eq_ignore_ascii_case(handle)),

@@ -117,7 +117,8 @@ pub(super) fn novelty(words: &[u64], is_new: impl Fn(u64) -> bool) -> Option<f32
 /// The words of a text that count for novelty, each once: runs of letters and digits, in lower case, from three characters on, and each
 /// letter of scripts without spaces. Addresses, accounts and the mark of a repost are left out.
 pub(super) fn words(text: &str) -> HashSet<String> {
-    let parts = text.split_whitespace().filter(|part| !part.contains("://") && !part.starts_with('@'));
+    let parts =
+        text.split_whitespace().filter(|part| !part.contains("://") && !part.starts_with('@'));
     let mut found = HashSet::new();
     for run in parts.flat_map(|part| part.split(|c: char| !c.is_alphanumeric())) {
         found.extend(run.chars().filter(|c| stands_alone(*c)).map(String::from));
@@ -135,7 +136,8 @@ pub(super) fn is_again_due(rating: &Rating, now: i64) -> bool {
 
 /// The second rating: the numbers anew, what the first ones were, and all else as it was.
 pub(super) fn again(first: Rating, seen: &Seen<'_>, now: i64) -> Rating {
-    let before = RatingBefore { reach: first.reach, virality: first.virality, rated_at: first.rated_at };
+    let before =
+        RatingBefore { reach: first.reach, virality: first.virality, rated_at: first.rated_at };
     Rating {
         reach: seen.reach(),
         virality: seen.virality(),
@@ -261,8 +263,12 @@ mod tests {
 
     #[test]
     fn a_post_is_rated_again_once_after_sixty_minutes() {
-        let first =
-            Rating { reach: Some(1.0), sentiment: Some(-3.0), rated_at: rfc3339(AT), ..Rating::default() };
+        let first = Rating {
+            reach: Some(1.0),
+            sentiment: Some(-3.0),
+            rated_at: rfc3339(AT),
+            ..Rating::default()
+        };
         assert!(!is_again_due(&first, AT + AGAIN_MS - 1));
         assert!(is_again_due(&first, AT + AGAIN_MS));
         assert!(!is_again_due(&first, AT - AGAIN_MS), "the clock was set back");

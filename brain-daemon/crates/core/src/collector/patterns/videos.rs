@@ -23,7 +23,8 @@ impl Round<'_> {
             let Some((post, _)) = self.post(&id)? else { continue };
             for url in self.videos_of(&post) {
                 if known.is_none() {
-                    known = Some(ledger.lines::<Video>()?.into_iter().map(|video| video.url).collect());
+                    known =
+                        Some(ledger.lines::<Video>()?.into_iter().map(|video| video.url).collect());
                 }
                 if known.as_mut().is_some_and(|known| known.insert(url.clone())) {
                     let queued_at = rfc3339(self.brain.now());

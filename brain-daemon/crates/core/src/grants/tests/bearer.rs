@@ -13,7 +13,10 @@ fn everybody_comes_under_their_own_name_with_what_they_are_granted() {
     let (who, made) = lab.service("phone", "read", &["work"]);
     let token = lab.credentials(&who, None).unwrap().access_token;
     let caller = lab.brain().bearer(token.expose()).unwrap();
-    assert_eq!((caller.name.as_str(), caller.scopes()), (made.client_id.as_str(), Scope::Read.into()));
+    assert_eq!(
+        (caller.name.as_str(), caller.scopes()),
+        (made.client_id.as_str(), Scope::Read.into())
+    );
     assert!(sees(&caller, "work") && !sees(&caller, "default"));
 
     let personal = lab.personal("laptop", "write", None).unwrap();
@@ -91,7 +94,8 @@ fn a_client_that_is_revoked_is_out_at_once_and_stays_out() {
     let mut lab = Lab::new();
     let (who, made) = lab.service("phone", "read write", &[]);
     let (other, _) = lab.service("other", "read", &[]);
-    let tokens = [lab.credentials(&who, None).unwrap(), lab.credentials(&who, Some("read")).unwrap()];
+    let tokens =
+        [lab.credentials(&who, None).unwrap(), lab.credentials(&who, Some("read")).unwrap()];
     let kept = lab.credentials(&other, None).unwrap().access_token;
     assert_eq!(lab.revoke_client("phone"), 2);
     for _ in 0..2 {
@@ -108,9 +112,13 @@ fn a_token_for_another_service_is_none_of_ours() {
     let mut lab = Lab::new();
     let (who, _) = lab.service("phone", "read", &[]);
     let offer = Offer::ClientCredentials { scope: None };
-    let public = lab.brain().exchange(&who, &offer, &[format!("{ISSUER}/mcp")]).unwrap().access_token;
-    let local =
-        lab.brain().exchange(&who, &offer, &["http://localhost:3131/mcp".into()]).unwrap().access_token;
+    let public =
+        lab.brain().exchange(&who, &offer, &[format!("{ISSUER}/mcp")]).unwrap().access_token;
+    let local = lab
+        .brain()
+        .exchange(&who, &offer, &["http://localhost:3131/mcp".into()])
+        .unwrap()
+        .access_token;
     assert!(lab.is_let_in(&public) && lab.is_let_in(&local));
     lab.issuer = "https://moved.example".into();
     lab.reopen();

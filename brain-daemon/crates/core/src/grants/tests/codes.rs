@@ -46,11 +46,22 @@ fn a_code_needs_the_verifier_the_address_and_its_client() {
     let uri = Some(CALLBACK);
     let try_it = |who: &Credentials, offer: Offer| error(brain.exchange(who, &offer, &[]));
     assert_eq!(try_it(&app, offer(&code, uri, None)), OAuthError::InvalidRequest);
-    for verifier in [&challenge(VERIFIER), "", &VERIFIER[1..], &VERIFIER.to_lowercase(), &"a".repeat(43)] {
-        assert_eq!(try_it(&app, offer(&code, uri, Some(verifier))), OAuthError::InvalidGrant, "{verifier}");
+    for verifier in
+        [&challenge(VERIFIER), "", &VERIFIER[1..], &VERIFIER.to_lowercase(), &"a".repeat(43)]
+    {
+        assert_eq!(
+            try_it(&app, offer(&code, uri, Some(verifier))),
+            OAuthError::InvalidGrant,
+            "{verifier}"
+        );
     }
-    for uri in [None, Some("https://app.example/cb?x=1"), Some("https://app.example/cb/"), Some("")] {
-        assert_eq!(try_it(&app, offer(&code, uri, Some(VERIFIER))), OAuthError::InvalidGrant, "{uri:?}");
+    for uri in [None, Some("https://app.example/cb?x=1"), Some("https://app.example/cb/"), Some("")]
+    {
+        assert_eq!(
+            try_it(&app, offer(&code, uri, Some(VERIFIER))),
+            OAuthError::InvalidGrant,
+            "{uri:?}"
+        );
     }
     assert_eq!(try_it(&other, offer(&code, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
     let wrong = Secret::new(format!("{}x", code.expose()));

@@ -22,7 +22,10 @@ fn the_owner_sees_who_asks_for_what() {
     });
     let consent = lab.brain().consent(&request).unwrap();
     assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("app", "admin"));
-    assert_eq!((consent.redirect_uri.as_str(), consent.redirect_host.as_str()), (CALLBACK, "app.example"));
+    assert_eq!(
+        (consent.redirect_uri.as_str(), consent.redirect_host.as_str()),
+        (CALLBACK, "app.example")
+    );
     assert_eq!((consent.scopes.to_string().as_str(), consent.loopback), ("read", false));
     assert_eq!(consent.sources, ["work"]);
     assert_eq!(consent.resource.as_deref(), Some("https://brain.example/mcp"));
@@ -33,10 +36,15 @@ fn nobody_is_sent_to_an_address_that_was_not_registered() {
     let lab = Lab::new();
     let app = lab.app("read");
     let good = ask(&app.client_id);
-    for client in [None, Some(""), Some("brain_cl_nobody"), Some("https://evil.example/client.json")] {
+    for client in
+        [None, Some(""), Some("brain_cl_nobody"), Some("https://evil.example/client.json")]
+    {
         let request = with(&good, |r| r.client_id = client.map(str::to_owned));
         let error = told(lab.brain().consent(&request));
-        assert!(matches!(error, OAuthError::InvalidClient | OAuthError::InvalidRequest), "{client:?}");
+        assert!(
+            matches!(error, OAuthError::InvalidClient | OAuthError::InvalidRequest),
+            "{client:?}"
+        );
     }
     for uri in [
         "https://app.example/cb?next=//evil.example",
@@ -55,7 +63,10 @@ fn nobody_is_sent_to_an_address_that_was_not_registered() {
     ] {
         let request = with(&good, |r| r.redirect_uri = Some(uri.into()));
         assert_eq!(told(lab.brain().consent(&request)), OAuthError::InvalidRequest, "{uri}");
-        assert_eq!(told(lab.brain().approve(&request, Scopes::READ_WRITE)), OAuthError::InvalidRequest);
+        assert_eq!(
+            told(lab.brain().approve(&request, Scopes::READ_WRITE)),
+            OAuthError::InvalidRequest
+        );
         assert_eq!(told(lab.brain().deny(&request)), OAuthError::InvalidRequest);
         // However wrong the rest is.
         let worse = with(&request, |r| r.response_type = Some("token".into()));
@@ -63,7 +74,11 @@ fn nobody_is_sent_to_an_address_that_was_not_registered() {
     }
     let (service, _) = lab.service("service", "read", &[]);
     let request = ask(&service.client_id);
-    assert_eq!(told(lab.brain().consent(&request)), OAuthError::InvalidRequest, "it has no address at all");
+    assert_eq!(
+        told(lab.brain().consent(&request)),
+        OAuthError::InvalidRequest,
+        "it has no address at all"
+    );
     lab.revoke_client(&app.client_id);
     assert_eq!(told(lab.brain().consent(&good)), OAuthError::InvalidClient);
 }
@@ -86,13 +101,17 @@ fn a_client_that_asks_wrongly_is_told_so_at_its_address() {
     let lab = Lab::new();
     let app = lab.app("read");
     let good = ask(&app.client_id);
-    let says = |change: fn(&mut AuthorizeRequest)| sent_back(lab.brain().consent(&with(&good, change)));
+    let says =
+        |change: fn(&mut AuthorizeRequest)| sent_back(lab.brain().consent(&with(&good, change)));
     assert_eq!(says(|r| r.response_type = None), "invalid_request");
     assert_eq!(says(|r| r.response_type = Some("token".into())), "unsupported_response_type");
     assert_eq!(says(|r| r.response_type = Some("code token".into())), "unsupported_response_type");
     assert_eq!(says(|r| r.code_challenge = None), "invalid_request");
     assert_eq!(says(|r| r.code_challenge = Some("short".into())), "invalid_request");
-    assert_eq!(says(|r| r.code_challenge = Some(format!("{}=", "a".repeat(42)))), "invalid_request");
+    assert_eq!(
+        says(|r| r.code_challenge = Some(format!("{}=", "a".repeat(42)))),
+        "invalid_request"
+    );
     assert_eq!(says(|r| r.code_challenge_method = None), "invalid_request");
     assert_eq!(says(|r| r.code_challenge_method = Some("plain".into())), "invalid_request");
     assert_eq!(says(|r| r.scope = Some("write".into())), "invalid_scope");
@@ -116,13 +135,22 @@ fn a_client_that_registered_itself_cannot_have_people_sent_away_by_an_error() {
     let good = ask(&lab.brain().register_itself(&client).unwrap().client_id);
     let says = |change: fn(&mut AuthorizeRequest)| {
         let request = with(&good, change);
-        assert_eq!(told(lab.brain().approve(&request, Scopes::READ_WRITE)), told(lab.brain().deny(&request)));
+        assert_eq!(
+            told(lab.brain().approve(&request, Scopes::READ_WRITE)),
+            told(lab.brain().deny(&request))
+        );
         told(lab.brain().consent(&request))
     };
-    assert_eq!(says(|r| r.response_type = Some("token".into())), OAuthError::UnsupportedResponseType);
+    assert_eq!(
+        says(|r| r.response_type = Some("token".into())),
+        OAuthError::UnsupportedResponseType
+    );
     assert_eq!(says(|r| r.code_challenge = None), OAuthError::InvalidRequest);
     assert_eq!(says(|r| r.scope = Some("admin".into())), OAuthError::InvalidScope);
-    assert_eq!(says(|r| r.resource = vec!["https://evil.example".into()]), OAuthError::InvalidTarget);
+    assert_eq!(
+        says(|r| r.resource = vec!["https://evil.example".into()]),
+        OAuthError::InvalidTarget
+    );
     // The owner has seen where it leads.
     assert!(lab.brain().deny(&good).unwrap().starts_with(CALLBACK));
 }
@@ -145,7 +173,10 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
             verifier: Some(Secret::new(VERIFIER)),
         };
         let other = uri.replace(":3118", ":3119").replace(":50123", ":3119");
-        assert_eq!(error(lab.brain().exchange(&who, &offer(&other), &[])), OAuthError::InvalidGrant);
+        assert_eq!(
+            error(lab.brain().exchange(&who, &offer(&other), &[])),
+            OAuthError::InvalidGrant
+        );
         assert!(lab.brain().exchange(&who, &offer(uri), &[]).is_ok());
     }
     for uri in [
@@ -160,14 +191,19 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
 #[test]
 fn a_known_client_becomes_one_when_the_owner_agrees() {
     let mut lab = Lab::new();
-    let claude =
-        with(&ask(CLAUDE), |r| r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into()));
+    let claude = with(&ask(CLAUDE), |r| {
+        r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into())
+    });
     let consent = lab.brain().consent(&claude).unwrap();
-    assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("Claude", "metadata"));
+    assert_eq!(
+        (consent.client_name.as_str(), consent.registered_by.as_str()),
+        ("Claude", "metadata")
+    );
     assert_eq!(consent.scopes, Scopes::READ_WRITE);
     lab.brain().deny(&claude).unwrap();
-    let listed =
-        |lab: &Lab| lab.brain().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients;
+    let listed = |lab: &Lab| {
+        lab.brain().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients
+    };
     assert!(listed(&lab).is_empty());
     let admin = with(&claude, |r| r.scope = Some("admin".into()));
     assert!(matches!(lab.brain().consent(&admin), Err(AuthorizeFault::SentBack(_))));
@@ -178,7 +214,9 @@ fn a_known_client_becomes_one_when_the_owner_agrees() {
             redirect_uri: claude.redirect_uri.clone(),
             verifier: Some(Secret::new(VERIFIER)),
         };
-        lab.brain().exchange(&Credentials { client_id: CLAUDE.into(), secret: None }, &offer, &[]).unwrap()
+        lab.brain()
+            .exchange(&Credentials { client_id: CLAUDE.into(), secret: None }, &offer, &[])
+            .unwrap()
     };
     let issued = take(&lab);
     lab.reopen();

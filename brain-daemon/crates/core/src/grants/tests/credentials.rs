@@ -22,7 +22,11 @@ fn the_scope_is_granted_as_it_was_asked_for() {
         assert_eq!(caller.scopes().to_string(), granted);
     }
     for asked in ["admin", "owner", "read offline_access", "READ", "read\u{0}"] {
-        assert_eq!(error(lab.credentials(&who, Some(asked))), OAuthError::InvalidScope, "{asked:?}");
+        assert_eq!(
+            error(lab.credentials(&who, Some(asked))),
+            OAuthError::InvalidScope,
+            "{asked:?}"
+        );
     }
 }
 
@@ -73,7 +77,11 @@ fn only_this_service_may_be_the_target() {
         "",
     ] {
         assert_eq!(error(to(&[other])), OAuthError::InvalidTarget, "{other:?}");
-        assert_eq!(error(to(&["https://brain.example/mcp", other])), OAuthError::InvalidTarget, "{other:?}");
+        assert_eq!(
+            error(to(&["https://brain.example/mcp", other])),
+            OAuthError::InvalidTarget,
+            "{other:?}"
+        );
     }
 }
 
@@ -135,7 +143,9 @@ fn a_client_that_asks_again_and_again_fills_no_memory() {
         for n in 0..998_u64 {
             let hash = crate::grants::table::digest(&n.to_string());
             let created_at = record.created_at + 1 + n as i64;
-            change.tokens.push((hash, Some(brain_store::TokenRecord { created_at, ..record.clone() })));
+            change
+                .tokens
+                .push((hash, Some(brain_store::TokenRecord { created_at, ..record.clone() })));
         }
     }
     lab.brain().change_grants(&mut lab.brain().grants.turn(), change).unwrap();

@@ -39,7 +39,10 @@ fn a_client_comes_in_by_its_document() {
     let lab = Lab::new();
     lab.put(APP, Ok(written(APP, &[CALLBACK, "cursor://x/cb"])));
     let consent = lab.brain().consent(&ask(APP)).unwrap();
-    assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("An app", "metadata"));
+    assert_eq!(
+        (consent.client_name.as_str(), consent.registered_by.as_str()),
+        ("An app", "metadata")
+    );
     assert_eq!(consent.client_host.as_deref(), Some("app.example"));
     assert_eq!(consent.scopes, Scopes::READ_WRITE);
     let who = Credentials { client_id: APP.into(), secret: None };
@@ -62,8 +65,13 @@ fn a_client_is_what_its_document_says_today() {
     lab.put(APP, Ok(written(APP, &["https://app.example/new"])));
     assert!(lab.brain().consent(&ask(APP)).is_ok(), "the former one is kept for a day");
     lab.turn(DAY);
-    assert_eq!(told(lab.brain().consent(&ask(APP))), OAuthError::InvalidRequest, "the address was given up");
-    let moved = AuthorizeRequest { redirect_uri: Some("https://app.example/new".into()), ..ask(APP) };
+    assert_eq!(
+        told(lab.brain().consent(&ask(APP))),
+        OAuthError::InvalidRequest,
+        "the address was given up"
+    );
+    let moved =
+        AuthorizeRequest { redirect_uri: Some("https://app.example/new".into()), ..ask(APP) };
     lab.brain().approve(&moved, Scopes::READ_WRITE).unwrap();
     // What cannot be had any more stays what the owner agreed to last.
     lab.put(APP, Err(Trouble::Refused));
@@ -133,8 +141,10 @@ fn nobody_makes_a_hammer_of_us() {
     assert_eq!(lab.fetches(), 20, "in all");
     // Neither the copies nor what is kept needs a fetch.
     let claude = "https://claude.ai/oauth/claude-code-client-metadata";
-    let local =
-        AuthorizeRequest { redirect_uri: Some("http://localhost:1234/callback".into()), ..ask(claude) };
+    let local = AuthorizeRequest {
+        redirect_uri: Some("http://localhost:1234/callback".into()),
+        ..ask(claude)
+    };
     assert!(lab.brain().consent(&local).is_ok());
     lab.turn(MINUTE);
     why(&lab, &ask(&at(99, 0)));
@@ -144,7 +154,9 @@ fn nobody_makes_a_hammer_of_us() {
 #[test]
 fn nothing_is_fetched_without_need() {
     let lab = Lab::new();
-    for id in ["https://app.example", "https://app.example/", "brain_cl_nobody", "ftp://app.example/x"] {
+    for id in
+        ["https://app.example", "https://app.example/", "brain_cl_nobody", "ftp://app.example/x"]
+    {
         assert_eq!(told(lab.brain().consent(&ask(id))), OAuthError::InvalidClient, "{id}");
     }
     let plain = AuthorizeRequest { code_challenge_method: Some("plain".into()), ..ask(APP) };
@@ -159,7 +171,11 @@ fn errors_do_not_lead_people_to_an_address_that_only_a_document_names() {
     let wrong = AuthorizeRequest { scope: Some("admin".into()), ..ask(APP) };
     assert_eq!(told(lab.brain().consent(&wrong)), OAuthError::InvalidScope);
     lab.consented(&Credentials { client_id: APP.into(), secret: None });
-    assert_eq!(told(lab.brain().consent(&wrong)), OAuthError::InvalidScope, "nor after it was let in once");
+    assert_eq!(
+        told(lab.brain().consent(&wrong)),
+        OAuthError::InvalidScope,
+        "nor after it was let in once"
+    );
 }
 
 #[test]

@@ -9,7 +9,8 @@ fn what_cannot_be_stored_is_not_granted_and_what_is_taken_back_is() {
     let mut lab = Lab::new();
     let (who, _) = lab.service("phone", "read write", &[]);
     let app = lab.app("read");
-    let (access, consented) = (lab.credentials(&who, None).unwrap().access_token, lab.consented(&app));
+    let (access, consented) =
+        (lab.credentials(&who, None).unwrap().access_token, lab.consented(&app));
     let personal = lab.personal("laptop", "read", None).unwrap();
     lab.fill_the_disk(true);
     let fault = lab.brain().client_register(wish("late", "read")).unwrap_err();
@@ -24,7 +25,11 @@ fn what_cannot_be_stored_is_not_granted_and_what_is_taken_back_is() {
     assert_eq!(error(lab.redeem(&app, &code)), OAuthError::ServerError);
     assert_eq!(error(lab.redeem(&app, &code)), OAuthError::ServerError, "nor was the code used up");
     assert_eq!(error(lab.refresh(&app, &consented.refresh_token, None)), OAuthError::ServerError);
-    assert!(lab.is_let_in(&access) && lab.is_let_in(&consented.access_token) && lab.is_let_in(&personal));
+    assert!(
+        lab.is_let_in(&access)
+            && lab.is_let_in(&consented.access_token)
+            && lab.is_let_in(&personal)
+    );
 
     assert_eq!(lab.update("phone", Some("read"), None).unwrap(), "updated");
     assert_eq!(lab.revoke_client("phone"), 1);
@@ -53,7 +58,8 @@ fn a_token_that_is_issued_while_its_client_is_revoked_is_worth_nothing() {
         let lab = Lab::new();
         let (who, _) = lab.service("phone", "read", &[]);
         let issued: Vec<Issued> = std::thread::scope(|scope| {
-            let tries: Vec<_> = (0..4).map(|_| scope.spawn(|| lab.credentials(&who, None))).collect();
+            let tries: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| lab.credentials(&who, None))).collect();
             lab.revoke_client("phone");
             tries.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
         });

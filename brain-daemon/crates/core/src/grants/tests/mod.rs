@@ -18,13 +18,15 @@ use std::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brain_protocol::{
-    ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate, Fault, FaultCode, GrantType, Scopes,
-    Secret, SourceId, TokenCreate,
+    ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate, Fault, FaultCode, GrantType,
+    Scopes, Secret, SourceId, TokenCreate,
 };
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::{AuthorizeFault, AuthorizeRequest, Credentials, Issued, OAuthError, OAuthFault, Offer, Places};
+use super::{
+    AuthorizeFault, AuthorizeRequest, Credentials, Issued, OAuthError, OAuthFault, Offer, Places,
+};
 use crate::config::Config;
 use crate::{Brain, Outside};
 use brain_base::clock::Clock;
@@ -135,8 +137,12 @@ impl Lab {
             net: self.shelf.clone(),
             lines: Arc::new(crate::StandardOutput::default()),
         };
-        let brain = Brain::open_with(home, config, Arc::new(self.hands.clone()), 7, outside).unwrap();
-        brain.set_places(Places { local: Some("127.0.0.1:3131".parse().unwrap()), ..Places::default() });
+        let brain =
+            Brain::open_with(home, config, Arc::new(self.hands.clone()), 7, outside).unwrap();
+        brain.set_places(Places {
+            local: Some("127.0.0.1:3131".parse().unwrap()),
+            ..Places::default()
+        });
         self.brain = Some(Arc::new(brain));
     }
 
@@ -149,16 +155,27 @@ impl Lab {
     }
 
     /// A client with a secret, which comes with it.
-    fn service(&self, name: &str, scopes: &str, sources: &[&str]) -> (Credentials, ClientRegistered) {
+    fn service(
+        &self,
+        name: &str,
+        scopes: &str,
+        sources: &[&str],
+    ) -> (Credentials, ClientRegistered) {
         let request = ClientRegister { sources: ids(sources), ..wish(name, scopes) };
         let made = self.brain().client_register(request).unwrap();
-        (Credentials { client_id: made.client_id.clone(), secret: made.client_secret.clone() }, made)
+        (
+            Credentials { client_id: made.client_id.clone(), secret: made.client_secret.clone() },
+            made,
+        )
     }
 
     /// A client without a secret, which asks for consent.
     fn app(&self, scopes: &str) -> Credentials {
-        let request =
-            ClientRegister { public: true, redirect_uris: vec![CALLBACK.into()], ..wish("app", scopes) };
+        let request = ClientRegister {
+            public: true,
+            redirect_uris: vec![CALLBACK.into()],
+            ..wish("app", scopes)
+        };
         let made = self.brain().client_register(request).unwrap();
         assert!(made.client_secret.is_none());
         Credentials { client_id: made.client_id, secret: None }
@@ -201,7 +218,12 @@ impl Lab {
         self.brain().exchange(who, &Offer::Refresh { token, scope }, &[])
     }
 
-    fn personal(&self, name: &str, scopes: &str, expires_in: Option<u64>) -> Result<Secret, FaultCode> {
+    fn personal(
+        &self,
+        name: &str,
+        scopes: &str,
+        expires_in: Option<u64>,
+    ) -> Result<Secret, FaultCode> {
         let scopes = Scopes::parse(scopes).unwrap();
         let request = TokenCreate { name: name.into(), scopes, sources: Vec::new(), expires_in };
         self.brain().token_create(&request).map(|made| made.token).map_err(|fault| fault.code)
@@ -219,11 +241,17 @@ impl Lab {
             sources: sources.map(ids),
             token_ttl: None,
         };
-        self.brain().client_update(request).map(|changed| changed.status).map_err(|fault| fault.code)
+        self.brain()
+            .client_update(request)
+            .map(|changed| changed.status)
+            .map_err(|fault| fault.code)
     }
 
     fn revoke_client(&self, client: &str) -> u64 {
-        self.brain().client_revoke(&ClientRevoke { client: client.into(), yes: true }).unwrap().tokens_revoked
+        self.brain()
+            .client_revoke(&ClientRevoke { client: client.into(), yes: true })
+            .unwrap()
+            .tokens_revoked
     }
 
     fn is_let_in(&self, token: &Secret) -> bool {

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use brain_protocol::{
-    AdminToken, AdminTokenReply, CheckStatus, ClientList, ClientRevoke, Doctor, TokenInfo, TokenList,
-    TokenRevoke,
+    AdminToken, AdminTokenReply, CheckStatus, ClientList, ClientRevoke, Doctor, TokenInfo,
+    TokenList, TokenRevoke,
 };
 
 use super::*;
@@ -27,7 +27,10 @@ fn a_client_is_registered_exactly_as_it_was_asked_for() {
         ..wish(" My phone ", "write")
     };
     let made = lab.brain().client_register(request).unwrap();
-    assert_eq!((made.client_name.as_str(), made.scope.as_str(), made.token_ttl), ("My phone", "write", 60));
+    assert_eq!(
+        (made.client_name.as_str(), made.scope.as_str(), made.token_ttl),
+        ("My phone", "write", 60)
+    );
     assert_eq!(made.sources, ["work", "home"]);
     assert_eq!(made.grant_types, ["authorization_code", "refresh_token"]);
     let secret = made.client_secret.unwrap();
@@ -74,7 +77,11 @@ fn what_cannot_be_registered_is_refused_with_the_reason() {
             redirect_uris: vec!["http://a.example/".into()],
             ..good()
         },
-        ClientRegister { grant_types: codes.clone(), redirect_uris: vec!["cursor://a/b".into()], ..good() },
+        ClientRegister {
+            grant_types: codes.clone(),
+            redirect_uris: vec!["cursor://a/b".into()],
+            ..good()
+        },
         ClientRegister { grant_types: codes, redirect_uris: vec![CALLBACK.into(); 11], ..good() },
         ClientRegister { sources: ids(&["work"]), ..wish("x", "admin") },
     ];
@@ -90,14 +97,20 @@ fn a_client_is_named_by_its_id_or_by_a_name_that_only_one_has() {
     let (_, one) = lab.service("phone", "read", &[]);
     let (_, two) = lab.service("phone", "read", &[]);
     let revoke = |client: &str, yes| {
-        lab.brain().client_revoke(&ClientRevoke { client: client.into(), yes }).map_err(|fault| fault.code)
+        lab.brain()
+            .client_revoke(&ClientRevoke { client: client.into(), yes })
+            .map_err(|fault| fault.code)
     };
     assert_eq!(revoke("phone", true), Err(FaultCode::Conflict));
     assert_eq!(revoke("nobody", true), Err(FaultCode::UnknownClient));
     assert_eq!(revoke(&one.client_id, false), Err(FaultCode::ConfirmationNeeded));
     assert_eq!(revoke(&one.client_id, true).unwrap().status, "revoked");
     assert_eq!(lab.update(&one.client_id, Some("write"), None), Err(FaultCode::Conflict));
-    assert_eq!(lab.update("phone", Some("write"), None).unwrap(), "updated", "one is left of this name");
+    assert_eq!(
+        lab.update("phone", Some("write"), None).unwrap(),
+        "updated",
+        "one is left of this name"
+    );
     assert_eq!(lab.update("phone", Some("admin"), Some(&["work"])), Err(FaultCode::InvalidRequest));
     assert_eq!(lab.update("phone", None, Some(&["nowhere"])), Err(FaultCode::UnknownSource));
     let listed = |all| lab.brain().client_list(&ClientList { all }).unwrap().clients;
@@ -125,7 +138,8 @@ fn personal_tokens_have_names_of_their_own() {
         expires_in: None,
     };
     assert_eq!(lab.brain().token_create(&unknown).unwrap_err().code, FaultCode::UnknownSource);
-    let list = |all| -> Vec<TokenInfo> { lab.brain().token_list(&TokenList { all }).unwrap().tokens };
+    let list =
+        |all| -> Vec<TokenInfo> { lab.brain().token_list(&TokenList { all }).unwrap().tokens };
     assert_eq!((list(false).len(), list(false)[0].scope.as_str()), (1, "read write"));
     assert!(!format!("{:?}", list(false)).contains(&first.expose()[9..]));
 
@@ -133,7 +147,9 @@ fn personal_tokens_have_names_of_their_own() {
     let status = |name: &str| revoke(name).map(|done| done.status).map_err(|fault| fault.code);
     assert_eq!(status("nothing"), Err(FaultCode::UnknownToken));
     let typed = revoke(first.expose()).unwrap_err();
-    assert!(typed.code == FaultCode::UnknownToken && !format!("{typed:?}").contains(first.expose()));
+    assert!(
+        typed.code == FaultCode::UnknownToken && !format!("{typed:?}").contains(first.expose())
+    );
     assert_eq!(status("laptop").unwrap(), "revoked");
     assert!(!lab.is_let_in(&first));
     assert_eq!(status("laptop").unwrap(), "already_revoked");
@@ -148,7 +164,10 @@ fn personal_tokens_have_names_of_their_own() {
     let (who, _) = lab.service("phone", "read", &["work"]);
     let access = lab.credentials(&who, None).unwrap().access_token;
     let shown = list(true).into_iter().find(|token| token.kind == "access").unwrap();
-    assert_eq!((shown.name.as_str(), shown.sources.as_slice()), ("phone", &["work".to_owned()][..]));
+    assert_eq!(
+        (shown.name.as_str(), shown.sources.as_slice()),
+        ("phone", &["work".to_owned()][..])
+    );
     assert_eq!(status(&shown.id).unwrap(), "revoked");
     assert!(!lab.is_let_in(&access));
 }
@@ -183,7 +202,10 @@ fn an_admin_token_from_elsewhere_is_not_brains_to_change() {
     lab.reopen();
     assert!(lab.brain().is_admin_token(own));
     let fault = admin(&lab, true).unwrap_err();
-    assert!(fault.code == FaultCode::Conflict && fault.message.contains("BRAIN_ADMIN_TOKEN"), "{fault}");
+    assert!(
+        fault.code == FaultCode::Conflict && fault.message.contains("BRAIN_ADMIN_TOKEN"),
+        "{fault}"
+    );
     assert!(!format!("{fault:?}").contains(own));
     lab.variables.insert("BRAIN_ADMIN_TOKEN".into(), "weak".into());
     lab.reopen();
@@ -195,7 +217,8 @@ fn an_admin_token_from_elsewhere_is_not_brains_to_change() {
 fn an_admin_token_that_others_can_read_is_not_used() {
     let mut lab = Lab::new();
     let path = lab.dir.path().join("home/secrets/admin-token");
-    let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    let mode =
+        |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     let first = admin(&lab, false).unwrap().token;
     mode(0o644);
     lab.reopen();
@@ -208,7 +231,10 @@ fn an_admin_token_that_others_can_read_is_not_used() {
     mode(0o644);
     lab.reopen();
     let second = admin(&lab, true).unwrap().token;
-    assert!(second != first && lab.brain().is_admin_token(second.expose()), "a new one mends it, too");
+    assert!(
+        second != first && lab.brain().is_admin_token(second.expose()),
+        "a new one mends it, too"
+    );
 }
 
 fn doctor(lab: &Lab) -> (CheckStatus, String) {
@@ -229,7 +255,9 @@ fn doctor_says_what_ends_within_two_weeks() {
     lab.personal("for a day", "read", Some(24 * 3600)).unwrap();
     let (status, message) = doctor(&lab);
     assert!(
-        status == CheckStatus::Warn && message.contains("\"laptop\"") && !message.contains("for a day"),
+        status == CheckStatus::Warn
+            && message.contains("\"laptop\"")
+            && !message.contains("for a day"),
         "{message}"
     );
     lab.turn(15 * DAY);

@@ -111,7 +111,8 @@ fn what_was_taken_back_is_not_given_anew() {
 fn under_another_address_the_client_asks_again() {
     let mut lab = Lab::new();
     let app = lab.app("read");
-    let request = AuthorizeRequest { resource: vec![format!("{ISSUER}/mcp")], ..ask(&app.client_id) };
+    let request =
+        AuthorizeRequest { resource: vec![format!("{ISSUER}/mcp")], ..ask(&app.client_id) };
     let code = lab.code(&request);
     let issued = lab.redeem(&app, &code).unwrap();
     lab.turn(1000);
@@ -145,10 +146,17 @@ fn a_refresh_token_belongs_to_its_client() {
     let (app, other) = (lab.app("read"), lab.app("read"));
     let issued = lab.consented(&app);
     for _ in 0..2 {
-        assert_eq!(error(lab.refresh(&other, &issued.refresh_token, None)), OAuthError::InvalidGrant);
+        assert_eq!(
+            error(lab.refresh(&other, &issued.refresh_token, None)),
+            OAuthError::InvalidGrant
+        );
     }
     let access = Some(issued.access_token.clone());
-    assert_eq!(error(lab.refresh(&app, &access, None)), OAuthError::InvalidGrant, "an access token is none");
+    assert_eq!(
+        error(lab.refresh(&app, &access, None)),
+        OAuthError::InvalidGrant,
+        "an access token is none"
+    );
     assert!(lab.refresh(&app, &issued.refresh_token, None).is_ok(), "a stranger cannot use it up");
 }
 
@@ -162,7 +170,10 @@ fn less_may_be_asked_for_and_the_rest_is_not_lost() {
     assert_eq!(less.scopes.to_string(), "read");
     let caller = lab.brain().bearer(less.access_token.expose()).unwrap();
     assert_eq!(caller.scopes().to_string(), "read");
-    assert_eq!(error(lab.refresh(&app, &less.refresh_token, Some("admin"))), OAuthError::InvalidScope);
+    assert_eq!(
+        error(lab.refresh(&app, &less.refresh_token, Some("admin"))),
+        OAuthError::InvalidScope
+    );
     lab.turn(1000);
     let all = lab.refresh(&app, &less.refresh_token, None).unwrap();
     assert_eq!(all.scopes, Scopes::READ_WRITE);
@@ -170,7 +181,10 @@ fn less_may_be_asked_for_and_the_rest_is_not_lost() {
     let request = AuthorizeRequest { scope: Some("read".into()), ..ask(&app.client_id) };
     let code = lab.code(&request);
     let small = lab.redeem(&app, &code).unwrap();
-    assert_eq!(error(lab.refresh(&app, &small.refresh_token, Some("write"))), OAuthError::InvalidScope);
+    assert_eq!(
+        error(lab.refresh(&app, &small.refresh_token, Some("write"))),
+        OAuthError::InvalidScope
+    );
 }
 
 #[test]
@@ -186,7 +200,11 @@ fn a_client_without_the_grant_gets_no_refresh_token() {
     assert!(lab.consented(&who).refresh_token.is_none());
     let unproven = Credentials { secret: None, ..who.clone() };
     let code = lab.code(&ask(&who.client_id));
-    assert_eq!(error(lab.redeem(&unproven, &code)), OAuthError::InvalidClient, "it has a secret to show");
+    assert_eq!(
+        error(lab.redeem(&unproven, &code)),
+        OAuthError::InvalidClient,
+        "it has a secret to show"
+    );
 }
 
 #[test]
@@ -206,7 +224,8 @@ fn a_client_takes_its_own_tokens_back() {
     let again = lab.refresh(&app, &one.refresh_token, None).unwrap();
     back(&app, again.refresh_token.as_ref().unwrap()).unwrap();
     assert!(!lab.is_let_in(&again.access_token), "with the refresh token goes the family");
-    for token in [again.refresh_token.as_ref().unwrap(), &one.access_token, &Secret::new("unknown")] {
+    for token in [again.refresh_token.as_ref().unwrap(), &one.access_token, &Secret::new("unknown")]
+    {
         back(&app, token).unwrap();
     }
     assert!(lab.is_let_in(&two.access_token));

@@ -31,7 +31,8 @@ fn such_a_client_has_no_secret_and_needs_the_owner() {
     assert_eq!(error(lab.redeem(&who, &Secret::new("brain_co_guess"))), OAuthError::InvalidGrant);
     assert!(lab.is_let_in(&lab.consented(&who).access_token));
     for method in ["client_secret_basic", "client_secret_post"] {
-        let client = DynamicClient { token_endpoint_auth_method: Some(method.into()), ..wants(&[CALLBACK]) };
+        let client =
+            DynamicClient { token_endpoint_auth_method: Some(method.into()), ..wants(&[CALLBACK]) };
         assert!(lab.brain().register_itself(&client).unwrap().public, "{method} becomes none");
     }
     let nameless = lab.brain().register_itself(&wants(&[CALLBACK])).unwrap();
@@ -91,7 +92,10 @@ fn their_number_is_bounded_and_those_that_nobody_wanted_make_room() {
     }
     lab.brain().change_grants(&mut lab.brain().grants.turn(), change).unwrap();
     let clients = || lab.brain().client_list(&ClientList { all: true }).unwrap().clients;
-    assert_eq!(error(lab.brain().register_itself(&wants(&[CALLBACK]))), OAuthError::InvalidClientMetadata);
+    assert_eq!(
+        error(lab.brain().register_itself(&wants(&[CALLBACK]))),
+        OAuthError::InvalidClientMetadata
+    );
     // Whoever says the id of a client does not make it one that is used.
     let idle = Credentials { client_id: "brain_cl_1".into(), secret: None };
     assert_eq!(error(lab.redeem(&idle, &Secret::new("brain_co_guess"))), OAuthError::InvalidGrant);

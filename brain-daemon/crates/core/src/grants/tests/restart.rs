@@ -29,7 +29,9 @@ fn a_start_keeps_every_grant() {
     let listed = |clients: &[brain_protocol::Client]| -> Vec<_> {
         clients
             .iter()
-            .map(|c| (c.client_id.clone(), c.scope.clone(), c.sources.clone(), c.created_at.clone()))
+            .map(|c| {
+                (c.client_id.clone(), c.scope.clone(), c.sources.clone(), c.created_at.clone())
+            })
             .collect()
     };
     assert_eq!((listed(&clients(&lab)), tokens(&lab)), (listed(&before.0), before.1));
@@ -38,9 +40,15 @@ fn a_start_keeps_every_grant() {
         (again.name.as_str(), again.scopes(), again.view()),
         (&*caller.name, caller.scopes(), caller.view())
     );
-    assert!(lab.is_let_in(&personal) && lab.is_let_in(&consented.access_token) && !lab.is_let_in(&gone));
+    assert!(
+        lab.is_let_in(&personal) && lab.is_let_in(&consented.access_token) && !lab.is_let_in(&gone)
+    );
     assert!(lab.refresh(&app, &consented.refresh_token, None).is_ok());
-    assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant, "codes are in memory only");
+    assert_eq!(
+        error(lab.redeem(&app, &code)),
+        OAuthError::InvalidGrant,
+        "codes are in memory only"
+    );
 }
 
 #[test]
@@ -80,7 +88,10 @@ fn when_a_client_came_last_is_written_down_now_and_then() {
     lab.turn(3 * MINUTE);
     let guess = Credentials { secret: Some(Secret::new("guess")), ..who };
     assert_eq!(error(lab.credentials(&guess, None)), OAuthError::InvalidClient);
-    assert!(clients(&lab)[0].last_used_at.as_deref() < Some("2026-11-21T10:33"), "it was not let in");
+    assert!(
+        clients(&lab)[0].last_used_at.as_deref() < Some("2026-11-21T10:33"),
+        "it was not let in"
+    );
     assert!(lab.is_let_in(&token));
     // 2026-11-21T10:33:45, to the minute.
     let last = Some("2026-11-21T10:33:00.000Z".to_owned());

@@ -31,7 +31,11 @@ fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
     std::thread::sleep(Duration::from_millis(500));
     let began = Instant::now();
     assert_eq!(lacking(&brain, "boats").as_deref(), Some(late));
-    assert!(began.elapsed() < Duration::from_secs(1), "while it stalls nobody waits: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "while it stalls nobody waits: {:?}",
+        began.elapsed()
+    );
     assert_eq!(words.calls.load(Ordering::SeqCst), asked);
     assert_eq!(words.most_inside.load(Ordering::SeqCst), 1);
     words.stalls.store(false, Ordering::SeqCst);
@@ -48,7 +52,11 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
     *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Later(Some(300))));
-    assert_eq!(brain.embed_due(), Duration::from_secs(60), "it looks again in a minute, and rests 300 s");
+    assert_eq!(
+        brain.embed_due(),
+        Duration::from_secs(60),
+        "it looks again in a minute, and rests 300 s"
+    );
     let calls = words.calls.load(Ordering::SeqCst);
     brain.embed_due();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it rests");
@@ -96,7 +104,9 @@ fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
     let other = put(&brain, "other", "tomatoes grow");
     work(&brain);
     assert_eq!(near(&brain, "tomatoes grow"), [other]);
-    assert!(brain.near("boats moor quay", 1, &|_| true, None).near.iter().any(|near| near.page == id));
+    assert!(
+        brain.near("boats moor quay", 1, &|_| true, None).near.iter().any(|near| near.page == id)
+    );
     assert_eq!(brain.meaning_standing().missing, 0);
 }
 
@@ -148,7 +158,10 @@ fn a_model_that_changed_begins_anew_and_never_mixes() {
         *words.fault.lock().unwrap() = None;
         work(&brain);
         assert_eq!(words.texts.lock().unwrap().len(), 1, "every page, by what makes vectors now");
-        assert_eq!((near(&brain, "boats moor"), brain.meaning_standing().problem), (vec![id], None));
+        assert_eq!(
+            (near(&brain, "boats moor"), brain.meaning_standing().problem),
+            (vec![id], None)
+        );
     }
 }
 
