@@ -3,9 +3,11 @@
 use std::cmp::Ordering;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use super::beneath::Root;
@@ -26,14 +28,17 @@ impl Stat {
     /// What the system says of a file.
     #[must_use]
     pub fn of(meta: &fs::Metadata) -> Self {
-        let ns =
-            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
             size: meta.len(),
-            mtime_ns: ns(meta.mtime(), meta.mtime_nsec()),
-            ctime_ns: ns(meta.ctime(), meta.ctime_nsec()),
+            mtime_ns: nanoseconds(meta.mtime(), meta.mtime_nsec()),
+            ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()),
         }
     }
+}
+
+/// A time in nanoseconds, of seconds and what is left of the last one.
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
 /// A markdown file.
@@ -99,6 +104,7 @@ pub fn each_markdown_file(
         let dotted = e.file_name().as_encoded_bytes().starts_with(b".");
         !(dotted || except == Some(e.path()))
     };
+    let mut directory = Directory::default();
     for entry in walk.sort_by(by_path).into_iter().filter_entry(visible) {
         // What goes while we look was never there.
         let gone = |e: &walkdir::Error| {
@@ -125,26 +131,57 @@ pub fn each_markdown_file(
             found.unreadable.push((name(entry.path()), "its name is not UTF-8".into()));
             continue;
         };
-        match entry.metadata() {
-            Ok(meta) if !each(MarkdownFile { path: path.to_owned(), stat: Stat::of(&meta) }) => {
-                break;
-            }
-            Ok(_) => {}
-            Err(e) if gone(&e) => {}
-            Err(e) => found.unreadable.push((path.to_owned(), e.to_string())),
+        match directory.stat(entry.path()) {
+            Ok(stat) if !each(MarkdownFile { path: path.to_owned(), stat }) => break,
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(e) => found.unreadable.push((path.to_owned(), io::Error::from(e).to_string())),
         }
     }
     found.repositories = repositories;
     found
 }
 
-/// The order of two entries of a directory in which the paths of all files below come in the order of their bytes.
-fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
-    fn bytes(entry: &walkdir::DirEntry) -> impl Iterator<Item = &u8> {
-        let end: &[u8] = if entry.file_type().is_dir() { b"/" } else { b"" };
-        entry.file_name().as_encoded_bytes().iter().chain(end)
+/// The directory of the file that was looked at last. The kernel finds a name in an open directory
+/// faster than at the end of a path.
+#[derive(Default)]
+struct Directory(Option<(PathBuf, OwnedFd)>);
+
+impl Directory {
+    /// Returns how the file at `path` is. A link is not followed.
+    fn stat(&mut self, path: &Path) -> Result<Stat, Errno> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Errno::NOENT);
+        };
+        let open = match self.0.take() {
+            Some((open, handle)) if open == parent => (open, handle),
+            _ => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                (parent.to_owned(), openat(CWD, parent, flags, Mode::empty())?)
+            }
+        };
+        let (_, handle) = self.0.insert(open);
+        let stat = statat(&*handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Stat {
+            size: stat.st_size.unsigned_abs(),
+            mtime_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
+            ctime_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
+        })
     }
-    bytes(a).cmp(bytes(b))
+}
+
+/// The order of two entries of a directory in which the paths of all files below come in the order
+/// of their bytes: a directory's name ends with `/`.
+fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
+    fn parts(entry: &walkdir::DirEntry) -> (&[u8], &[u8]) {
+        let end: &[u8] = if entry.file_type().is_dir() { b"/" } else { b"" };
+        (entry.file_name().as_encoded_bytes(), end)
+    }
+    let ((a, a_end), (b, b_end)) = (parts(a), parts(b));
+    let common = a.len().min(b.len());
+    // Names are compared as memory; only one that begins the other needs more.
+    a[..common]
+        .cmp(&b[..common])
+        .then_with(|| a[common..].iter().chain(a_end).cmp(b[common..].iter().chain(b_end)))
 }
 
 /// How the file at `path` in `dir` is; `None` when there is no file that a walk would find.
