@@ -87,7 +87,7 @@ impl Bench {
         self.table.add(Row {
             place: 120,
             what: format!(
-                "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN} known posts: our processor's time"
+                "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN} known posts: processor time"
             ),
             goal: Goal::Below(100.0, "ms"),
             value: few.median(),
@@ -96,7 +96,7 @@ impl Bench {
         });
         self.table.add(Row {
             place: 121,
-            what: format!("the same beside {stored} posts of former times"),
+            what: format!("the same beside {stored} older posts"),
             goal: Goal::Below(1.2 * few.median(), "ms (1.2 times the above)"),
             value: many.median(),
             measured: many.text("ms"),
@@ -105,7 +105,7 @@ impl Bench {
         self.table.add(Row {
             place: 122,
             what:
-                "growth of the daemon's memory by all of these runs, without files that are mapped"
+                "growth of the daemon's memory during all these runs, without mapped files"
                     .into(),
             goal: Goal::Below(20.0, "MB"),
             value: after - before,

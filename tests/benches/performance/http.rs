@@ -237,7 +237,7 @@ impl Bench {
         });
         self.table.add(Row {
             place: 101,
-            what: "the same, 64 connections, as a part of the bare endpoint's rate".into(),
+            what: "the same, 64 connections, as a share of the bare endpoint's rate".into(),
             goal: Goal::AtLeast(20.0, "%"),
             value: 100.0 * many.median() / bare_many.median(),
             measured: format!(
@@ -267,7 +267,7 @@ impl Bench {
         });
         self.table.add(Row {
             place: 103,
-            what: "`GET /health`, 64 connections, as a part of the bare endpoint's rate".into(),
+            what: "`GET /health`, 64 connections, as a share of the bare endpoint's rate".into(),
             goal: Goal::AtLeast(80.0, "%"),
             value: 100.0 * health.median() / bare_health.median(),
             measured: format!(
@@ -279,7 +279,7 @@ impl Bench {
         });
         self.table.add(Row {
             place: 104,
-            what: "items that were taken in are made pages, while nothing comes in".into(),
+            what: "queue processing rate, no concurrent ingest".into(),
             goal: Goal::None,
             value: catching_up.median(),
             measured: catching_up.text("pages/s"),
@@ -318,7 +318,7 @@ impl Bench {
         let tenth = resting.first();
         self.table.add(Row {
             place: 105,
-            what: format!("memory after {sent} items of 1 KB, all different, each a page now, without files that are mapped"),
+            what: format!("memory after {sent} items of 1 KB, all different, after each became a page, without mapped files"),
             goal: Goal::None,
             value: end,
             measured: format!(

@@ -76,7 +76,7 @@ impl Bench {
         self.report_import(&runs, alone);
         self.table.add(Row {
             place: 63,
-            what: "what that leaves for a quiet moment, 100,000 notes: the daemon's processor time"
+            what: "background work after importing 100,000 notes: the daemon's processor time"
                 .into(),
             goal: Goal::None,
             value: large.left,
@@ -153,7 +153,7 @@ impl Bench {
             goal: Goal::Below(200.0, "MB"),
             value: peaks.at(1.0),
             measured: format!(
-                "{} MB at the most ({} MB with 100,000)",
+                "{} MB maximum ({} MB with 100,000)",
                 short(peaks.at(1.0)),
                 short(peak_of_many)
             ),

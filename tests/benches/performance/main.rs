@@ -338,7 +338,7 @@ impl Bench {
             let measured = format!("{} MB", short(value));
             let measured = if value == after_searches {
                 format!(
-                    "{measured} ({} MB without files that are mapped)",
+                    "{measured} ({} MB without mapped files)",
                     short(own_after_searches)
                 )
             } else {
@@ -506,7 +506,7 @@ impl Bench {
         }
         self.table.add(Row {
             place: 40,
-            what: format!("the first search after a write, more than a warm one, {shown} pages"),
+            what: format!("the first search after a write, in addition to a warm one, {shown} pages"),
             goal: Goal::Below(2.0, "ms"),
             value: more.median(),
             measured: format!(
@@ -518,7 +518,7 @@ impl Bench {
             floor: Some((
                 None,
                 format!(
-                    "{} ms: a commit of tantivy, which nobody waits for",
+                    "{} ms: a commit of tantivy, which no write waits for",
                     short(commits.median())
                 ),
             )),
@@ -570,7 +570,7 @@ impl Bench {
                 what: format!("start with 100,000 pages until it answers, after {what}"),
                 goal: Goal::Below(200.0, "ms"),
                 value: samples.at(1.0),
-                measured: format!("{}, {} at the most", samples.text("ms"), short(samples.at(1.0))),
+                measured: format!("{}, maximum {}", samples.text("ms"), short(samples.at(1.0))),
                 floor: Some((Some(floor), name.clone())),
             });
         }
@@ -585,24 +585,29 @@ impl Bench {
         let dice: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
         format!(
             "# Speed and memory\n{kind}\n\
-             What the programs of the release build take, each beside what the same costs at the least on the same \
-             machine in the same run. Medians, with the tenth and the ninetieth of a hundred in brackets. Repeat it \
-             with `.ci/measure performance`; it took {:.0} minutes. `tests/benches/performance` is the program.\n\n\
+             Measure your machine with `.ci/measure performance` ({:.0} minutes). The table compares the\n\
+             release build with the minimum cost of the same work on the same machine in the same run. Values\n\
+             are medians, with the tenth and ninetieth percentile in brackets. `tests/benches/performance`\n\
+             contains the program.\n\n\
              {}\n\
-             Machine: {}.\n\n\
-             The notes are generated, the same on every machine: {} bytes each on average with frontmatter, {} word \
-             forms in the frequencies of natural text, and one name that no other note has. Whole processes are timed \
-             from before their start until after their end, {} times, taking turns with an empty one. Import begins \
-             with the request and ends when a search has found the last note. Goals of memory are in MB of 1,000,000 \
-             bytes of resident memory, mapped files included; starts are held to the slowest one. Importing makes as \
-             many files as notes, and ext4 without a journal makes files several times more slowly for some minutes \
-             after many were removed: let a machine that just ran the tests rest first.\n\n\
-             HTTP is loaded by `wrk` with two threads and texts that are all different; the bare endpoint is axum that reads \
-             the body and answers. The rate limit is off, the queue has room for ten million items.\n\n\
-             What many writers gain depends on the machine. They share commits, which pays as much as a commit costs: \
-             where a flush takes 0.1 ms, one writer hardly waits for it, and 64 are bound by two cores; with 5 ms added \
-             to every flush (`strace --inject=fdatasync:delay_exit=5000`) 64 writers reached 16 times the rate of one \
-             (1050 against 64 writes/s).\n",
+             ## Method\n\n\
+             - Machine: {}.\n\
+             - Notes are generated and equal on every machine. They have {} bytes on average with\n  \
+               frontmatter, {} word forms in natural frequencies, and one unique name each.\n\
+             - Whole processes are measured from before their start to after their end, {} times, in turns\n  \
+               with an empty process.\n\
+             - An import ends when a search finds its last note.\n\
+             - Memory goals are resident memory in MB of 1,000,000 bytes, including mapped files. Start goals\n  \
+               apply to the slowest start.\n\
+             - Let the machine rest after tests: ext4 without a journal creates files several times more\n  \
+               slowly for some minutes after many were removed.\n\
+             - `wrk` generates the HTTP load with two threads and different texts. The bare endpoint is an\n  \
+               axum server that reads the body and answers. The rate limit is off, and the queue has room for\n  \
+               ten million items.\n\
+             - The gain of parallel writers depends on the machine, because they share commits. Where a flush\n  \
+               takes 0.1 ms, one writer hardly waits, and two cores limit 64 writers. With 5 ms added to every\n  \
+               flush (`strace --inject=fdatasync:delay_exit=5000`), 64 writers reached 16 times the rate of\n  \
+               one (1050 against 64 writes/s).\n",
             (took.as_secs_f64() / 60.0).ceil(),
             self.table.markdown(),
             machine(),
@@ -710,8 +715,7 @@ fn machine() -> String {
         ""
     };
     format!(
-        "{cores} cores ({}), {:.0} GB of memory, Linux {}, homes in {}{kind}, {}; the machine is shared, so medians and \
-         ratios are worth more than single figures",
+        "{cores} cores ({}), {:.0} GB of memory,\n  Linux {}, homes in {}{kind}, {}. It is shared, so medians and ratios are more\n  reliable than single figures",
         find("/proc/cpuinfo", "model name"),
         memory * 1024.0 / 1e9,
         system.release().to_string_lossy(),

@@ -55,7 +55,7 @@ impl Bench {
         }
         self.table.add(Row {
             place: 110,
-            what: "`tools/call search` over HTTP, 10,000 pages, more than the same search over the socket"
+            what: "`tools/call search` over HTTP, 10,000 pages, in addition to the same search over the socket"
                 .into(),
             goal: Goal::Below(2.0, "ms"),
             value: over_http.median() - over_socket.median(),

@@ -68,7 +68,7 @@ impl Bench {
             measured: format!("{} (the first one {} ms)", again.text("ms"), first.as_millis()),
             floor: least(&[
                 ("a round trip", hop.median()),
-                ("walking the directory and looking at each file", walk.median()),
+                ("walking the directory and checking each file", walk.median()),
             ]),
         });
         self.table.add(Row {
@@ -76,8 +76,8 @@ impl Bench {
             what: "a file is saved beside 5,000 others, until it is found (`sources.watch`)".into(),
             goal: Goal::Below(2000.0, "ms"),
             value: saved.at(1.0),
-            measured: format!("{}, {} at the most", saved.text("ms"), short(saved.at(1.0))),
-            floor: Some((None, "150 ms: the quiet that the watcher waits for".into())),
+            measured: format!("{}, maximum {}", saved.text("ms"), short(saved.at(1.0))),
+            floor: Some((None, "150 ms: the delay of the watcher".into())),
         });
     }
 }

@@ -113,7 +113,7 @@ impl Table {
 
     pub(crate) fn markdown(&self) -> String {
         let mut out = String::from(
-            "| what | must reach | measured | met | at the least, same run | ratio |\n|---|---|---|---|---|---|\n",
+            "| what | goal | measured | met | minimum, same run | ratio |\n|---|---|---|---|---|---|\n",
         );
         let mut rows: Vec<&Row> = self.0.iter().collect();
         rows.sort_by_key(|row| row.place);
