@@ -117,10 +117,10 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let watched = Arc::downgrade(&brain);
     let on_end = move || {
         if let Some(brain) = watched.upgrade() {
-            brain.look_at_tunnel();
+            brain.wake_tunnel_watchdog();
         }
     };
-    brain.set_starter(Arc::new(SystemStarter::leashed().telling(Arc::new(on_end))));
+    brain.set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_end))));
     let door =
         tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));

@@ -8,7 +8,7 @@ use brain_core::config::Config;
 use brain_daemon::{cli, daemon};
 use brain_embed::probe;
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
-use brain_tunnel::leash;
+use brain_tunnel::child_supervisor;
 
 /// Gives memory back after bulk work; the system's allocator keeps most of what an import needed.
 #[global_allocator]
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     // What a brain holds is its owner's alone, whatever the mode of the directory it lies in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if let Some(code) =
-        leash::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os()))
+        child_supervisor::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os()))
     {
         return code;
     }

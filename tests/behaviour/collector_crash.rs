@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_collector::gains;
+use brain_collector::is_velocity_alert;
 use brain_protocol::{Reply, Request, encode, write_frame};
 use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
 use brain_tests::{PATIENCE, TestHome};
@@ -182,7 +182,7 @@ impl World {
         match what {
             0 if alive.len() > 20 || dice.one_in(3) => {
                 // Before it is deleted, or a run that ends meanwhile could know it without having been told of.
-                if self.former().contains(&some) {
+                if self.previous_ids().contains(&some) {
                     self.gone.insert(some.clone());
                 }
                 self.deleted.insert(some.clone());
@@ -198,7 +198,7 @@ impl World {
     }
 
     /// The posts of the last complete pull of any stream.
-    fn former(&self) -> BTreeSet<String> {
+    fn previous_ids(&self) -> BTreeSet<String> {
         let Ok(text) = std::fs::read(self.data().join("state.json")) else {
             return BTreeSet::new();
         };
@@ -234,7 +234,7 @@ impl World {
             }
             if path.starts_with("engagement/") {
                 let likes: Vec<u64> = value.as_array().unwrap().iter().map(likes).collect();
-                for step in likes.windows(2).filter(|step| gains(step[0], step[1])) {
+                for step in likes.windows(2).filter(|step| is_velocity_alert(step[0], step[1])) {
                     let line = format!("VELOCITY_ALERT:{id}:likes:{}->{}:", step[0], step[1]);
                     assert!(told.contains(&line), "{line} was not told");
                 }
@@ -260,7 +260,7 @@ impl World {
         }
         let found = files(&self.data());
         assert!(found.keys().all(|path| !path.ends_with(".tmp")), "leftovers are swept");
-        for id in self.former() {
+        for id in self.previous_ids() {
             let stored = found.keys().any(|path| path.starts_with("tweets/") && path.contains(&id));
             assert!(stored, "{id} is in the state and not stored");
             let Some(curve) = found.get(&format!("engagement/{id}.json")) else {

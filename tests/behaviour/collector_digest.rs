@@ -3,7 +3,7 @@
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scopes};
 use brain_base::clock::rfc3339;
-use brain_collector::{Data, Journal, Noted, PostId, Record, Stream};
+use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
 use brain_core::Silent;
 use brain_protocol::{
     CollectorDigest, Digest, DigestPost, FaultCode, NamedPage, Request, SourceId,
@@ -51,8 +51,8 @@ fn it_has_who_wrote_what_with_the_pages_about_them() {
     lab.collect(Stream::Own, post(4, ("1", "Me", "My Self", 0, false), "mine"));
     let id = PostId::parse("1").unwrap();
     let rating = json!({ "reach": 4.5, "rated_at": "2026-11-21T12:00:00.000Z" });
-    lab.data.put_beside("ratings", &id, &rating).unwrap();
-    lab.data.put_beside("images", &id, &json!({ "text": "a poster" })).unwrap();
+    lab.data.put_attachment("ratings", &id, &rating).unwrap();
+    lab.data.put_attachment("images", &id, &json!({ "text": "a poster" })).unwrap();
     let digest = lab.digest(all(100));
     assert_eq!(
         (digest.since, digest.until),
@@ -203,7 +203,7 @@ fn deletions_and_alerts_are_told_and_what_was_redacted_has_no_text() {
     lab.collect(Stream::Mentions, post(2, ANN, "secret words"));
     lab.gone(1, "not_found_404", false);
     lab.gone(2, "not_found", true);
-    let alert = Noted::Alert {
+    let alert = JournalEvent::Alert {
         alert: "velocity".into(),
         id: "1".into(),
         author: "ann_lee".into(),
@@ -256,7 +256,7 @@ fn fill(home: &TestHome, count: u64, text: &str) {
         let mut post = tagged(post(id, ANN, text), &["Rust"]);
         post["created_at"] = json!(rfc3339(now));
         let record = Record::new(post).unwrap();
-        let noted = Noted::Post {
+        let noted = JournalEvent::Post {
             id: id.to_string(),
             stream: "mentions".into(),
             author_id: Some("11".into()),
@@ -266,8 +266,8 @@ fn fill(home: &TestHome, count: u64, text: &str) {
     }
     for id in 1..=40.min(count) {
         let id = PostId::parse(&id.to_string()).unwrap();
-        let (record, _) = data.anywhere(&id).unwrap().unwrap();
-        journal.append(now, &[Noted::Deletion { id: id.to_string() }]).unwrap();
+        let (record, _) = data.find_post(&id).unwrap().unwrap();
+        journal.append(now, &[JournalEvent::Deletion { id: id.to_string() }]).unwrap();
         data.put_deletion(&record, now, "not_found", false).unwrap();
     }
 }

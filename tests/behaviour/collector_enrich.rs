@@ -2,7 +2,7 @@
 
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scopes};
-use brain_collector::{Noted, Stream};
+use brain_collector::{JournalEvent, Stream};
 use brain_core::Silent;
 use brain_protocol::{
     CollectorEnrich, CollectorEnriched, FaultCode, History, Reply, Request, SourceId,
@@ -413,8 +413,11 @@ fn posts_of_before_the_span_are_left_alone() {
     lab.hands.turn(2 * DAY);
     lab.collect(Stream::Searches, post(2, ANN, "new words"));
     // A line before its post's file: the run was killed between them.
-    let noted =
-        Noted::Post { id: "3".into(), stream: "searches".into(), author_id: Some("11".into()) };
+    let noted = JournalEvent::Post {
+        id: "3".into(),
+        stream: "searches".into(),
+        author_id: Some("11".into()),
+    };
     lab.journal.append(lab.now(), &[noted]).unwrap();
     let since = Some("2026-11-23".to_owned());
     let enriched = lab.enrich_by(CollectorEnrich { since, dry_run: false });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
-use brain_collector::{Data, Journal, Noted, PostId, Record, Stream};
+use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
 use brain_core::{Brain, Silent};
 use brain_protocol::{
     CollectorDigest, CollectorEnrich, CollectorEnriched, Digest, Fault, Get, Origin, Page, PageRef,
@@ -99,8 +99,11 @@ impl Lab {
         post["last_updated"] = json!(rfc3339(self.now()));
         let record = Record::new(post).unwrap();
         let author_id = record.author_id().map(str::to_owned);
-        let noted =
-            Noted::Post { id: record.id().to_string(), stream: stream.as_str().into(), author_id };
+        let noted = JournalEvent::Post {
+            id: record.id().to_string(),
+            stream: stream.as_str().into(),
+            author_id,
+        };
         self.journal.append(self.now(), &[noted]).unwrap();
         self.data.put_post(stream, &record).unwrap();
     }
@@ -108,8 +111,8 @@ impl Lab {
     /// Notices that a collected post is gone.
     pub(crate) fn gone(&self, id: u64, reason: &str, redact: bool) {
         let id = PostId::parse(&id.to_string()).unwrap();
-        let (record, _) = self.data.anywhere(&id).unwrap().unwrap();
-        self.journal.append(self.now(), &[Noted::Deletion { id: id.to_string() }]).unwrap();
+        let (record, _) = self.data.find_post(&id).unwrap().unwrap();
+        self.journal.append(self.now(), &[JournalEvent::Deletion { id: id.to_string() }]).unwrap();
         self.data.put_deletion(&record, self.now(), reason, redact).unwrap();
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
-use brain_collector::{Data, Journal, Noted, Record, Stream};
+use brain_collector::{Data, Journal, JournalEvent, Record, Stream};
 use brain_core::config::Config;
 use brain_core::{Brain, Outside, StandardOutput};
 use brain_net::{Answer, Call, Client, Document, Link, Outgoing, Trouble, WebPage};
@@ -137,7 +137,7 @@ impl Lab {
         }
         let record = Record::new(post).unwrap();
         self.data().put_post(stream, &record).unwrap();
-        let noted = Noted::Post {
+        let noted = JournalEvent::Post {
             id: id.into(),
             stream: stream.as_str().into(),
             author_id: Some("7".into()),
@@ -153,7 +153,7 @@ impl Lab {
 
     /// A post that is deleted on the platform.
     pub(crate) fn delete(&self, post: &Record, redact: bool) {
-        let noted = Noted::Deletion { id: post.id().to_string() };
+        let noted = JournalEvent::Deletion { id: post.id().to_string() };
         Journal::new(&self.collector_dir()).append(self.now(), &[noted]).unwrap();
         self.data().put_deletion(post, self.now(), "not_found", redact).unwrap();
     }

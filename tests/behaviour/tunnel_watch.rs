@@ -56,7 +56,7 @@ impl Lab {
     /// The daemon ends and starts again.
     fn reopen(&mut self) {
         if let Some(brain) = self.brain.take() {
-            brain.end_tunnel();
+            brain.stop_tunnel_agent();
         }
         let home = Home::at(self.dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
@@ -105,7 +105,7 @@ impl Lab {
 
     /// Looks, lets the time pass until the next look, and gives how long that is.
     fn watch(&self) -> u64 {
-        let ms = self.brain().watch_tunnel().unwrap();
+        let ms = self.brain().check_tunnel().unwrap();
         self.time.pass(i64::try_from(ms).unwrap());
         ms
     }
@@ -134,7 +134,7 @@ fn names(steps: &[Step]) -> Vec<(&str, &str)> {
 #[test]
 fn without_a_tunnel_nothing_is_done_and_the_way_to_one_is_told() {
     let lab = Lab::new("");
-    assert_eq!(lab.brain().watch_tunnel(), None);
+    assert_eq!(lab.brain().check_tunnel(), None);
     let status = lab.status(Request::TunnelStatus);
     assert_eq!((status.state.as_str(), status.url), ("off", None));
     assert!(status.hint.unwrap().contains("tunnel.provider"));
@@ -333,7 +333,7 @@ fn doctor_tells_how_the_tunnel_is() {
     use CheckStatus::{Fail, Ok, Warn};
     assert_eq!(checked(&Lab::new("")), (Ok, "off (`tunnel.provider`)".into(), None));
     let lab = Lab::new(&with_number(""));
-    assert_eq!(checked(&lab), (Ok, "nobody has looked yet".into(), None));
+    assert_eq!(checked(&lab), (Ok, "not checked yet".into(), None));
     lab.watch();
     let (status, message, hint) = checked(&lab);
     assert_eq!((status, hint.as_deref()), (Warn, Some("brain tunnel status")), "{message}");
@@ -354,7 +354,7 @@ fn doctor_tells_how_the_tunnel_is() {
     lab.watch();
     lab.time.pass(60 * 60 * 1000);
     let (status, message, hint) = checked(&lab);
-    assert!(status == Warn && message.contains("has not looked since 2026-11-21T10:"), "{message}");
+    assert!(status == Warn && message.contains("has not run since 2026-11-21T10:"), "{message}");
     assert_eq!(hint.as_deref(), Some("brain tunnel start"));
     lab.status(Request::TunnelStop);
     lab.net.answers.gone(API);
@@ -391,7 +391,7 @@ fn the_daemons_end_ends_its_own_agent_and_starts_none() {
     let lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
     lab.watch();
     lab.brain().begin_stop();
-    lab.brain().end_tunnel();
+    lab.brain().stop_tunnel_agent();
     assert_eq!(lab.programs.stopped(), 1);
     lab.watch();
     assert_eq!(lab.programs.started().len(), 1);

@@ -16,7 +16,7 @@ const GATHER: Duration = Duration::from_millis(200);
 pub async fn embed(brain: Arc<Brain>, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let worker = Arc::clone(&brain);
-        let turn = tokio::task::spawn_blocking(move || worker.embed_due());
+        let turn = tokio::task::spawn_blocking(move || worker.embed_in_background());
         let rest = turn.await.unwrap_or_else(|_| {
             tracing::error!("a round of making vectors ended in a defect");
             RETRY
@@ -27,7 +27,7 @@ pub async fn embed(brain: Arc<Brain>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(rest) => {}
-            () = brain.pages_change() => {
+            () = brain.embed_wakeup() => {
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(GATHER) => {}

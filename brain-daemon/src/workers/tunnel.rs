@@ -16,7 +16,7 @@ const AFTER_DEFECT: Duration = Duration::from_secs(2 * 60);
 pub async fn tunnel(brain: Arc<Brain>, stop: CancellationToken) {
     loop {
         let at_work = Arc::clone(&brain);
-        let looking = tokio::task::spawn_blocking(move || at_work.watch_tunnel());
+        let looking = tokio::task::spawn_blocking(move || at_work.check_tunnel());
         let looked = tokio::select! {
             () = stop.cancelled() => break,
             looked = looking => looked,
@@ -33,10 +33,10 @@ pub async fn tunnel(brain: Arc<Brain>, stop: CancellationToken) {
         };
         tokio::select! {
             () = stop.cancelled() => break,
-            () = brain.tunnel_changes() => {}
+            () = brain.tunnel_wakeup() => {}
             () = sleep(wait) => {}
         }
     }
     // A look that is under way is waited for; one that takes longer than the daemon's end is ended with it, and so is the agent.
-    let _ = tokio::task::spawn_blocking(move || brain.end_tunnel()).await;
+    let _ = tokio::task::spawn_blocking(move || brain.stop_tunnel_agent()).await;
 }

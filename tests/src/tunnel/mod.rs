@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use brain_net::{Answer, Call, Outgoing, Trouble};
-use brain_tunnel::PROBE;
+use brain_tunnel::PROBE_HEADER;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -146,7 +146,7 @@ impl Net {
     /// The answer of the public listener, when the address has an answer at all and leads there.
     fn arrived(&self, call: &Call<'_>, body: &str) -> Option<String> {
         let question =
-            call.headers.iter().find(|(name, _)| *name == PROBE.0).map(|(_, text)| *text)?;
+            call.headers.iter().find(|(name, _)| *name == PROBE_HEADER.0).map(|(_, text)| *text)?;
         let listener = self.listener.lock().unwrap().clone()?;
         let is_healthy = serde_json::from_str::<Value>(body).is_ok_and(|told| told == healthy());
         let leads_here = call.url.scheme() == "https" && is_healthy;

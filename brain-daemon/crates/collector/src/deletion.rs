@@ -1,17 +1,17 @@
-//! Which posts that are missing may have been deleted, and what the platform's answer about one proves. Pure.
+//! Deletion rules: which missing posts to look up, and what an answer proves. No I/O.
 
 use serde_json::{Map, Value};
 
 use super::record::LAST_UPDATED;
 use super::{PostId, Record};
 
-/// A post older than this is not checked, in milliseconds; exactly this old still is.
-pub const WINDOW_MS: i64 = 7 * 24 * 60 * 60 * 1000;
-/// A post that was not seen for longer than this is not checked, in milliseconds; exactly this long still is.
-pub const SEEN_MS: i64 = 48 * 60 * 60 * 1000;
+/// Maximum age of a post that is looked up, inclusive, in milliseconds.
+pub const MAX_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+/// Maximum time since a post was last seen, inclusive, in milliseconds.
+pub const MAX_UNSEEN_MS: i64 = 48 * 60 * 60 * 1000;
 
-/// Problems that say something of the platform, and nothing of the post.
-const PLATFORM_TROUBLE: [&str; 5] = [
+/// Problem types that concern the platform and prove nothing about a post.
+const PLATFORM_PROBLEMS: [&str; 5] = [
     "resource-unavailable",
     "internal-error",
     "field-hydration-failure",
@@ -19,28 +19,30 @@ const PLATFORM_TROUBLE: [&str; 5] = [
     "usage-capped",
 ];
 
-/// Whether a post that is missing is worth a lookup at `now`: its record is there, at most 7 days old, was seen in the last 48 hours, and
-/// no deletion of it is recorded. A time in the future counts as now; one that is missing or unreadable as too long ago.
+/// Returns whether a missing post should be looked up at `now`. It must have a record, be at most 7
+/// days old, have been seen within 48 hours, and have no recorded deletion. A time in the future
+/// counts as now; a missing or invalid one as too old.
 #[must_use]
-pub fn worth_asking(record: Option<&Record>, is_deleted: bool, now: i64) -> bool {
+pub fn should_look_up(record: Option<&Record>, is_deleted: bool, now: i64) -> bool {
     let Some(record) = record.filter(|_| !is_deleted) else { return false };
     let within = |at: Option<i64>, most: i64| at.is_some_and(|at| now.saturating_sub(at) <= most);
-    within(record.created_at(), WINDOW_MS) && within(record.instant(LAST_UPDATED), SEEN_MS)
+    within(record.created_at(), MAX_AGE_MS) && within(record.instant(LAST_UPDATED), MAX_UNSEEN_MS)
 }
 
 /// What an answer to `GET /2/tweets/:id` proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The post is there.
+    /// The post exists.
     Alive,
-    /// It is gone, for this reason: `not_found_404`, `not_found`, `not_authorized`, `no_data`.
+    /// The post is gone, for this reason: `not_found_404`, `not_found`, `not_authorized`,
+    /// `no_data`.
     Deleted(&'static str),
     /// Nothing.
     Unknown,
 }
 
-/// What the answer with this status and body proves about `id`. Only 404, and 200 without `data`, prove a deletion; `data` of another
-/// post proves nothing, nor do `errors` that say nothing of this one.
+/// Interprets an answer about `id`. Only 404, and 200 without `data`, prove a deletion. `data` of
+/// another post and unrelated `errors` prove nothing.
 #[must_use]
 pub fn verdict(id: &PostId, status: u16, body: &[u8]) -> Verdict {
     match status {
@@ -50,7 +52,7 @@ pub fn verdict(id: &PostId, status: u16, body: &[u8]) -> Verdict {
     }
 }
 
-/// What an answer with status 200 proves about `id`.
+/// Interprets an answer with status 200.
 fn of_answer(id: &PostId, body: &Map<String, Value>) -> Verdict {
     match body.get("data") {
         None | Some(Value::Null) => of_errors(id, body),
@@ -63,7 +65,7 @@ fn of_answer(id: &PostId, body: &Map<String, Value>) -> Verdict {
     }
 }
 
-/// Whether a post is `id`, or what became of it when it was edited.
+/// Returns whether a post is `id` or an edited version of it.
 fn is_version(id: &PostId, post: &Value) -> bool {
     let is = |value: &Value| value.as_str() == Some(id.as_str());
     let history = ["edit_history_tweet_ids", "edit_history_post_ids"]
@@ -72,9 +74,8 @@ fn is_version(id: &PostId, post: &Value) -> bool {
     post.get("id").is_some_and(is) || history.flatten().any(is)
 }
 
-/// What an answer without `data` proves. Without `errors` the post is gone. With `errors`, one of
-/// them must say so of this post: others are about the platform, about what belongs to a post, or
-/// about something unheard of.
+/// Interprets an answer without `data`. Without `errors`, the post is gone. With `errors`, one of
+/// them must concern this post.
 fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
     let failed = body
         .get("status")
@@ -88,7 +89,7 @@ fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
         text(error, "type").map(|kind| problem(&kind).to_owned()).filter(|kind| !kind.is_empty())
     };
     let troubled =
-        |error: &&Value| kind(error).is_some_and(|kind| PLATFORM_TROUBLE.contains(&kind.as_str()));
+        |error: &&Value| kind(error).is_some_and(|kind| PLATFORM_PROBLEMS.contains(&kind.as_str()));
     if failed || errors.iter().any(troubled) {
         return Verdict::Unknown;
     }
@@ -111,7 +112,8 @@ fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
     errors.iter().filter(about).find_map(proof).map_or(Verdict::Unknown, Verdict::Deleted)
 }
 
-/// The ending of a problem's `type`, by which alone it is told from others: the host before it varies. Nothing for `about:blank`.
+/// Returns the last segment of a problem's `type`, because the host varies. Empty for
+/// `about:blank`.
 pub(super) fn problem(kind: &str) -> &str {
     kind.rsplit_once('/').map_or("", |(_, ending)| ending)
 }
@@ -139,30 +141,30 @@ mod tests {
     fn the_windows_are_checked_to_the_millisecond() {
         for (age, seen, asked) in [
             (0, 0, true),
-            (WINDOW_MS, 0, true),
-            (WINDOW_MS + 1, 0, false),
-            (HOUR, SEEN_MS, true),
-            (HOUR, SEEN_MS + 1, false),
-            (WINDOW_MS, SEEN_MS, true),
+            (MAX_AGE_MS, 0, true),
+            (MAX_AGE_MS + 1, 0, false),
+            (HOUR, MAX_UNSEEN_MS, true),
+            (HOUR, MAX_UNSEEN_MS + 1, false),
+            (MAX_AGE_MS, MAX_UNSEEN_MS, true),
             // The platform's clock is ahead of ours.
             (-HOUR, -HOUR, true),
         ] {
             let record = stored(NOW - age, NOW - seen);
             assert_eq!(
-                worth_asking(Some(&record), false, NOW),
+                should_look_up(Some(&record), false, NOW),
                 asked,
                 "{age} old, seen {seen} ago"
             );
-            assert!(!worth_asking(Some(&record), true, NOW));
+            assert!(!should_look_up(Some(&record), true, NOW));
         }
-        assert!(!worth_asking(None, false, NOW));
+        assert!(!should_look_up(None, false, NOW));
         for bad in [
             json!({"id": "17", "created_at": rfc3339(NOW)}),
             json!({"id": "17", "last_updated": rfc3339(NOW)}),
             json!({"id": "17", "last_updated": rfc3339(NOW), "created_at": "yesterday"}),
             json!({"id": "17", "last_updated": 1, "created_at": rfc3339(NOW)}),
         ] {
-            assert!(!worth_asking(Record::new(bad.clone()).as_ref(), false, NOW), "{bad}");
+            assert!(!should_look_up(Record::new(bad.clone()).as_ref(), false, NOW), "{bad}");
         }
     }
 
@@ -236,7 +238,7 @@ mod tests {
         }
     }
 
-    /// None (4), the post itself (3), and what is neither.
+    /// No data (4), the post itself (3), and other values.
     const DATA: &[&str] = &[
         "",
         r#""data":null,"#,
@@ -275,7 +277,7 @@ mod tests {
                 404 => "gone",
                 200 if cut.is_some() => "unknown",
                 200 if no_data && errors.contains("resource-unavailable") => "unknown",
-                // Only one of them says something of the post; without any, there is none.
+                // Only one of them concerns the post; without `errors`, there is no post.
                 200 if no_data && !errors.is_empty() && !errors.contains("resource-not-found") => "unknown",
                 200 if no_data => "gone",
                 200 if DATA[4..7].contains(&data) => "alive",
@@ -290,8 +292,8 @@ mod tests {
         }
 
         #[test]
-        fn only_young_posts_seen_lately_are_asked_for(age in -2 * WINDOW_MS..2 * WINDOW_MS, seen in -2 * SEEN_MS..2 * SEEN_MS) {
-            let asked = worth_asking(Some(&stored(NOW - age, NOW - seen)), false, NOW);
+        fn only_young_posts_seen_lately_are_asked_for(age in -2 * MAX_AGE_MS..2 * MAX_AGE_MS, seen in -2 * MAX_UNSEEN_MS..2 * MAX_UNSEEN_MS) {
+            let asked = should_look_up(Some(&stored(NOW - age, NOW - seen)), false, NOW);
             prop_assert_eq!(asked, age <= 7 * 24 * HOUR && seen <= 48 * HOUR);
         }
     }

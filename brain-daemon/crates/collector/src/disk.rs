@@ -1,4 +1,4 @@
-//! One file: read it, replace it at once, add a line to it, move it aside. Knows nothing of what is in it.
+//! File primitives: read, replace atomically, append, and move aside.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -8,37 +8,37 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::DataFault;
 
-/// What a file is called while it is written.
-pub(super) const UNFINISHED: &str = ".tmp";
+/// Suffix of a file during its write.
+pub(super) const TEMP_SUFFIX: &str = ".tmp";
 
-/// Held while a file is written, and from reading to writing where one depends on the other. Within one process a run, the persistent
-/// connection and others may write the same file, and temporary files have one name.
-static WRITING: Mutex<()> = Mutex::new(());
+/// Locked while a file is written, and from reading to writing if the write depends on it. A run,
+/// the persistent connection and others may write the same file, and temporary names are fixed.
+static WRITE_LOCK: Mutex<()> = Mutex::new(());
 
-/// Keeps every other writer of this process waiting.
-pub(super) fn writing() -> MutexGuard<'static, ()> {
-    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+/// Takes the write lock of this process.
+pub(super) fn lock_writes() -> MutexGuard<'static, ()> {
+    WRITE_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The fault of a file.
+/// Converts an I/O error into a fault with its path.
 pub(super) fn fault(path: &Path) -> impl FnOnce(io::Error) -> DataFault {
     let path = path.to_owned();
     move |error| DataFault { path, error }
 }
 
-/// `path` with something after its name.
+/// Appends a suffix to a file name.
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// Makes a directory and those above it, for nobody but the owner.
+/// Creates a directory and its parents with access for the owner only.
 pub(super) fn make_dir(path: &Path) -> Result<(), DataFault> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(fault(path))
 }
 
-/// What is in a file; `None` when there is none.
+/// Reads a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, DataFault> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -47,12 +47,12 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, DataFault> {
     }
 }
 
-/// The end of a file, at most `most` bytes; `None` when there is none.
-pub(super) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>, DataFault> {
+/// Reads at most `max` bytes from the end of a file; `None` if it does not exist.
+pub(super) fn read_end(path: &Path, max: u64) -> Result<Option<Vec<u8>>, DataFault> {
     let end = |file: File| {
         let size = file.metadata()?.len();
-        let mut bytes = vec![0; usize::try_from(size.min(most)).unwrap_or(0)];
-        file.read_exact_at(&mut bytes, size.saturating_sub(most))?;
+        let mut bytes = vec![0; usize::try_from(size.min(max)).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, size.saturating_sub(max))?;
         Ok(bytes)
     };
     match File::open(path) {
@@ -62,10 +62,10 @@ pub(super) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>, DataFa
     }
 }
 
-/// Makes the file hold `bytes`, by way of `<path>.tmp`: after a crash it holds the former or the new. With `durable` it is on the disk
-/// itself when this returns. Whoever calls this holds [`writing`].
+/// Replaces a file atomically by way of `<path>.tmp`. With `durable`, it is flushed to disk. The
+/// caller must hold [`lock_writes`].
 pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), DataFault> {
-    let unfinished = with_ending(path, UNFINISHED);
+    let unfinished = with_ending(path, TEMP_SUFFIX);
     let write = || {
         let file = write_new(&unfinished, bytes)?;
         if durable {
@@ -84,13 +84,14 @@ pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), Da
     })
 }
 
-/// As [`replace`], for many files of one directory: all are written, put on the disk together, and only then renamed. A rename onto a file makes
-/// ext4 write the new one out first, each by itself; so this takes two thirds of the processor's time, and survives a power cut as well.
+/// Replaces many files of one directory: writes all, flushes them together, then renames. Renaming
+/// onto a file makes ext4 flush each new file separately, so this takes a third less CPU time, and
+/// survives a power loss.
 pub(super) fn replace_all(dir: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), DataFault> {
     let mut written = Vec::with_capacity(files.len());
     let ended = write_all(dir, files, &mut written);
     if ended.is_err() {
-        // Those that were renamed have no other name any more.
+        // Renamed files have no temporary name left.
         written.iter().for_each(|unfinished| drop(fs::remove_file(unfinished)));
     }
     ended
@@ -102,7 +103,7 @@ fn write_all(
     written: &mut Vec<PathBuf>,
 ) -> Result<(), DataFault> {
     for (path, bytes) in files {
-        let unfinished = with_ending(path, UNFINISHED);
+        let unfinished = with_ending(path, TEMP_SUFFIX);
         let ended = write_new(&unfinished, bytes);
         written.push(unfinished);
         ended.map_err(fault(path))?;
@@ -115,7 +116,7 @@ fn write_all(
     Ok(())
 }
 
-/// Writes a file that is not there; what lies in its way, a leftover or a link, is removed and not followed.
+/// Creates a file. An existing leftover or link at the path is removed, not followed.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let new = || File::options().write(true).create_new(true).mode(0o600).open(path);
     let mut file = match new() {
@@ -129,9 +130,9 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Appends `lines`, each with its end, to a file that may not be there yet. A last line that a crash left unfinished is ended first.
+/// Appends `lines`, each with its line end. First ends a last line that a crash cut short.
 pub(super) fn append(path: &Path, lines: &str, durable: bool) -> Result<(), DataFault> {
-    let _writing = writing();
+    let _writing = lock_writes();
     let add = || {
         let mut file =
             File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
@@ -147,12 +148,12 @@ pub(super) fn append(path: &Path, lines: &str, durable: bool) -> Result<(), Data
     add().map_err(fault(path))
 }
 
-/// Where a file is moved that cannot be read.
+/// Returns the path to which a damaged file is moved.
 pub(super) fn aside(path: &Path) -> PathBuf {
     with_ending(path, ".damaged")
 }
 
-/// Moves a file that cannot be read to `<path>.damaged`, and gives the fault that says so.
+/// Moves a damaged file to `<path>.damaged` and returns the fault that says so.
 pub(super) fn move_aside(path: &Path, what: &str) -> DataFault {
     let aside = aside(path);
     let text = match fs::rename(path, &aside) {
@@ -173,7 +174,7 @@ mod tests {
     fn a_file_is_replaced_whole_and_only_its_owner_reads_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        fs::write(with_ending(&path, UNFINISHED), "a leftover that is longer than what comes")
+        fs::write(with_ending(&path, TEMP_SUFFIX), "a leftover that is longer than what comes")
             .unwrap();
         for (text, durable) in [("first", false), ("2", true)] {
             replace(&path, text.as_bytes(), durable).unwrap();

@@ -1,46 +1,46 @@
-//! A link without a network: what a test says is answered.
+//! A fake link for tests, answered by a function.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use brain_net::{Answer, Call, Link, Part, Trouble};
 
-/// What came over a link.
+/// A recorded request.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct RecordedRequest {
     /// Path and query.
     pub(super) target: String,
     /// The value of `Authorization`.
     pub(super) authorization: String,
-    /// The body, if there was one.
+    /// The body, if any.
     pub(super) body: Option<Vec<u8>>,
 }
 
-type Answers = dyn Fn(&Asked) -> Result<Answer, Trouble> + Send + Sync;
+type Answers = dyn Fn(&RecordedRequest) -> Result<Answer, Trouble> + Send + Sync;
 
-/// A link that answers by a function, and keeps what was asked.
-pub(super) struct Fake {
+/// A link that answers by a function and records requests.
+pub(super) struct FakeLink {
     answers: Box<Answers>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<RecordedRequest>>,
 }
 
-impl Fake {
+impl FakeLink {
     pub(super) fn new(
-        answers: impl Fn(&Asked) -> Result<Answer, Trouble> + Send + Sync + 'static,
+        answers: impl Fn(&RecordedRequest) -> Result<Answer, Trouble> + Send + Sync + 'static,
     ) -> Self {
         Self { answers: Box::new(answers), asked: Mutex::default() }
     }
 
-    /// What was asked until now.
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    /// Returns the requests so far.
+    pub(super) fn asked(&self) -> Vec<RecordedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-impl Link for Fake {
+impl Link for FakeLink {
     fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
         let query = call.url.query().map(|query| format!("?{query}")).unwrap_or_default();
-        let asked = Asked {
+        let asked = RecordedRequest {
             target: format!("{}{query}", call.url.path()),
             authorization: call.authorization.unwrap().expose().to_owned(),
             body: call.body.map(<[u8]>::to_vec),
@@ -59,7 +59,7 @@ impl Link for Fake {
     }
 }
 
-/// An answer with this status, head and body.
+/// Builds an answer.
 pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Answer {
     let headers =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

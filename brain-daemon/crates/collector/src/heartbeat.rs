@@ -1,4 +1,4 @@
-//! Heartbeat lines: one JSON object a line in `integrations/<id>/heartbeat.jsonl` of the home, so that a healthy integration looks healthy.
+//! Heartbeats of integrations: JSON lines in `integrations/<id>/heartbeat.jsonl` of the home.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Of the integration `id`, in the home at `home`.
+    /// Uses the file of integration `id` in the home.
     #[must_use]
     pub fn new(home: &Path, id: &str, version: &'static str) -> Self {
         Self { path: home.join("integrations").join(id).join("heartbeat.jsonl"), version }
@@ -27,7 +27,7 @@ impl Heartbeat {
     /// Appends a line: `ts` (seconds), `event`, `source_version`, `status`, `details`.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn beat(
         &self,
         now: i64,

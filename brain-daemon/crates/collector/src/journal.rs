@@ -1,6 +1,8 @@
-//! What was noted, in order: posts when they were new, deletions, alerts, what was enriched. One JSON object a line in `journal.jsonl`
-//! of the collector's directory; it spares reading a hundred thousand files to know what is new. A line is written before what it tells
-//! of is, so after a crash it may come twice: readers take each thing once. Lines cut short by a crash are left out.
+//! The collector's journal, `journal.jsonl`: new posts, deletions, alerts and enrichments in order.
+//!
+//! It avoids reading all post files to find new ones. A line is written before the change that it
+//! describes, so after a crash it may appear twice; readers deduplicate. Lines cut short by a crash
+//! are skipped.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -13,42 +15,42 @@ use super::record::{COLLECTED_AT, LAST_UPDATED};
 use super::{Data, DataFault, Stream, disk};
 use brain_base::clock::{parse_instant, rfc3339};
 
-/// How much is read at once from its end, in bytes.
+/// Size of a block when reading from the end, in bytes.
 const BLOCK: u64 = 64 * 1024;
 
-/// What was noted.
+/// A recorded event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Noted {
-    /// A post came that was not stored before.
+pub enum JournalEvent {
+    /// A new post.
     Post {
-        /// Its id.
+        /// The post.
         id: String,
-        /// The stream it came by.
+        /// The stream.
         stream: String,
-        /// The id of its author.
+        /// The id of the author.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         author_id: Option<String>,
     },
-    /// A deletion was confirmed.
+    /// A confirmed deletion.
     Deletion {
         /// The post.
         id: String,
     },
-    /// An alert that is none of a deletion: `velocity`, `reply_ratio`, `quote_ratio`.
+    /// An alert other than a deletion: `velocity`, `reply_ratio`, `quote_ratio`.
     Alert {
-        /// Which.
+        /// The kind.
         alert: String,
         /// The post.
         id: String,
-        /// Handle or id of its author.
+        /// Handle or id of the author.
         author: String,
         /// The event line, or a sentence.
         message: String,
     },
-    /// A line of an enrichment rule stands in a page, and need not be written again.
+    /// An enrichment that is done and need not be repeated.
     Enriched {
-        /// What makes the line one: rule, page and post or topic.
+        /// The key of the enrichment: rule, page, and post or topic.
         key: String,
     },
 }
@@ -56,31 +58,31 @@ pub enum Noted {
 /// A line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When, RFC 3339.
+    /// The time, in RFC 3339.
     pub at: String,
-    /// What.
+    /// The event.
     #[serde(flatten)]
-    pub noted: Noted,
+    pub noted: JournalEvent,
 }
 
-/// The journal in a directory.
+/// The journal of a collector's directory.
 #[derive(Debug, Clone)]
 pub struct Journal {
     path: PathBuf,
 }
 
 impl Journal {
-    /// The one in the collector's directory `dir`. Touches nothing.
+    /// Uses the collector's directory `dir`. Does no I/O.
     #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self { path: dir.join("journal.jsonl") }
     }
 
-    /// Appends these, on the disk itself when this returns. An unfinished last line of a crash is ended first.
+    /// Appends events durably. First ends a last line that a crash cut short.
     ///
     /// # Errors
-    /// What the disk says.
-    pub fn append(&self, at: i64, noted: &[Noted]) -> Result<(), DataFault> {
+    /// The I/O error with its path.
+    pub fn append(&self, at: i64, noted: &[JournalEvent]) -> Result<(), DataFault> {
         if noted.is_empty() {
             return Ok(());
         }
@@ -92,11 +94,11 @@ impl Journal {
         disk::append(&self.path, &lines, true)
     }
 
-    /// Everything noted at or after `since` (Unix milliseconds), oldest first, each thing once. Reads from the end backwards, so old
-    /// lines cost nothing.
+    /// Returns the distinct events at or after `since` (Unix milliseconds), oldest first. Reads
+    /// backwards from the end, so old lines cost nothing.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn since(&self, since: i64) -> Result<Vec<Entry>, DataFault> {
         let Some(file) = self.open()? else { return Ok(Vec::new()) };
         let mut found = self.backwards(file, since).map_err(disk::fault(&self.path))?;
@@ -106,10 +108,10 @@ impl Journal {
         Ok(found)
     }
 
-    /// Makes a journal of the stored posts and deletions when there is none: it was lost, or the files are older than it.
+    /// Rebuilds a missing journal from the stored posts and deletions.
     ///
     /// # Errors
-    /// When files cannot be read, or it cannot be written.
+    /// If files cannot be read or the journal cannot be written.
     pub fn rebuild(&self, data: &Data) -> Result<(), DataFault> {
         if self.path.exists() {
             return Ok(());
@@ -123,7 +125,7 @@ impl Journal {
                     .find_map(|name| post.instant(name))
                     .unwrap_or(0);
                 let author_id = post.author_id().map(str::to_owned);
-                let noted = Noted::Post {
+                let noted = JournalEvent::Post {
                     id: id.to_string(),
                     stream: stream.as_str().to_owned(),
                     author_id,
@@ -136,12 +138,12 @@ impl Journal {
             let at = parse_instant(&deletion.detected_at, false).unwrap_or(0);
             entries.push((
                 at,
-                Entry { at: rfc3339(at), noted: Noted::Deletion { id: id.to_string() } },
+                Entry { at: rfc3339(at), noted: JournalEvent::Deletion { id: id.to_string() } },
             ));
         }
         entries.sort_by_key(|(at, _)| *at);
         let lines: String = entries.iter().map(|(_, entry)| line(entry)).collect();
-        let _writing = disk::writing();
+        let _writing = disk::lock_writes();
         disk::replace(&self.path, lines.as_bytes(), true)
     }
 
@@ -153,11 +155,11 @@ impl Journal {
         }
     }
 
-    /// The entries at or after `since`, newest first. Ends with the first block that has none, so that a clock that was set back by a
-    /// little hides nothing.
+    /// Returns the entries at or after `since`, newest first. Stops at the first block without any,
+    /// so a clock that was set back a little hides nothing.
     fn backwards(&self, mut file: File, since: i64) -> io::Result<Vec<Entry>> {
         let mut found = Vec::new();
-        // What was read of the line that began before the block.
+        // The end of the line that began before the current block.
         let mut rest = Vec::new();
         let mut end = file.metadata()?.len();
         while end > 0 {
@@ -189,12 +191,12 @@ impl Journal {
     }
 }
 
-/// An entry as it stands in the journal; such a value can always be written.
+/// Formats an entry; this cannot fail.
 fn line(entry: &Entry) -> String {
     serde_json::to_string(entry).map(|line| line + "\n").unwrap_or_default()
 }
 
-/// What was read, unless it was damaged: that was moved aside.
+/// Treats a damaged file, which was moved aside, as missing.
 fn readable<T>(read: Result<Option<T>, DataFault>) -> Result<Option<T>, DataFault> {
     match read {
         Err(fault) if fault.is_damage() => Ok(None),
@@ -214,14 +216,16 @@ mod tests {
 
     const T0: i64 = 1_795_257_045_123;
 
-    fn post(id: i64) -> Noted {
-        Noted::Post { id: id.to_string(), stream: "own".into(), author_id: Some("5".into()) }
+    fn post(id: i64) -> JournalEvent {
+        JournalEvent::Post { id: id.to_string(), stream: "own".into(), author_id: Some("5".into()) }
     }
 
     fn ids(entries: &[Entry]) -> Vec<String> {
         let id = |entry: &Entry| match &entry.noted {
-            Noted::Post { id, .. } | Noted::Deletion { id } | Noted::Alert { id, .. } => id.clone(),
-            Noted::Enriched { key } => key.clone(),
+            JournalEvent::Post { id, .. }
+            | JournalEvent::Deletion { id }
+            | JournalEvent::Alert { id, .. } => id.clone(),
+            JournalEvent::Enriched { key } => key.clone(),
         };
         entries.iter().map(id).collect()
     }
@@ -231,15 +235,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         assert_eq!(journal.since(0).unwrap(), []);
-        let alert = Noted::Alert {
+        let alert = JournalEvent::Alert {
             alert: "velocity".into(),
             id: "2".into(),
             author: "alice\n".into(),
             message: "VELOCITY_ALERT:2:likes:50->100:30min".into(),
         };
         journal.append(T0, &[post(1), post(2)]).unwrap();
-        journal.append(T0 + 1, &[alert.clone(), Noted::Deletion { id: "1".into() }]).unwrap();
-        journal.append(T0 + 2, &[post(1), Noted::Enriched { key: "key".into() }]).unwrap();
+        journal
+            .append(T0 + 1, &[alert.clone(), JournalEvent::Deletion { id: "1".into() }])
+            .unwrap();
+        journal.append(T0 + 2, &[post(1), JournalEvent::Enriched { key: "key".into() }]).unwrap();
         journal.append(T0 + 2, &[]).unwrap();
         let all = journal.since(T0).unwrap();
         assert_eq!(ids(&all), ["1", "2", "2", "1", "key"]);
@@ -266,7 +272,7 @@ mod tests {
     fn a_long_journal_is_read_across_its_blocks() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
-        let posts: Vec<Noted> = (0..5000).map(post).collect();
+        let posts: Vec<JournalEvent> = (0..5000).map(post).collect();
         for (n, posts) in posts.chunks(100).enumerate() {
             journal.append(T0 + n as i64, posts).unwrap();
         }
@@ -280,7 +286,7 @@ mod tests {
     fn old_lines_are_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
-        // Were they read, one would be among what is found: a line of today before thousands of yesterday's.
+        // If old blocks were read, this recent line before thousands of old ones would be found.
         journal.append(T0, &[post(0)]).unwrap();
         journal.append(T0 - 100_000, &(1..5000).map(post).collect::<Vec<_>>()).unwrap();
         journal.append(T0, &[post(5000)]).unwrap();
@@ -305,10 +311,10 @@ mod tests {
         assert_eq!(ids(&entries), ["1", "2", "2"]);
         assert_eq!(
             entries[2].noted,
-            Noted::Deletion { id: PostId::parse("2").unwrap().to_string() }
+            JournalEvent::Deletion { id: PostId::parse("2").unwrap().to_string() }
         );
         assert_eq!(entries[1].at, rfc3339(T0 + 2));
-        // One that is there is left alone.
+        // An existing journal is left alone.
         fs::write(dir.path().join("journal.jsonl"), "").unwrap();
         journal.rebuild(&data).unwrap();
         assert_eq!(journal.since(0).unwrap(), []);

@@ -1,10 +1,11 @@
-//! The collector: pulls posts of three streams from a social platform, keeps them as files, notices what was deleted there and what
-//! spreads, and says so in event lines. It never interprets what it collects, and knows neither pages nor the brain; it has time, the
-//! network and its settings from outside, and blocks the thread that calls.
+//! The collector: pulls posts from a social platform, and detects deletions and fast growth.
 //!
-//! `record`, `metrics`, `velocity`, `deletion`, `reserve`, `lines` are pure rules. `disk` is one file, `data` the directory of them, `journal` what was
-//! noted in which order, `state` what one run leaves to the next. `platform` asks the platform and reads its answers. `run` is one run.
-//! `filtered` is the persistent connection.
+//! It stores posts as files and reports event lines. It does not interpret posts and knows no
+//! pages. Clock, network and settings are injected; calls block.
+//!
+//! `record`, `metrics`, `velocity`, `deletion`, `reserve` and `lines` are pure rules. `disk` has
+//! file primitives, `data` the directory, `journal` the events, `state` what one run leaves to the
+//! next. `platform` is the API, `run` one run, `filtered` the persistent connection.
 
 mod data;
 pub mod deletion;
@@ -12,7 +13,7 @@ mod disk;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod fake;
-pub mod filtered;
+pub mod filtered_stream;
 mod heartbeat;
 mod journal;
 mod lines;
@@ -27,39 +28,39 @@ mod velocity;
 
 pub use data::{Data, DataFault};
 pub use heartbeat::{COLLECTOR_VERSION, Heartbeat};
-pub use journal::{Entry, Journal, Noted};
+pub use journal::{Entry, Journal, JournalEvent};
 pub use lines::{Line, preview};
-pub use metrics::{compared, counts};
-pub use platform::{Page, Platform, PlatformFault, Why, With};
+pub use metrics::{parse_metrics, post_metrics};
+pub use platform::{Expansions, Page, Platform, PlatformFault, Why};
 pub use record::{
     AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId,
 };
 pub use reserve::{Allowance, Endpoint, RESERVE, Rates, WINDOW_S};
-pub use run::{Arrived, Ran, Run, Sink};
+pub use run::{IncomingPost, Run, RunListener, RunResult};
 pub use state::{Account, State, StreamState};
-pub use velocity::gains;
+pub use velocity::is_velocity_alert;
 
 use std::path::PathBuf;
 
-/// What a run goes by. Made of the configuration; what it says is checked already.
+/// The validated settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The platform's address, without a slash at its end.
+    /// The platform's base URL, without a trailing slash.
     pub platform_api: String,
-    /// The collector's directory; `data/` and the journal are in it.
+    /// The collector's directory, with `data/` and the journal.
     pub dir: PathBuf,
     /// The account's handle, without `@`.
     pub handle: Option<String>,
     /// The account's id.
     pub user_id: Option<UserId>,
-    /// Queries in the platform's syntax.
+    /// Queries, in the platform's syntax.
     pub searches: Vec<String>,
-    /// Pages that are asked for of a stream or search at the most.
+    /// Maximum number of pages per stream or search.
     pub max_pages: u32,
-    /// Whether authors' names are asked for, which the platform may charge for.
+    /// Whether to request authors' names, which the platform may charge for.
     pub ask_authors: bool,
-    /// Whether the addresses of pictures and videos are asked for.
+    /// Whether to request the URLs of pictures and videos.
     pub ask_media: bool,
-    /// Whether of a post that was deleted on the platform only its id and times are kept.
+    /// Whether to reduce deleted posts to id and times.
     pub redact: bool,
 }

@@ -1,11 +1,11 @@
-//! The event lines, to the letter: one line each, fields with colons between them. Pure.
+//! Event lines: one line each, with fields separated by colons. No I/O.
 
 use std::fmt;
 
-/// The most characters of a preview.
-const PREVIEW: usize = 80;
+/// Maximum length of a preview, in characters.
+const MAX_PREVIEW_CHARS: usize = 80;
 
-/// An event line. Instants are RFC 3339 in UTC with milliseconds.
+/// An event line. Times are RFC 3339 in UTC with milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// `RUN_START:<timestamp>`.
@@ -18,36 +18,36 @@ pub enum Line {
     Deletion {
         /// The post.
         id: String,
-        /// Handle or id of its author.
+        /// Handle or id of the author.
         author: String,
-        /// The beginning of its text.
+        /// The beginning of the text.
         preview: String,
     },
     /// `VELOCITY_ALERT:<id>:likes:<old>-><new>:<minutes>min`.
     Velocity {
         /// The post.
         id: String,
-        /// Likes at the former snapshot.
+        /// Likes at the previous snapshot.
         old: u64,
-        /// Likes now.
+        /// Current likes.
         new: u64,
-        /// Whole minutes between the two, rounded down, never below 0.
+        /// Whole minutes between the snapshots, rounded down, at least 0.
         minutes: i64,
     },
     /// `STREAM_SKIPPED:<stream>:<reason>[:<reset>]`.
     Skipped {
         /// The stream.
         stream: &'static str,
-        /// Why.
+        /// The reason.
         reason: &'static str,
-        /// When it is free again, Unix seconds.
+        /// The time of the reset, in Unix seconds.
         reset: Option<i64>,
     },
     /// `RUN_COMPLETE:<timestamp>:tweets_stored=<N>:deletions=<N>:velocity_alerts=<N>`.
     Complete {
-        /// When.
+        /// The time.
         at: String,
-        /// Posts seen and stored, each once.
+        /// Distinct stored posts.
         stored: u64,
         /// Confirmed deletions.
         deletions: u64,
@@ -56,9 +56,9 @@ pub enum Line {
     },
     /// `RUN_FAILED:<timestamp>:<reason>`.
     Failed {
-        /// When.
+        /// The time.
         at: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
 }
@@ -94,29 +94,30 @@ impl fmt::Display for Line {
     }
 }
 
-/// The beginning of a text on one line: at most 80 characters, whatever breaks a line or steers a terminal as one space.
+/// Returns the beginning of a text on one line, at most 80 characters. Line breaks and control
+/// characters become spaces.
 #[must_use]
 pub fn preview(text: &str) -> String {
-    one_line(text, PREVIEW)
+    one_line(text, MAX_PREVIEW_CHARS)
 }
 
-/// The first `most` characters of a text, once whatever breaks a line or steers a terminal is one space, however much of it stands
-/// together.
-pub(super) fn one_line(text: &str, most: usize) -> String {
+/// Returns at most `max` characters of a text on one line. A run of line breaks and control
+/// characters becomes one space.
+pub(super) fn one_line(text: &str, max: usize) -> String {
     let mut steered = false;
     let plain = text.chars().filter_map(|c| {
-        let (was, now) = (steered, steers(c));
+        let (was, now) = (steered, is_unsafe(c));
         steered = now;
         match now {
             true => (!was).then_some(' '),
             false => Some(c),
         }
     });
-    plain.take(most).collect()
+    plain.take(max).collect()
 }
 
-/// Whether a character breaks a line, steers a terminal, or turns the direction of what follows.
-fn steers(c: char) -> bool {
+/// Returns whether a character is a line break, control character or bidirectional mark.
+fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -126,7 +127,7 @@ fn steers(c: char) -> bool {
         || matches!(c, '\u{2066}'..='\u{2069}')
 }
 
-/// An author as a field of a line: the colon after it is where it ends.
+/// Formats an author as a field: no colons, one line.
 fn name(author: &str) -> String {
     preview(author).replace(':', " ")
 }

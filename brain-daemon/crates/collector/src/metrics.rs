@@ -1,21 +1,21 @@
-//! The numbers of a post, in either vocabulary of the platform. Pure.
+//! The metrics of a post, in both vocabularies of the platform. No I/O.
 
 use brain_protocol::Metrics;
 use serde_json::{Map, Value};
 
 use super::Record;
 
-/// The four numbers that snapshots are compared by; `None` when the post has no `public_metrics`, or no likes in it. The
-/// platform calls reposts `retweet_count` or `repost_count`.
+/// Returns the four metrics that snapshots compare. `None` without `public_metrics` or likes.
+/// Reposts are `retweet_count` or `repost_count`.
 #[must_use]
-pub fn compared(record: &Record) -> Option<Metrics> {
-    counts(record.fields().get("public_metrics")?.as_object()?)
+pub fn post_metrics(record: &Record) -> Option<Metrics> {
+    parse_metrics(record.fields().get("public_metrics")?.as_object()?)
 }
 
-/// The four numbers in an object of metrics; `None` without likes. Taken for 0, likes that are missing once, or are no number, would be an
-/// alert when they are there again. Of the others, those that are missing are 0.
+/// Returns the four metrics of an object; `None` without likes. Missing likes must not count as 0,
+/// or their return would be an alert. Other missing metrics are 0.
 #[must_use]
-pub fn counts(metrics: &Map<String, Value>) -> Option<Metrics> {
+pub fn parse_metrics(metrics: &Map<String, Value>) -> Option<Metrics> {
     let of = |names: &[&str]| names.iter().find_map(|name| metrics.get(*name)?.as_u64());
     Some(Metrics {
         like_count: of(&["like_count"])?,

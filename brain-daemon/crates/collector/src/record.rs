@@ -1,4 +1,4 @@
-//! A post as the platform gives it and as it is kept: every field of the answer, known or not, and three of our own. Pure.
+//! A post as stored: all fields of the platform's answer and our own. No I/O.
 
 use std::fmt;
 
@@ -6,44 +6,44 @@ use serde_json::{Map, Value};
 
 use brain_base::clock::parse_instant;
 
-/// When the collector saw the post last.
+/// When the collector last saw the post.
 pub const LAST_UPDATED: &str = "last_updated";
-/// When the collector saw it first; never overwritten.
+/// When the collector first saw it; never overwritten.
 pub const COLLECTED_AT: &str = "_collected_at";
-/// Who wrote it, as far as the platform said: an object with `username`, `name` and what was asked for besides.
+/// The author, as far as known: an object with `username`, `name` and other requested fields.
 pub const AUTHOR: &str = "_author";
-/// Its pictures and videos, as far as the platform said: an array of media objects.
+/// Pictures and videos, as far as known: an array of media objects.
 pub const MEDIA: &str = "_media";
 /// The searches that found it.
 pub const SEARCHES: &str = "_searches";
 
-/// The most digits of an id: ids are below 2^63.
-const LONGEST_ID: usize = 19;
+/// Maximum number of digits; ids are below 2^63.
+const MAX_ID_DIGITS: usize = 19;
 
-/// The id of a post: 1 to 19 digits (`TweetId` of the platform's OpenAPI document). Larger than 2^53, so never a number in JSON. Fit to
-/// be the name of a file. Ordered by age: longer is younger, then by digits.
+/// A post id: 1 to 19 digits (`TweetId` of the platform's OpenAPI document). May exceed 2^53, so it
+/// is never a JSON number. Valid as a file name. Ordered by age: by length, then by digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PostId(String);
 
-/// The id of a user, by the same rules.
+/// A user id, by the same rules.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UserId(String);
 
 fn is_id(text: &str) -> bool {
-    (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+    (1..=MAX_ID_DIGITS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// What both kinds of ids share.
+/// The common part of both kinds of ids.
 macro_rules! digits {
     ($id:ident) => {
         impl $id {
-            /// The id, if `text` is one.
+            /// Parses an id.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 is_id(text).then(|| Self(text.to_owned()))
             }
 
-            /// Its digits.
+            /// Returns the digits.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -73,22 +73,22 @@ impl PartialOrd for PostId {
     }
 }
 
-/// Where posts come from.
+/// The origin of posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
     /// The account's own timeline.
     Own,
-    /// Posts that mention the account.
+    /// Mentions of the account.
     Mentions,
-    /// What the searches find.
+    /// Results of the searches.
     Searches,
 }
 
 impl Stream {
-    /// All of them, in the order of a run.
+    /// All streams, in the order of a run.
     pub const ALL: [Self; 3] = [Self::Own, Self::Mentions, Self::Searches];
 
-    /// Its name, which is also its directory's.
+    /// Returns the name, which is also the directory.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Stream {
         }
     }
 
-    /// The stream of this name.
+    /// Parses a stream's name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stream| stream.as_str() == name)
@@ -113,7 +113,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The post in `value`: an object with an `id` that is a string of digits; `None` for anything else.
+    /// Parses a post: an object whose `id` is a string of digits.
     #[must_use]
     pub fn new(value: Value) -> Option<Self> {
         let Value::Object(fields) = value else { return None };
@@ -121,42 +121,42 @@ impl Record {
         Some(Self { id, fields })
     }
 
-    /// Its id.
+    /// Returns the id.
     #[must_use]
     pub fn id(&self) -> &PostId {
         &self.id
     }
 
-    /// All of its fields.
+    /// Returns all fields.
     #[must_use]
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 
-    /// The same, to be written.
+    /// Returns all fields for modification.
     pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.fields
     }
 
-    /// A field that is text.
+    /// Returns a text field.
     #[must_use]
     pub fn str(&self, name: &str) -> Option<&str> {
         self.fields.get(name)?.as_str()
     }
 
-    /// The instant in a field, Unix milliseconds; `None` where it is missing or none.
+    /// Returns a time field in Unix milliseconds; `None` if it is missing or invalid.
     #[must_use]
     pub fn instant(&self, name: &str) -> Option<i64> {
         parse_instant(self.str(name)?, false)
     }
 
-    /// When it was written, Unix milliseconds.
+    /// Returns the creation time, in Unix milliseconds.
     #[must_use]
     pub fn created_at(&self) -> Option<i64> {
         self.instant("created_at")
     }
 
-    /// The whole text: `note_tweet` (or `note_post`) has it where `text` is cut.
+    /// Returns the full text, from `note_tweet` or `note_post` if `text` is cut.
     #[must_use]
     pub fn text(&self) -> &str {
         let long = ["note_tweet", "note_post"]
@@ -165,25 +165,25 @@ impl Record {
         long.or_else(|| self.str("text")).unwrap_or_default()
     }
 
-    /// The id of its author, if the platform said it.
+    /// Returns the author's id, if known.
     #[must_use]
     pub fn author_id(&self) -> Option<&str> {
         self.str("author_id").filter(|id| is_id(id))
     }
 
-    /// The handle of its author, if it is known.
+    /// Returns the author's handle, if known.
     #[must_use]
     pub fn author_handle(&self) -> Option<&str> {
         self.fields.get(AUTHOR)?.get("username")?.as_str()
     }
 
-    /// The display name of its author, if it is known.
+    /// Returns the author's display name, if known.
     #[must_use]
     pub fn author_name(&self) -> Option<&str> {
         self.fields.get(AUTHOR)?.get("name")?.as_str()
     }
 
-    /// The author as event lines name them: the handle, else the id, else nothing.
+    /// Returns the author for event lines: the handle, else the id, else an empty text.
     #[must_use]
     pub fn author(&self) -> &str {
         self.author_handle().or_else(|| self.author_id()).unwrap_or_default()

@@ -1,15 +1,15 @@
-//! How much the platform still lets us ask of each endpoint, and the reserve that we leave. Pure.
+//! Rate limits of the platform's endpoints, with a reserve that is never used. No I/O.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Nothing is asked of an endpoint that has this many requests left, or fewer.
+/// An endpoint with this many requests left, or fewer, is not used.
 pub const RESERVE: u64 = 2;
-/// The longest that a window of the platform lasts, and a second for its clock.
+/// Maximum length of a rate limit window, in seconds, plus one for the platform's clock.
 pub const WINDOW_S: i64 = 901;
 
-/// An endpoint: what shares one allowance at the platform.
+/// An endpoint, as far as it has its own rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Endpoint {
     /// `GET /2/users/me`.
@@ -33,7 +33,8 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Its name in `state.json`: the path, `:id` for what changes. `POST` stands before it where the method makes it another.
+    /// Returns the name in `state.json`: the path with `:id` for variables, with `POST` in front
+    /// where needed.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,26 +51,26 @@ impl Endpoint {
     }
 }
 
-/// What the platform said last of an endpoint.
+/// The last known rate limit of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
-    /// Requests left (`x-rate-limit-remaining`).
+    /// Remaining requests (`x-rate-limit-remaining`).
     pub remaining: u64,
-    /// When that is over, Unix seconds (`x-rate-limit-reset`).
+    /// The reset time, in Unix seconds (`x-rate-limit-reset`).
     pub reset: i64,
 }
 
-/// The allowances of all endpoints.
+/// The rate limits of all endpoints.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rates(BTreeMap<String, Allowance>);
 
 impl Rates {
-    /// Whether `endpoint` may be asked at `now` (Unix seconds); else when it is free again. An allowance is void from its reset on; a reset
-    /// further off than a window lasts is a wrong clock, and counts as a window from now.
+    /// Checks that `endpoint` may be used at `now` (Unix seconds). Limits expire at their reset; a
+    /// reset further away than one window counts as one window.
     ///
     /// # Errors
-    /// The Unix second from which on it may be.
+    /// The Unix second of the reset.
     pub fn may(&self, endpoint: Endpoint, now: i64) -> Result<(), i64> {
         match self.0.get(endpoint.as_str()) {
             Some(allowance) if allowance.remaining <= RESERVE && now < allowance.reset => {
@@ -79,7 +80,7 @@ impl Rates {
         }
     }
 
-    /// Notes the head of an answer. Where a field is missing or unreadable, what is known stays.
+    /// Records the headers of an answer. Missing or invalid headers change nothing.
     pub fn note(&mut self, endpoint: Endpoint, remaining: Option<&str>, reset: Option<&str>) {
         let remaining = remaining.and_then(|text| text.trim().parse().ok());
         let reset = reset.and_then(|text| text.trim().parse().ok());
@@ -88,17 +89,16 @@ impl Rates {
         }
     }
 
-    /// Brings every reset that is further off than a window lasts down to a window from `now`, Unix seconds. Without this an endpoint would
-    /// be held until a wrong clock's time has come.
-    pub fn settle(&mut self, now: i64) {
+    /// Limits every reset to one window after `now` (Unix seconds), so that a wrong clock does not
+    /// block an endpoint for long.
+    pub fn clamp_resets(&mut self, now: i64) {
         for allowance in self.0.values_mut() {
             allowance.reset = allowance.reset.min(now.saturating_add(WINDOW_S));
         }
     }
 
-    /// Notes that the endpoint refused (429), whatever it says is left: nothing more of it until its reset, or for a window where it
-    /// does not say when that is. Gives that second.
-    pub fn exhausted(&mut self, endpoint: Endpoint, now: i64) -> i64 {
+    /// Records a 429: blocks the endpoint until its reset, or for one window. Returns the reset.
+    pub fn record_exhausted(&mut self, endpoint: Endpoint, now: i64) -> i64 {
         let window = now.saturating_add(WINDOW_S);
         let known = self
             .0
@@ -110,7 +110,7 @@ impl Rates {
         reset
     }
 
-    /// What is known of `endpoints` in `other`, newer than here.
+    /// Takes over newer limits of `endpoints` from `other`.
     pub fn take(&mut self, endpoints: &[Endpoint], other: &Self) {
         for endpoint in endpoints {
             if let Some(allowance) = other.0.get(endpoint.as_str()) {
@@ -119,7 +119,7 @@ impl Rates {
         }
     }
 
-    /// All of them, by name.
+    /// Returns all limits by name.
     pub fn all(&self) -> impl Iterator<Item = (&str, Allowance)> {
         self.0.iter().map(|(name, allowance)| (name.as_str(), *allowance))
     }
@@ -176,11 +176,11 @@ mod tests {
     #[test]
     fn a_refusal_holds_the_endpoint_whatever_it_says_is_left() {
         let mut rates = noted("39999", NOW + 60);
-        assert_eq!(rates.exhausted(Endpoint::Timeline, NOW), NOW + 60);
+        assert_eq!(rates.record_exhausted(Endpoint::Timeline, NOW), NOW + 60);
         assert_eq!(rates.may(Endpoint::Timeline, NOW + 59), Err(NOW + 60));
         assert_eq!(rates.may(Endpoint::Timeline, NOW + 60), Ok(()));
         for mut rates in [Rates::default(), noted("5", NOW), noted("5", NOW + 86_400)] {
-            assert_eq!(rates.exhausted(Endpoint::Timeline, NOW), NOW + WINDOW_S);
+            assert_eq!(rates.record_exhausted(Endpoint::Timeline, NOW), NOW + WINDOW_S);
             assert_eq!(rates.may(Endpoint::Timeline, NOW), Err(NOW + WINDOW_S));
         }
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_wrong_clock_holds_an_endpoint_for_one_window_and_no_longer() {
         let mut rates = noted("0", NOW + 365 * 86_400);
-        rates.settle(NOW);
+        rates.clamp_resets(NOW);
         assert_eq!(rates.may(Endpoint::Timeline, NOW + WINDOW_S - 1), Err(NOW + WINDOW_S));
         assert_eq!(rates.may(Endpoint::Timeline, NOW + WINDOW_S), Ok(()));
     }

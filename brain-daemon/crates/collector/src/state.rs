@@ -1,4 +1,4 @@
-//! What one run leaves to the next: `data/state.json`.
+//! The state that one run leaves to the next: `data/state.json`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,59 +9,60 @@ use serde_json::Value;
 
 use super::{Data, DataFault, PostId, Rates, Stream, disk};
 
-/// Held from reading to writing.
-static CHANGING: Mutex<()> = Mutex::new(());
+/// Locked from reading to writing.
+static STATE_LOCK: Mutex<()> = Mutex::new(());
 
-/// The account that is collected for.
+/// The collected account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its numeric id.
+    /// The numeric id.
     pub id: String,
-    /// Its handle.
+    /// The handle.
     pub username: String,
 }
 
-/// What is known of a stream.
+/// The state of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamState {
-    /// The posts of its last complete pull, and those whose deletion is still in doubt; newest first.
+    /// Posts of the last complete pull, and undecided ones; newest first.
     #[serde(default)]
     pub ids: Vec<String>,
-    /// The platform's token for what is older than that.
+    /// The platform's token for older posts.
     #[serde(default)]
     pub next_token: Option<String>,
-    /// When that pull ended.
+    /// When the pull ended.
     #[serde(default)]
     pub completed_at: Option<String>,
 }
 
-/// The whole of it. Fields that a newer version wrote are not kept.
+/// The state. Unknown fields of newer versions are dropped.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// The account, as `setup` found it.
+    /// The account found by `setup`.
     pub user: Option<Account>,
     /// When the last run ended.
     pub last_run: Option<String>,
-    /// When the last run began, whatever became of it.
+    /// When the last run began, whatever its result.
     pub last_started: Option<String>,
-    /// What the last run that ended said.
+    /// The report of the last finished run.
     pub last_report: Option<CollectorRun>,
     /// The streams by name.
     pub streams: BTreeMap<String, StreamState>,
-    /// What the platform said of its endpoints last.
+    /// The last known rate limits.
     pub rate_limits: Rates,
-    /// Whether the last run kept nothing of deleted posts but id and times, so that all that are recorded are like that.
+    /// Whether the last run redacted deleted posts, so that all recorded ones are redacted.
     pub redacted: bool,
-    /// The newest post that came by the persistent connection.
+    /// The newest post of the persistent connection.
     pub stream_newest_id: Option<String>,
 }
 
 impl State {
-    /// Reads it. A missing file is a first run; a damaged one is moved aside, and said so in the second value.
+    /// Loads the state. A missing file means a first run; a damaged one is moved aside and
+    /// described by the second value.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If the file exists and cannot be read.
     pub fn load(data: &Data) -> Result<(Self, Option<String>), DataFault> {
         Ok(match Self::read(data)? {
             Ok(state) => (state, None),
@@ -71,11 +72,11 @@ impl State {
         })
     }
 
-    /// As [`State::load`], and touches nothing: for who only looks, so that the next run finds a damaged one and says so.
+    /// Loads the state without side effects, so that the next run still reports a damaged file.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
-    pub fn look(data: &Data) -> Result<(Self, Option<String>), DataFault> {
+    /// If the file exists and cannot be read.
+    pub fn peek(data: &Data) -> Result<(Self, Option<String>), DataFault> {
         Ok(match Self::read(data)? {
             Ok(state) => (state, None),
             Err(what) => (
@@ -85,41 +86,42 @@ impl State {
         })
     }
 
-    /// What is in the file; what is wrong with it where that is no state.
+    /// Reads the file; the inner error describes damage.
     fn read(data: &Data) -> Result<Result<Self, String>, DataFault> {
         let Some(bytes) = disk::read(&data.state_file())? else { return Ok(Ok(Self::default())) };
-        // An array would pass for a state without anything in it.
+        // An array would deserialise as an empty state.
         let object = serde_json::from_slice(&bytes).map(Value::Object);
         Ok(object.and_then(serde_json::from_value).map_err(|error| error.to_string()))
     }
 
-    /// Writes it, on the disk itself when this returns.
+    /// Saves the state durably.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn save(&self, data: &Data) -> Result<(), DataFault> {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| disk::fault(&data.state_file())(error.into()))?;
         text.push(b'\n');
-        let _writing = disk::writing();
+        let _writing = disk::lock_writes();
         disk::replace(&data.state_file(), &text, true)
     }
 
-    /// Reads it, changes it, writes it, and gives it as it is then: several in this process may do so. A damaged one is moved aside.
+    /// Loads, changes and saves the state under a lock, and returns it. A damaged file is moved
+    /// aside.
     ///
     /// # Errors
-    /// When it cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn change(data: &Data, change: impl FnOnce(&mut Self)) -> Result<Self, DataFault> {
-        let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = STATE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut state, _) = Self::load(data)?;
         change(&mut state);
         state.save(data)?;
         Ok(state)
     }
 
-    /// The ids of a stream's last complete pull.
+    /// Returns the ids of a stream's last complete pull.
     #[must_use]
-    pub fn former(&self, stream: Stream) -> Vec<PostId> {
+    pub fn previous_ids(&self, stream: Stream) -> Vec<PostId> {
         let state = self.streams.get(stream.as_str());
         state.map(|s| s.ids.iter().filter_map(|id| PostId::parse(id)).collect()).unwrap_or_default()
     }
@@ -144,17 +146,17 @@ mod tests {
         state.streams.insert("own".into(), StreamState { ids, ..StreamState::default() });
         state.save(&data).unwrap();
         assert_eq!(State::load(&data).unwrap(), (state.clone(), None));
-        let former = ["9007199254740993", "17"].map(|id| PostId::parse(id).unwrap());
-        assert_eq!(state.former(Stream::Own), former);
-        assert_eq!(state.former(Stream::Mentions), []);
-        // One of a newer or of an older program.
+        let previous_ids = ["9007199254740993", "17"].map(|id| PostId::parse(id).unwrap());
+        assert_eq!(state.previous_ids(Stream::Own), previous_ids);
+        assert_eq!(state.previous_ids(Stream::Mentions), []);
+        // A file of a newer or older version.
         fs::write(
             data.state_file(),
             r#"{"later": 1, "streams": {"own": {"ids": ["17"], "later": []}}}"#,
         )
         .unwrap();
         let (state, damage) = State::load(&data).unwrap();
-        assert_eq!((state.former(Stream::Own).len(), damage), (1, None));
+        assert_eq!((state.previous_ids(Stream::Own).len(), damage), (1, None));
     }
 
     #[test]
@@ -164,7 +166,7 @@ mod tests {
         data.prepare().unwrap();
         for damaged in ["", "{", "[]", r#"{"streams": 5}"#, "\u{0}\u{0}"] {
             fs::write(data.state_file(), damaged).unwrap();
-            let (state, damage) = State::look(&data).unwrap();
+            let (state, damage) = State::peek(&data).unwrap();
             assert_eq!(state, State::default());
             assert!(
                 damage.unwrap().contains("state.json is damaged") && data.state_file().exists()

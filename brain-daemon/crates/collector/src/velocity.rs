@@ -1,15 +1,15 @@
-//! When likes grow so fast that somebody should know. Pure.
+//! Detects posts whose likes grow unusually fast. No I/O.
 
-/// Likes from which on doubling counts.
-const MANY: u64 = 50;
-/// A gain above this counts always.
-const GAIN: u64 = 100;
+/// Minimum likes for which doubling counts.
+const MIN_LIKES: u64 = 50;
+/// A larger gain always counts.
+const MIN_GAIN: u64 = 100;
 
-/// Whether the step from `old` to `new` likes is an alert: at 50 or more, when they have at least doubled; else when more than 100
-/// were gained.
+/// Returns whether the step from `old` to `new` likes is an alert: at least doubled with 50 or
+/// more, or more than 100 gained.
 #[must_use]
-pub fn gains(old: u64, new: u64) -> bool {
-    (old >= MANY && new >= old.saturating_mul(2)) || new.saturating_sub(old) > GAIN
+pub fn is_velocity_alert(old: u64, new: u64) -> bool {
+    (old >= MIN_LIKES && new >= old.saturating_mul(2)) || new.saturating_sub(old) > MIN_GAIN
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
             (0, 0, false),
             (u64::MAX, u64::MAX, true),
         ] {
-            assert_eq!(gains(old, new), alert, "{old} -> {new}");
+            assert_eq!(is_velocity_alert(old, new), alert, "{old} -> {new}");
         }
     }
 }

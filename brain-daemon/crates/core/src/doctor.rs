@@ -515,7 +515,7 @@ fn clients(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn embedding(brain: &Brain) -> Result<Finding, Fault> {
-    let standing = brain.meaning_standing();
+    let standing = brain.meaning_status();
     let Some(model) = standing.model else {
         return ok(
             "none: search goes by words; `brain model install all-minilm-l6-v2` adds what is meant",
@@ -534,16 +534,16 @@ fn embedding(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn collector(brain: &Brain) -> Result<Finding, Fault> {
-    match brain.collector_standing()? {
-        collecting::Standing::Well(how) => ok(how),
-        collecting::Standing::Ill { problem, hint } => warn(problem, hint),
+    match brain.collector_health()? {
+        collecting::CollectorHealth::Healthy(how) => ok(how),
+        collecting::CollectorHealth::Unhealthy { problem, hint } => warn(problem, hint),
     }
 }
 
 fn tunnel(brain: &Brain) -> Result<Finding, Fault> {
-    match brain.tunnel_standing()? {
-        tunnelling::Standing::Well(how) => ok(how),
-        tunnelling::Standing::Ill { problem, hint } => warn(problem, hint),
+    match brain.tunnel_health()? {
+        tunnelling::TunnelHealth::Healthy(how) => ok(how),
+        tunnelling::TunnelHealth::Unhealthy { problem, hint } => warn(problem, hint),
     }
 }
 

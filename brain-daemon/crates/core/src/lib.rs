@@ -71,16 +71,16 @@ use brain_store::{Reader, SourceRecord, Store, StoreOptions};
 pub use provenance::{OWN, STAMPS};
 
 use audit::Calls;
-use collector::Collecting;
+use collector::CollectorService;
 use dedup::Dedup;
 use grants::Grants;
 use index::Follower;
 use ingest::Queue;
-use meaning::{Meaning, both};
+use meaning::{Meaning, combine_hooks};
 use outbox::Outbox;
 use scheduled::Schedule;
 use text_budget::{TextBudget, text_of};
-use tunnel::Tunnelling;
+use tunnel::TunnelService;
 use watched::Watched;
 
 pub use backup::verify_backup;
@@ -163,13 +163,13 @@ pub struct Brain {
     /// Where event lines go.
     lines: Arc<dyn EventLines>,
     /// The collector, in this process.
-    collecting: Collecting,
+    collector: CollectorService,
     /// The tunnel, in this process.
-    tunnelling: Tunnelling,
+    tunnel: TunnelService,
     /// What paid services cost.
     ledger: Arc<Ledger>,
     /// Runs of idea making that are under way.
-    idea_making: ideas::AtWork,
+    active_idea_runs: ideas::ActiveRuns,
     /// What the watcher has removed lately: source, when, how many pages.
     removals: Mutex<Vec<(SourceId, i64, usize)>>,
 }
@@ -212,7 +212,7 @@ impl Brain {
             fresh_id,
         };
         let (index, meaning) = (Follower::new(), Meaning::new());
-        let hook = both(meaning.hook(), index.hook());
+        let hook = combine_hooks(meaning.hook(), index.hook());
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         check_not_emptied(&home, &store)?;
         if let Some(dir) = config.backup_dir(&home) {
@@ -246,10 +246,10 @@ impl Brain {
             secrets,
             net: outside.net,
             lines: outside.lines,
-            collecting: Collecting::default(),
-            tunnelling: Tunnelling::default(),
+            collector: CollectorService::default(),
+            tunnel: TunnelService::default(),
             ledger: Arc::new(Ledger::new(&home.costs(), Arc::clone(&clock))),
-            idea_making: ideas::AtWork::default(),
+            active_idea_runs: ideas::ActiveRuns::default(),
             removals: Mutex::default(),
             home_handle,
             home,
@@ -426,7 +426,7 @@ impl Brain {
             Ok(()) => self.note_flushed(),
             Err(fault) => tracing::warn!(%fault, "outbox rows stay for the next start"),
         }
-        self.settle_vectors();
+        self.flush_vectors();
         self.index.flush();
     }
 

@@ -23,7 +23,7 @@ use super::serve::Here;
 use super::{Desk, Refusal, Side, Site, defect, peer, tries};
 use brain_core::PublicRequest;
 use brain_store::AuditRecord;
-use brain_tunnel::PROBE;
+use brain_tunnel::PROBE_HEADER;
 
 /// Where nothing is served.
 const NOWHERE: &str = "(none)";
@@ -148,7 +148,7 @@ impl Site {
             tracing::debug!(%method, route, status, took_us, client, side = ?desk.side, "answered over HTTP");
         }
         if inspected {
-            desk.brain.note_public_request(PublicRequest {
+            desk.brain.record_public_request(PublicRequest {
                 at: if audited { at } else { desk.brain.now() },
                 method: known_method(&method).to_owned(),
                 path: route.to_owned(),
@@ -187,15 +187,15 @@ impl Site {
 /// is proved.
 fn proof(desk: &Desk, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
-    let question = field(PROBE.0).filter(|_| route == "/health")?;
+    let question = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
     let proof = desk.brain.tunnel_proof(field("host")?, question)?;
     Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 
 /// Whether the owner wants to see that this came in: from outside, and not the watchdog's own look.
 fn is_inspected(route: &str, request: &Request) -> bool {
-    let probe =
-        route == "/health" && request.headers().get(PROBE.0).is_some_and(|value| value == PROBE.1);
+    let probe = route == "/health"
+        && request.headers().get(PROBE_HEADER.0).is_some_and(|value| value == PROBE_HEADER.1);
     !probe && peer::is_from_outside(request.extensions(), request.headers())
 }
 

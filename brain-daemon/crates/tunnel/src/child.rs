@@ -1,4 +1,4 @@
-//! Programs that we start: an agent that is to go on, and one that is to answer and end.
+//! Child processes: long-running agents and short commands.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::os::unix::fs::PermissionsExt;
@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::output::Lines;
-use super::{Launch, leash};
+use super::output::OutputLines;
+use super::{Launch, child_supervisor};
 
-/// How long an agent may take to end when it is asked to: less than the daemon has for its own end.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How much of a short program's output is read, in bytes.
-const MOST: u64 = 64 * 1024;
-/// How often a short program is looked at.
-const LOOK: Duration = Duration::from_millis(10);
-/// How long the last words of a program may take to come.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// What of our environment is not for others: what the service manager said to us.
-const OURS: [&str; 6] = [
+/// Time an agent gets to exit after SIGTERM. Shorter than the daemon's own stop timeout.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum output read from a short command, in bytes per stream.
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
+/// Interval at which a short command is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Time to wait for the remaining output of an agent that has exited.
+const FINAL_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
+/// Environment variables of the service manager that children must not inherit.
+const PRIVATE_VARIABLES: [&str; 6] = [
     "NOTIFY_SOCKET",
     "CREDENTIALS_DIRECTORY",
     "LISTEN_FDS",
@@ -33,58 +33,62 @@ const OURS: [&str; 6] = [
     "WATCHDOG_USEC",
 ];
 
-/// Starts programs. A test's own starts none.
+/// Starts programs. Tests replace it with a fake.
 pub trait Starter: Send + Sync {
-    /// The file of a program: a path, or a name that is looked for on PATH. `None` when there is none that can be run.
+    /// Returns the executable file of `program`, a path or a name on PATH. `None` if there is none.
     fn find(&self, program: &str) -> Option<PathBuf>;
 
-    /// Starts an agent that goes on, in a process group of its own; it ends with the daemon. Its output is kept, the last lines of it.
+    /// Starts a long-running agent in its own process group. The agent ends with the daemon; its
+    /// last output lines are kept.
     ///
     /// # Errors
-    /// Why it cannot be started; `NotFound` when there is no such program.
+    /// `NotFound` if the program does not exist; otherwise the error of the start.
     fn start(&self, launch: &Launch) -> Result<Box<dyn Child>>;
 
-    /// Runs a program to its end, at most `within`, with nothing on its standard input; its exit status and its standard output, when it
-    /// failed its standard error too, each cut at 64 KiB.
+    /// Runs a command to its end, for at most `within`, with empty standard input. Returns the exit
+    /// status and the standard output, followed by standard error if the command failed. Each
+    /// stream is cut at 64 KiB.
     ///
     /// # Errors
-    /// As [`Starter::start`]; `TimedOut` when it did not end, and was ended.
+    /// As [`Starter::start`]; `TimedOut` if the command was killed after `within`.
     fn run(&self, command: &[String], within: Duration) -> Result<(i32, String)>;
 }
 
-/// An agent that we started.
+/// A running agent.
 pub trait Child: Send {
-    /// How it ended, in words; `None` while it runs.
+    /// Returns how the agent exited, in words; `None` while it runs.
     fn ended(&self) -> Option<String>;
 
-    /// The lines that it printed since this was asked last, at most the last 200, each at most 2000 bytes.
+    /// Returns the output lines since the last call: at most 200, each at most 2000 bytes.
     fn lines(&self) -> Vec<String>;
 
-    /// Ends it, and whatever it has started in its group: asked first, made to after two seconds. Blocks until it is gone.
+    /// Stops the agent and its process group: SIGTERM, then SIGKILL after two seconds. Blocks until
+    /// the agent is gone.
     fn stop(&self);
 }
 
-/// Hears that an agent has ended by itself.
-pub type OnEnd = Arc<dyn Fn() + Send + Sync>;
+/// Callback for an agent that exited by itself.
+pub type ExitListener = Arc<dyn Fn() + Send + Sync>;
 
 /// Starts real programs.
 #[derive(Clone, Default)]
 pub struct SystemStarter {
-    leashed: bool,
-    on_end: Option<OnEnd>,
+    supervised: bool,
+    on_exit: Option<ExitListener>,
 }
 
 impl SystemStarter {
-    /// Its agents, and what they have started, end with this process, even when it is killed. For the daemon's own program: it has to know [`leash`].
+    /// Returns a starter whose agents end with this process, even if it is killed. The current
+    /// program must handle [`child_supervisor`].
     #[must_use]
-    pub fn leashed() -> Self {
-        Self { leashed: true, on_end: None }
+    pub fn supervised() -> Self {
+        Self { supervised: true, on_exit: None }
     }
 
-    /// `on_end` is called on a thread of its own when an agent has ended, unless it was asked to.
+    /// Sets the callback for agents that exit by themselves. It runs on its own thread.
     #[must_use]
-    pub fn telling(self, on_end: OnEnd) -> Self {
-        Self { on_end: Some(on_end), ..self }
+    pub fn on_exit(self, on_exit: ExitListener) -> Self {
+        Self { on_exit: Some(on_exit), ..self }
     }
 }
 
@@ -103,37 +107,43 @@ impl Starter for SystemStarter {
 
     fn start(&self, launch: &Launch) -> Result<Box<dyn Child>> {
         let program = self.program(&launch.command)?;
-        let mut command = if self.leashed {
-            let mut command = Command::new(leash::OURSELVES);
-            command.arg(leash::WORD).arg(std::process::id().to_string()).arg(program);
+        let mut command = if self.supervised {
+            let mut command = Command::new(child_supervisor::CURRENT_EXE);
+            command
+                .arg(child_supervisor::SUBCOMMAND)
+                .arg(std::process::id().to_string())
+                .arg(program);
             command
         } else {
             Command::new(program)
         };
         command.args(&launch.command[1..]);
         prepare(&mut command);
-        if self.leashed {
-            // Ends when this process does: `keep` holds the other end as long as the agent runs.
+        if self.supervised {
+            // The supervisor ends when this process does: `run_until_exit` holds the other end of
+            // the pipe.
             command.stdin(Stdio::piped());
         }
         command.envs(launch.variables.iter().map(|(name, value)| (name, value.expose())));
-        let (started, hear) = mpsc::channel();
-        let state = Arc::new(State::default());
-        let told = Arc::clone(&state);
-        // The thread that starts it stays as long as it runs: to the kernel it is the parent.
-        let on_end = self.on_end.clone();
-        let keep = move || {
-            keep(command, &told, &started);
-            if let Some(on_end) = on_end.filter(|_| !told.is_unwanted.load(Ordering::SeqCst)) {
-                on_end();
+        let (started, receiver) = mpsc::channel();
+        let state = Arc::new(ExitState::default());
+        let exit_state = Arc::clone(&state);
+        // To the kernel, the starting thread is the parent, so it must live as long as the agent.
+        let on_exit = self.on_exit.clone();
+        let run = move || {
+            run_until_exit(command, &exit_state, &started);
+            if let Some(on_exit) =
+                on_exit.filter(|_| !exit_state.stop_requested.load(Ordering::SeqCst))
+            {
+                on_exit();
             }
         };
-        thread::Builder::new().name("tunnel-agent".into()).spawn(keep)?;
+        thread::Builder::new().name("tunnel-agent".into()).spawn(run)?;
         let (pid, out, err) =
-            hear.recv().map_err(|_| Error::other("the thread for it ended"))??;
-        let lines = Lines::default();
-        // From here on it is ended when something fails.
-        let mut running = Running { pid, state, readers: Vec::new(), lines };
+            receiver.recv().map_err(|_| Error::other("the thread for it ended"))??;
+        let lines = OutputLines::default();
+        // From here on, dropping `child` stops the agent if a later step fails.
+        let mut running = SystemChild { pid, state, readers: Vec::new(), lines };
         running.readers.push(read(&running.lines, out)?);
         running.readers.push(read(&running.lines, err)?);
         Ok(Box::new(running))
@@ -152,7 +162,7 @@ impl Starter for SystemStarter {
                 break status;
             }
             if began.elapsed() >= within {
-                // Not reaped yet, so the number is still its own.
+                // The process is not reaped yet, so its pid cannot have been reused.
                 let _ = kill_process_group(group, Signal::KILL);
                 child.wait()?;
                 return Err(Error::new(
@@ -160,10 +170,10 @@ impl Starter for SystemStarter {
                     format!("it took longer than {} seconds", within.as_secs()),
                 ));
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         };
-        // Somebody whom it started may hold its output open.
-        let rest = within.saturating_sub(began.elapsed()).max(LOOK);
+        // A descendant of the command may hold its output open.
+        let rest = within.saturating_sub(began.elapsed()).max(POLL_INTERVAL);
         let mut text = out.recv_timeout(rest).unwrap_or_default();
         if !status.success() {
             text.push_str(&err.recv_timeout(rest).unwrap_or_default());
@@ -184,50 +194,49 @@ impl SystemStarter {
     }
 }
 
-/// What holds for every program: nothing to read, output for us, a group of its own, and an environment without what is ours.
+/// Prepares any command: no input, piped output, its own process group, filtered environment.
 fn prepare(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if text.starts_with("BRAIN_") || OURS.contains(&&*text) {
+        if text.starts_with("BRAIN_") || PRIVATE_VARIABLES.contains(&&*text) {
             command.env_remove(&name);
         }
     }
 }
 
-/// Reads a pipe into lines, on a thread of its own.
-fn read(lines: &Lines, from: impl Read + Send + 'static) -> Result<JoinHandle<()>> {
+/// Reads a pipe into `lines` on its own thread.
+fn read(lines: &OutputLines, from: impl Read + Send + 'static) -> Result<JoinHandle<()>> {
     let lines = lines.clone();
     thread::Builder::new().name("tunnel-output".into()).spawn(move || lines.read(from))
 }
 
-/// Reads a pipe to its end on a thread of its own; its beginning is handed over.
+/// Reads a pipe to its end on its own thread and sends its beginning.
 fn collect(from: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
-    let (told, hear) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let read = move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            let _ = (&mut from).take(MOST).read_to_end(&mut bytes);
-            // It must not wait for a reader.
+            let _ = (&mut from).take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut from, &mut std::io::sink());
         }
-        let _ = told.send(String::from_utf8_lossy(&bytes).into_owned());
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     };
-    // Without a thread nothing is handed over, which is what the other end hears.
+    // If the thread cannot start, the receiver sees a closed channel.
     let _ = thread::Builder::new().name("tunnel-output".into()).spawn(read);
-    hear
+    receiver
 }
 
-/// How an agent ended, as soon as it did.
+/// The exit of an agent, set as soon as it happens.
 #[derive(Debug, Default)]
-struct State {
+struct ExitState {
     ended: Mutex<Option<String>>,
     changed: Condvar,
-    /// We ended it.
-    is_unwanted: AtomicBool,
+    /// Set when the daemon stops the agent.
+    stop_requested: AtomicBool,
 }
 
-impl State {
+impl ExitState {
     fn ended(&self) -> MutexGuard<'_, Option<String>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -235,8 +244,8 @@ impl State {
 
 type Started = Result<(Pid, ChildStdout, ChildStderr)>;
 
-/// Starts an agent, and stays until it has ended.
-fn keep(mut command: Command, state: &State, started: &mpsc::Sender<Started>) {
+/// Starts an agent and waits until it has exited.
+fn run_until_exit(mut command: Command, state: &ExitState, started: &mpsc::Sender<Started>) {
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return drop(started.send(Err(error))),
@@ -246,19 +255,19 @@ fn keep(mut command: Command, state: &State, started: &mpsc::Sender<Started>) {
     let _ = started.send(
         pipes.map(|(out, err)| (pid, out, err)).ok_or_else(|| Error::other("it has no output")),
     );
-    // Its number is its own until it is reaped, and that only happens with the lock: nobody signals somebody else.
+    // The lock is held while reaping, so `stop` never signals a reused pid.
     while let Err(rustix::io::Errno::INTR) =
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
     {}
     let mut ended = state.ended();
-    // What it started and left behind.
+    // Kill what the agent left in its group.
     let _ = kill_process_group(pid, Signal::KILL);
-    *ended = Some(child.wait().map_or_else(|error| format!("it is gone ({error})"), how));
+    *ended = Some(child.wait().map_or_else(|error| format!("it is gone ({error})"), describe_exit));
     state.changed.notify_all();
 }
 
-/// How a program ended, in words.
-fn how(status: ExitStatus) -> String {
+/// Describes an exit status in words.
+fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it ended with exit status {code}"),
         (None, Some(signal)) => format!("it was ended by signal {signal}"),
@@ -266,33 +275,33 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// A real agent.
-struct Running {
+/// A real agent process.
+struct SystemChild {
     pid: Pid,
-    state: Arc<State>,
+    state: Arc<ExitState>,
     readers: Vec<JoinHandle<()>>,
-    lines: Lines,
+    lines: OutputLines,
 }
 
-impl Child for Running {
+impl Child for SystemChild {
     fn ended(&self) -> Option<String> {
         self.state.ended().clone()
     }
 
     fn lines(&self) -> Vec<String> {
-        // What it said last is still on its way when it has just ended.
-        let until = Instant::now() + LAST_WORDS;
+        // The last output may still be in the pipe right after the exit.
+        let until = Instant::now() + FINAL_OUTPUT_TIMEOUT;
         while self.ended().is_some()
             && !self.readers.iter().all(JoinHandle::is_finished)
             && Instant::now() < until
         {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         self.lines.take()
     }
 
     fn stop(&self) {
-        self.state.is_unwanted.store(true, Ordering::SeqCst);
+        self.state.stop_requested.store(true, Ordering::SeqCst);
         for signal in [Signal::TERM, Signal::KILL] {
             let ended = self.state.ended();
             if ended.is_some() {
@@ -300,15 +309,15 @@ impl Child for Running {
             }
             let _ = kill_process_group(self.pid, signal);
             let waited =
-                self.state.changed.wait_timeout_while(ended, PATIENCE, |ended| ended.is_none());
+                self.state.changed.wait_timeout_while(ended, STOP_TIMEOUT, |ended| ended.is_none());
             drop(waited);
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for SystemChild {
     fn drop(&mut self) {
-        self.state.is_unwanted.store(true, Ordering::SeqCst);
+        self.state.stop_requested.store(true, Ordering::SeqCst);
         let ended = self.state.ended();
         if ended.is_none() {
             let _ = kill_process_group(self.pid, Signal::KILL);
@@ -336,7 +345,7 @@ mod tests {
         let patience = Instant::now() + Duration::from_secs(30);
         while !done() {
             assert!(Instant::now() < patience, "{what}");
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -357,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_has_a_group_its_lines_are_kept_and_its_end_is_told() {
+    fn agent_output_and_exit_are_recorded() {
         let starter = SystemStarter::default();
         let child = starter
             .start(&shell("echo out; echo err >&2; echo \"$NGROK_AUTHTOKEN\"; exit 7"))
@@ -367,28 +376,28 @@ mod tests {
         assert_eq!(kept, ["err", "out", "s3cret"]);
         until("its end", || child.ended().is_some());
         assert_eq!(child.ended().unwrap(), "it ended with exit status 7");
-        // Ending what has ended is nothing.
+        // Stopping an agent that has exited does nothing.
         child.stop();
     }
 
     #[test]
-    fn an_end_is_told_at_once_unless_it_was_asked_for() {
-        let (told, hear) = mpsc::channel();
-        let told = Mutex::new(told);
-        let starter = SystemStarter::default().telling(Arc::new(move || {
-            let _ = told.lock().unwrap().send(Instant::now());
+    fn exit_listener_runs_only_for_unrequested_exits() {
+        let (sender, receiver) = mpsc::channel();
+        let sender = Mutex::new(sender);
+        let starter = SystemStarter::default().on_exit(Arc::new(move || {
+            let _ = sender.lock().unwrap().send(Instant::now());
         }));
         let child = starter.start(&shell("exit 0")).unwrap();
-        hear.recv_timeout(Duration::from_secs(30)).unwrap();
+        receiver.recv_timeout(Duration::from_secs(30)).unwrap();
         assert!(child.ended().is_some(), "it is known by then");
         let child = starter.start(&shell("sleep 600")).unwrap();
         child.stop();
         drop(starter.start(&shell("sleep 600")).unwrap());
-        assert!(hear.recv_timeout(Duration::from_millis(300)).is_err());
+        assert!(receiver.recv_timeout(Duration::from_millis(300)).is_err());
     }
 
     #[test]
-    fn stopping_ends_what_it_started_too_even_when_it_does_not_want_to() {
+    fn stop_kills_descendants_that_ignore_sigterm() {
         let starter = SystemStarter::default();
         let child =
             starter.start(&shell("trap '' TERM; sleep 600 & echo $!; wait; sleep 600")).unwrap();
@@ -397,7 +406,7 @@ mod tests {
         child.stop();
         assert!(child.ended().unwrap().contains("signal 9"), "{:?}", child.ended());
         until("the inner one ends", || !runs(&inner));
-        // One that is dropped ends, too.
+        // Dropping a child stops it.
         let child = starter.start(&shell("echo $$; sleep 600")).unwrap();
         let inner = lines(&*child, 1).remove(0);
         drop(child);
@@ -405,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_program_answers_or_is_ended() {
+    fn short_command_returns_output_or_times_out() {
         let starter = SystemStarter::default();
         let run = |script: &str, within| starter.run(&shell(script).command, within);
         assert_eq!(
@@ -425,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_where_they_can_be_run() {
+    fn find_returns_executable_files_only() {
         let starter = SystemStarter::default();
         assert!(starter.find("sh").is_some_and(|path| path.is_absolute()));
         assert_eq!(starter.find("/bin/sh"), Some("/bin/sh".into()));

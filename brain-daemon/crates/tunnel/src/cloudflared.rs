@@ -1,40 +1,46 @@
-//! The agent `cloudflared`. `--metrics` has its own address: `/ready` says whether it is connected, `/quicktunnel` under which name a quick
-//! tunnel is, `/config` where a tunnel leads. Agents that do not tell the latter are believed; `/health` through the public address proves it.
+//! The agent `cloudflared`, read through its metrics address.
+//!
+//! `/ready` reports the connection, `/quicktunnel` the name of a quick tunnel, and `/config` the
+//! target. Agents without `/config` are assumed to match; `/health` through the public address
+//! proves it.
 
 use brain_protocol::Secret;
 use serde_json::Value;
 
-use super::{Agent, Launch, Refusal, Says, Settings, Starter, get, json, leads_to, public, shown};
+use super::{
+    Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, join_names, json, leads_to,
+    public,
+};
 use brain_net::Outgoing;
 
-/// The ports of which an agent takes the first that is free, unless it is told.
+/// The default metrics ports: an agent takes the first free one.
 const PORTS: std::ops::RangeInclusive<u16> = 20241..=20245;
 
-/// A name, empty for any, and the service that it leads to.
+/// A hostname (empty for any) and the service that it leads to.
 type Rule = (String, String);
 
-/// The agent.
+/// The `cloudflared` agent.
 pub(super) struct Cloudflared {
     settings: Settings,
 }
 
 impl Cloudflared {
-    /// With these settings.
+    /// Creates the agent with these settings.
     pub(super) fn new(settings: Settings) -> Self {
         Self { settings }
     }
 
-    /// What the agent at `base` says.
-    fn at(&self, net: &dyn Outgoing, base: &str) -> Says {
-        // 503 as long as it is not connected.
+    /// Returns the status of the agent at `base`.
+    fn status_at(&self, net: &dyn Outgoing, base: &str) -> AgentStatus {
+        // The agent returns 503 while it is not connected.
         let ready =
             get(net, &format!("{base}/ready")).and_then(|answer| json(&answer, &[200, 503]));
         let Some(connections) = ready.and_then(|value| value.get("readyConnections")?.as_u64())
         else {
-            return Says::Nothing;
+            return AgentStatus::NotRunning;
         };
         if connections == 0 {
-            return Says::NoTunnel(format!(
+            return AgentStatus::NotConnected(format!(
                 "the agent answers at {base}, and has no connection to Cloudflare"
             ));
         }
@@ -47,18 +53,18 @@ impl Cloudflared {
             rules.as_ref().map(|rules| rules.iter().filter(leads).collect());
         if let (Some([]), Some(rules)) = (ours.as_deref(), &rules) {
             let services: Vec<String> = rules.iter().map(|(_, service)| service.clone()).collect();
-            return Says::Elsewhere(format!(
+            return AgentStatus::OtherTarget(format!(
                 "the agent at {base} has no tunnel to port {}, but to {}",
                 self.settings.forward,
-                shown(&services)
+                join_names(&services)
             ));
         }
         let quick = ask("/quicktunnel")
             .and_then(|value| value.get("hostname")?.as_str().map(str::to_owned));
         if let Some(url) = quick.and_then(|name| public(&format!("https://{name}"))) {
-            return Says::Up(vec![url]);
+            return AgentStatus::Up(vec![url]);
         }
-        // A rule without a name, or for many, is for whichever name leads to the tunnel.
+        // A rule without a hostname, or with a wildcard, applies to any name of the tunnel.
         let names = ours.iter().flatten().map(|(name, _)| name).filter(|name| !name.contains('*'));
         let mut urls: Vec<String> =
             names.filter_map(|name| public(&format!("https://{name}"))).collect();
@@ -72,15 +78,15 @@ impl Cloudflared {
                 .map(|domain| format!("https://{domain}")),
         );
         match urls.is_empty() {
-            false => Says::Up(urls),
-            true => Says::Elsewhere(format!(
+            false => AgentStatus::Up(urls),
+            true => AgentStatus::OtherTarget(format!(
                 "the agent at {base} runs a named tunnel, whose name only Cloudflare knows: set tunnel.domain to it"
             )),
         }
     }
 }
 
-/// The rules of `/config`: for which name, and where to.
+/// Parses the ingress rules of `/config`.
 fn rules(value: &Value) -> Option<Vec<Rule>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let rules = value.pointer("/config/ingress")?.as_array()?;
@@ -96,8 +102,8 @@ impl Agent for Cloudflared {
         self.settings.program("cloudflared")
     }
 
-    fn ask(&self, net: &dyn Outgoing, _: &dyn Starter) -> Says {
-        self.settings.ask(self.settings.places(PORTS), |base| self.at(net, base))
+    fn ask(&self, net: &dyn Outgoing, _: &dyn Starter) -> AgentStatus {
+        self.settings.ask(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
     }
 
     fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
@@ -114,17 +120,17 @@ impl Agent for Cloudflared {
             });
             return Launch { command, variables: Vec::new(), warning };
         }
-        // Without a token, which tunnel it is stands in cloudflared's own configuration.
+        // Without a token, cloudflared's own configuration names the tunnel.
         command.push("run".into());
         let variables =
             token.map(|token| ("TUNNEL_TOKEN".to_owned(), token.clone())).into_iter().collect();
         Launch { command, variables, warning: None }
     }
 
-    fn refusal(&self, line: &str) -> Option<Refusal> {
+    fn rejection(&self, line: &str) -> Option<Rejection> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
         let token = "copy the tunnel's token from Cloudflare's dashboard into secrets/tunnel-authtoken with mode 600, then `brain tunnel start`";
-        let (code, message, hint, lasting, about_token) = if has(&[
+        let (code, message, hint, is_permanent, about_token) = if has(&[
             "Provided Tunnel token is not valid",
         ]) {
             ("", "cloudflared says that the token is not valid", token, true, true)
@@ -143,7 +149,7 @@ impl Agent for Cloudflared {
             return None;
         };
         let (code, message, hint) = (code.into(), message.into(), hint.into());
-        Some(Refusal { code, message, hint, lasting, token: about_token })
+        Some(Rejection { code, message, hint, is_permanent, token: about_token })
     }
 }
 
@@ -167,13 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn ready_is_what_counts_and_a_quick_tunnel_says_its_name() {
+    fn quick_tunnel_reports_its_name_when_ready() {
         let (net, starter) = (FakeNet::default(), FakeStarter::default());
         let quick = cloudflared(None, None);
-        assert_eq!(quick.ask(&net, &starter), Says::Nothing);
+        assert_eq!(quick.ask(&net, &starter), AgentStatus::NotRunning);
         let ready = |n: u64| json!({"status": if n == 0 { 503 } else { 200 }, "readyConnections": n, "connectorId": "x"});
         net.put("http://127.0.0.1:20242/ready", 503, &ready(0));
-        assert!(matches!(quick.ask(&net, &starter), Says::NoTunnel(_)));
+        assert!(matches!(quick.ask(&net, &starter), AgentStatus::NotConnected(_)));
         net.put("http://127.0.0.1:20242/ready", 200, &ready(4));
         net.put(
             "http://127.0.0.1:20242/quicktunnel",
@@ -182,17 +188,20 @@ mod tests {
         );
         assert_eq!(
             quick.ask(&net, &starter),
-            Says::Up(vec!["https://some-words.trycloudflare.com".into()])
+            AgentStatus::Up(vec!["https://some-words.trycloudflare.com".into()])
         );
-        // A named one does not say.
+        // A named tunnel does not report its name here.
         net.put("http://127.0.0.1:20242/quicktunnel", 200, &json!({"hostname": ""}));
-        assert!(matches!(quick.ask(&net, &starter), Says::Elsewhere(_)));
+        assert!(matches!(quick.ask(&net, &starter), AgentStatus::OtherTarget(_)));
         let named = cloudflared(Some("brain.example.org"), None);
-        assert_eq!(named.ask(&net, &starter), Says::Up(vec!["https://brain.example.org".into()]));
+        assert_eq!(
+            named.ask(&net, &starter),
+            AgentStatus::Up(vec!["https://brain.example.org".into()])
+        );
     }
 
     #[test]
-    fn where_a_tunnel_leads_is_asked_and_one_to_another_port_is_not_ours() {
+    fn tunnel_to_another_port_is_not_ours() {
         let (net, starter) = (FakeNet::default(), FakeStarter::default());
         let agent = |port: u16, name: &str, rules: &serde_json::Value| {
             let base = format!("http://127.0.0.1:{port}");
@@ -206,16 +215,16 @@ mod tests {
         };
         let rule =
             |name: &str, service: &str| json!({"hostname": name, "path": null, "service": service});
-        // Somebody else's, for something else, before ours.
+        // A foreign tunnel to another service comes first.
         agent(20241, "theirs.trycloudflare.com", &json!([rule("", "http://localhost:3000")]));
-        let Says::Elsewhere(said) = cloudflared(None, None).ask(&net, &starter) else {
+        let AgentStatus::OtherTarget(said) = cloudflared(None, None).ask(&net, &starter) else {
             panic!("not ours")
         };
         assert!(said.ends_with("no tunnel to port 8765, but to http://localhost:3000"), "{said}");
         agent(20242, "ours.trycloudflare.com", &json!([rule("", "http://127.0.0.1:8765")]));
-        let ours = Says::Up(vec!["https://ours.trycloudflare.com".into()]);
+        let ours = AgentStatus::Up(vec!["https://ours.trycloudflare.com".into()]);
         assert_eq!(cloudflared(None, None).ask(&net, &starter), ours);
-        // A named tunnel says its names where its rules do.
+        // A named tunnel reports its names in its ingress rules.
         let named = json!([
             rule("other.example.org", "http://localhost:3000"),
             rule("brain.example.org", "http://localhost:8765"),
@@ -223,7 +232,7 @@ mod tests {
         ]);
         net.gone("http://127.0.0.1:20241/ready");
         agent(20242, "", &named);
-        let at = |name: &str| Says::Up(vec![format!("https://{name}")]);
+        let at = |name: &str| AgentStatus::Up(vec![format!("https://{name}")]);
         assert_eq!(cloudflared(None, None).ask(&net, &starter), at("brain.example.org"));
         assert_eq!(
             cloudflared(Some("b.example"), None).ask(&net, &starter),
@@ -234,11 +243,11 @@ mod tests {
             cloudflared(Some("b.example.org"), None).ask(&net, &starter),
             at("b.example.org")
         );
-        assert!(matches!(cloudflared(None, None).ask(&net, &starter), Says::Elsewhere(_)));
+        assert!(matches!(cloudflared(None, None).ask(&net, &starter), AgentStatus::OtherTarget(_)));
     }
 
     #[test]
-    fn it_is_started_for_a_quick_or_a_named_tunnel() {
+    fn launch_command_for_quick_and_named_tunnels() {
         let (token, starter) = (Secret::new("eyJh"), FakeStarter::default());
         let quick = cloudflared(None, Some("http://127.0.0.1:20241")).launch(None, &starter);
         assert_eq!(
@@ -251,9 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn its_words_of_refusal_are_known() {
+    fn rejection_messages_are_recognised() {
         let agent = cloudflared(None, None);
-        for (line, lasting, token) in [
+        for (line, is_permanent, token) in [
             ("Provided Tunnel token is not valid.", true, true),
             (
                 "ERR Register tunnel error from server side error=\"Unauthorized: Invalid tunnel secret\"",
@@ -267,9 +276,13 @@ mod tests {
             ),
             ("ERR Cannot determine default origin certificate path. No file cert.pem", true, true),
         ] {
-            let refusal = agent.refusal(line);
-            assert_eq!(refusal.map(|r| (r.lasting, r.token)), Some((lasting, token)), "{line}");
+            let rejection = agent.rejection(line);
+            assert_eq!(
+                rejection.map(|r| (r.is_permanent, r.token)),
+                Some((is_permanent, token)),
+                "{line}"
+            );
         }
-        assert_eq!(agent.refusal("INF Registered tunnel connection connIndex=0"), None);
+        assert_eq!(agent.rejection("INF Registered tunnel connection connIndex=0"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Fakes for tests: of the network, of programs, and of what they start.
+//! Fakes for tests: network, programs and child processes.
 
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Child, Launch, Starter};
 use brain_net::{Answer, Call, Outgoing, Trouble};
 
-/// Answers by address; nobody listens anywhere else.
+/// Answers by address; other addresses refuse the connection.
 #[derive(Default)]
 pub(super) struct FakeNet(Mutex<HashMap<String, (u16, String)>>);
 
@@ -33,20 +33,20 @@ impl Outgoing for FakeNet {
     }
 }
 
-/// What is known of programs.
+/// State shared by the fake programs.
 #[derive(Default)]
 pub(super) struct Programs {
-    /// What a program that is run prints.
+    /// The output of a command.
     says: String,
     pub(super) missing: bool,
     pub(super) started: Vec<Launch>,
-    /// How the child ended, and its lines; of the last one.
+    /// The exit and output lines of the last child.
     pub(super) ended: Option<String>,
     pub(super) lines: Vec<String>,
     pub(super) stopped: usize,
 }
 
-/// Starts nothing, and notes it.
+/// Records what would be started.
 #[derive(Clone, Default)]
 pub(super) struct FakeStarter(Arc<Mutex<Programs>>);
 

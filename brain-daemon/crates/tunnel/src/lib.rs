@@ -1,26 +1,25 @@
-//! The public tunnel: agents of three providers, what can be seen of each, and what to do about it. Knows neither pages nor HTTP doors: it is
-//! told which port is to be reached, and says at which address it is.
+//! The public tunnel: agents of three providers and a watchdog. Knows no pages and no doors.
 //!
-//! `watch` is the pure rule: from what was seen to what it means and what is done. `keeper` looks, times what is done, and does it. `ngrok`,
-//! `cloudflared` and `tailscale` know how their agent is asked and started, behind [`Agent`].
-//! `child` is a program that we started, `proof` shows that an address leads here, `leash` ends it
-//! with the daemon. Everything blocks.
+//! `diagnosis` is the pure rule from an observation to an action, and `watchdog` carries it out.
+//! `ngrok`, `cloudflared` and `tailscale` implement [`Agent`]. `child` runs programs,
+//! `child_supervisor` ends them with the daemon, and `proof` shows that an address leads here. All
+//! calls block.
 
 mod child;
+pub mod child_supervisor;
 mod cloudflared;
+pub mod diagnosis;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod fakes;
-mod keeper;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod keeper_tests;
-pub mod leash;
 mod ngrok;
 mod output;
 mod proof;
 mod tailscale;
-pub mod watch;
+mod watchdog;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod watchdog_tests;
 
 use std::path::PathBuf;
 
@@ -29,137 +28,140 @@ use url::Url;
 
 use brain_net::{Answer, Call, Outgoing};
 
-pub use child::{Child, OnEnd, Starter, SystemStarter};
-pub use keeper::{Keeper, Looked, World, is_healthy};
+pub use child::{Child, ExitListener, Starter, SystemStarter};
+pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
-pub use watch::{Seen, Verdict};
+pub use watchdog::{Environment, TunnelCheck, Watchdog, is_healthy};
 
-/// The header that marks the watchdog's own request to `/health`, and its value on the local way.
-/// Through the public address the value is the question of a [`Proof`].
-pub const PROBE: (&str, &str) = ("x-brain-probe", "watchdog");
-/// A free ngrok address shows browsers a page first, unless this is asked for.
-const NO_PAGE: (&str, &str) = ("ngrok-skip-browser-warning", "true");
+/// The header that marks the watchdog's requests to `/health`, and its value on the local path.
+/// Through the public address, the value is the question of a [`Proof`].
+pub const PROBE_HEADER: (&str, &str) = ("x-brain-probe", "watchdog");
+/// Skips the page that free ngrok addresses show to browsers.
+const SKIP_BROWSER_WARNING: (&str, &str) = ("ngrok-skip-browser-warning", "true");
 /// The version of the tunnel's recipe.
 pub const TUNNEL_VERSION: &str = "0.7.0";
 
-/// Whose agent it is.
+/// The provider of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// ngrok, agent 2 or 3.
     Ngrok,
-    /// Cloudflare's cloudflared: a quick tunnel, or a named one.
+    /// Cloudflare's cloudflared: a quick or a named tunnel.
     Cloudflared,
-    /// Tailscale's funnel.
+    /// Tailscale Funnel.
     Tailscale,
 }
 
-/// What the tunnel goes by.
+/// The settings of a tunnel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose agent it is.
+    /// The provider.
     pub provider: Kind,
-    /// The fixed name.
+    /// The fixed hostname.
     pub domain: Option<String>,
-    /// The agent's program; looked for on PATH when absent.
+    /// The agent's program; searched on PATH if absent.
     pub binary: Option<PathBuf>,
-    /// The agent's own address, without a slash at its end.
+    /// The base URL of the agent's API, without a trailing slash.
     pub api: String,
-    /// Whether nobody configured that: the provider's usual ports are tried then.
+    /// Whether `api` is the default. Then the provider's usual ports are tried.
     pub api_is_default: bool,
-    /// The port on this machine that it leads to.
+    /// The local port that the tunnel leads to.
     pub forward: u16,
 }
 
 impl Settings {
-    /// The program: the configured one, else `name`, to be looked for on PATH.
+    /// Returns the configured program, or `name` to be searched on PATH.
     fn program(&self, name: &str) -> String {
         self.binary.as_ref().map_or_else(|| name.to_owned(), |path| path.display().to_string())
     }
 
-    /// Where the agent's API may be: the configured place, else these ports of this machine.
-    fn places(&self, usual: std::ops::RangeInclusive<u16>) -> Vec<String> {
+    /// Returns the possible API addresses: the configured one, or these local ports.
+    fn api_addresses(&self, usual: std::ops::RangeInclusive<u16>) -> Vec<String> {
         match self.api_is_default {
             true => usual.map(|port| format!("http://127.0.0.1:{port}")).collect(),
             false => vec![self.api.clone()],
         }
     }
 
-    /// What the agents at `places` say together, each asked by `at`: several may run, ours and somebody else's. The first tunnel that is meant
-    /// is enough; one that is not connected says more than one that serves something else.
-    fn ask(&self, places: Vec<String>, at: impl Fn(&str) -> Says) -> Says {
-        let (mut urls, mut found) = (Vec::new(), Says::Nothing);
-        for base in places {
+    /// Combines the statuses of the agents at `api_addresses`; ours and foreign ones may run together. The
+    /// first matching tunnel wins. An agent that is not connected outranks one that serves another
+    /// target.
+    fn ask(&self, api_addresses: Vec<String>, at: impl Fn(&str) -> AgentStatus) -> AgentStatus {
+        let (mut urls, mut found) = (Vec::new(), AgentStatus::NotRunning);
+        for base in api_addresses {
             match (at(&base), &found) {
-                (Says::Up(more), _) => urls.extend(more),
-                (Says::Nothing, _) | (Says::Elsewhere(_), Says::NoTunnel(_)) => {}
+                (AgentStatus::Up(more), _) => urls.extend(more),
+                (AgentStatus::NotRunning, _)
+                | (AgentStatus::OtherTarget(_), AgentStatus::NotConnected(_)) => {}
                 (other, _) => found = other,
             }
-            if watch::chosen(self, &urls).is_some() {
+            if diagnosis::select_url(self, &urls).is_some() {
                 break;
             }
         }
-        if urls.is_empty() { found } else { Says::Up(urls) }
+        if urls.is_empty() { found } else { AgentStatus::Up(urls) }
     }
 }
 
-/// What an agent says of itself.
+/// The status that an agent reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Says {
-    /// Its API does not answer: it does not run.
-    Nothing,
-    /// It runs for something else: its tunnels lead elsewhere. What it said.
-    Elsewhere(String),
-    /// It runs, and is not connected. What it said.
-    NoTunnel(String),
-    /// It has a tunnel to our port, at these `https` addresses.
+pub enum AgentStatus {
+    /// The API does not answer, so the agent does not run.
+    NotRunning,
+    /// The agent runs, but its tunnels lead elsewhere. Has a description.
+    OtherTarget(String),
+    /// The agent runs without a connection. Has a description.
+    NotConnected(String),
+    /// The agent has a tunnel to our port at these `https` addresses.
     Up(Vec<String>),
 }
 
-/// How an agent is started.
+/// The command that starts an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// The program and its arguments. Never with a secret among them.
+    /// The program and its arguments. Never contains a secret.
     pub command: Vec<String>,
-    /// Variables for it, the token among them.
+    /// Environment variables, including the token.
     pub variables: Vec<(String, Secret)>,
-    /// What the owner should know: that the token could not be handed over.
+    /// A warning for the owner: the token could not be passed.
     pub warning: Option<String>,
 }
 
-/// An agent: how it is asked, started, and what its output means.
+/// An agent: how to query it, start it and read its output.
 pub trait Agent: Send + Sync {
-    /// Its name, as people type it.
+    /// Returns the name, as people type it.
     fn name(&self) -> &'static str;
 
-    /// Its program: a path, or a name to be looked for on PATH.
+    /// Returns the program: a path, or a name to be searched on PATH.
     fn program(&self) -> String;
 
-    /// What it says of itself. Asks the agent's API, or its program; never the list of processes.
-    fn ask(&self, net: &dyn Outgoing, starter: &dyn Starter) -> Says;
+    /// Returns the status, from the agent's API or program. Never reads the process list.
+    fn ask(&self, net: &dyn Outgoing, starter: &dyn Starter) -> AgentStatus;
 
-    /// How a tunnel to our port is brought up; `token` goes by the environment. May ask the program for its version.
+    /// Returns the command that brings up a tunnel to our port. `token` is passed in the
+    /// environment. May run the program to get its version.
     fn launch(&self, token: Option<&Secret>, starter: &dyn Starter) -> Launch;
 
-    /// What a line of its output says of why it does not work: the provider's code and the way out, where it is known.
-    fn refusal(&self, line: &str) -> Option<Refusal>;
+    /// Parses a rejection from a line of the agent's output.
+    fn rejection(&self, line: &str) -> Option<Rejection>;
 }
 
-/// Why the platform refuses, from the agent's own words.
+/// A rejection by the platform, as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The provider's code, such as `ERR_NGROK_105`; empty where it has none.
+pub struct Rejection {
+    /// The provider's code, such as `ERR_NGROK_105`; empty if it has none.
     pub code: String,
-    /// What it means.
+    /// The meaning of the code.
     pub message: String,
     /// What to do about it.
     pub hint: String,
-    /// Whether trying again cannot help until somebody has changed something.
-    pub lasting: bool,
-    /// Whether it is about the token.
+    /// Whether retrying cannot help until someone changes something.
+    pub is_permanent: bool,
+    /// Whether the rejection is about the token.
     pub token: bool,
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for Rejection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.code.as_str() {
             "" => f.write_str(&self.message),
@@ -168,7 +170,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// The agent of these settings.
+/// Returns the agent for these settings.
 #[must_use]
 pub fn agent(settings: &Settings) -> Box<dyn Agent> {
     match settings.provider {
@@ -178,7 +180,7 @@ pub fn agent(settings: &Settings) -> Box<dyn Agent> {
     }
 }
 
-/// What an agent's API answers at `address`; `None` when nobody does, or it is no address.
+/// Returns the answer of an agent's API at `address`. `None` if it is no URL or nothing answers.
 fn get(net: &dyn Outgoing, address: &str) -> Option<Answer> {
     let url = Url::parse(address).ok()?;
     let call = Call {
@@ -192,18 +194,19 @@ fn get(net: &dyn Outgoing, address: &str) -> Option<Answer> {
     net.call(&call).ok()
 }
 
-/// The JSON of such an answer, when its status is one of `statuses`.
+/// Parses the JSON of an answer whose status is one of `statuses`.
 fn json(answer: &Answer, statuses: &[u16]) -> Option<serde_json::Value> {
     statuses.contains(&answer.status).then(|| serde_json::from_slice(&answer.body).ok()).flatten()
 }
 
-/// A public address as everybody writes it, `https://host` with a port that is not the usual one; `None` for anything else.
+/// Normalises a public address to `https://host[:port]`. `None` for anything else.
 fn public(text: &str) -> Option<String> {
     let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" && url.has_host())?;
     Some(url.origin().ascii_serialization())
 }
 
-/// Whether a forwarding address leads to this port of this machine: `8765`, `localhost:8765`, `http://127.0.0.1:8765`.
+/// Returns whether a forwarding address leads to this local port, for example `8765`,
+/// `localhost:8765` or `http://127.0.0.1:8765`.
 fn leads_to(upstream: &str, port: u16) -> bool {
     let rest = upstream.split_once("://").map_or(upstream, |(_, rest)| rest);
     let rest = rest.split('/').next().unwrap_or_default();
@@ -214,8 +217,8 @@ fn leads_to(upstream: &str, port: u16) -> bool {
     here && named.parse() == Ok(port)
 }
 
-/// A short list of what somebody else wrote, for a message.
-fn shown(items: &[String]) -> String {
+/// Joins the first items of untrusted text for a message.
+fn join_names(items: &[String]) -> String {
     let plain =
         |text: &String| -> String { text.chars().filter(|c| !c.is_control()).take(100).collect() };
     let some: Vec<String> = items.iter().take(3).map(plain).collect();
@@ -228,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forwarding_addresses_lead_to_our_port_or_do_not() {
+    fn leads_to_accepts_local_addresses_of_the_port() {
         for ours in [
             "8765",
             "localhost:8765",
@@ -252,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn only_https_is_a_public_address() {
+    fn public_accepts_https_only() {
         assert_eq!(public("https://Name.ngrok.app/").as_deref(), Some("https://name.ngrok.app"));
         assert_eq!(
             public("https://node.tail1.ts.net:8443").as_deref(),

@@ -1,39 +1,44 @@
-//! The agent `ngrok`, of the majors 2 and 3. Its API has two shapes: `/api/tunnels`, and from agent 3.30 on `/api/endpoints`, which is to
-//! take the other's place. Reachable is not connected: without a session it answers `{"tunnels":[]}`.
+//! The agent `ngrok`, versions 2 and 3, read through its local API.
+//!
+//! The API has two shapes: `/api/tunnels` and, from agent 3.30 on, its successor `/api/endpoints`.
+//! An agent without a session answers `{"tunnels":[]}`.
 
 use std::time::Duration;
 
 use brain_protocol::Secret;
 use serde_json::Value;
 
-use super::{Agent, Launch, Refusal, Says, Settings, Starter, get, json, leads_to, public, shown};
+use super::{
+    Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, join_names, json, leads_to,
+    public,
+};
 use brain_net::Outgoing;
 
-/// An agent takes the next port when one is taken.
+/// The API ports: an agent takes the next one if a port is in use.
 const PORTS: std::ops::RangeInclusive<u16> = 4040..=4044;
-/// How long the program may take to say its version.
+/// Time limit for the version command.
 const VERSION_WITHIN: Duration = Duration::from_secs(5);
-/// What stands before the number of a code.
+/// The prefix of error codes.
 const CODE: &str = "ERR_NGROK_";
-/// Agents from this version on know `--url`.
+/// The first version with the option `--url`.
 const KNOWS_URL: (u32, u32) = (3, 16);
 
-/// The agent.
+/// The `ngrok` agent.
 pub(super) struct Ngrok {
     settings: Settings,
 }
 
-/// A tunnel: where it is reached, and what it leads to.
+/// The public URL of a tunnel and its target.
 type Tunnel = (String, String);
 
 impl Ngrok {
-    /// With these settings.
+    /// Creates the agent with these settings.
     pub(super) fn new(settings: Settings) -> Self {
         Self { settings }
     }
 
-    /// What the agent at `base` says.
-    fn at(&self, net: &dyn Outgoing, base: &str) -> Says {
+    /// Returns the status of the agent at `base`.
+    fn status_at(&self, net: &dyn Outgoing, base: &str) -> AgentStatus {
         let mut others = Vec::new();
         let mut answers = false;
         for (path, read) in [
@@ -44,7 +49,7 @@ impl Ngrok {
             let Some(known) = json(&answer, &[200]).as_ref().and_then(read) else { continue };
             answers = true;
             let ours = |(_, upstream): &&Tunnel| leads_to(upstream, self.settings.forward);
-            // Those within the platform are for its own rules, not for clients.
+            // Internal endpoints are for ngrok's own rules, not for clients.
             let urls: Vec<String> = known
                 .iter()
                 .filter(ours)
@@ -52,7 +57,7 @@ impl Ngrok {
                 .filter(|url| !url.ends_with(".internal"))
                 .collect();
             if !urls.is_empty() {
-                return Says::Up(urls);
+                return AgentStatus::Up(urls);
             }
             for (url, upstream) in known {
                 let other = format!("{url} to {upstream}");
@@ -62,26 +67,26 @@ impl Ngrok {
             }
         }
         match (answers, others.is_empty()) {
-            (false, _) => Says::Nothing,
+            (false, _) => AgentStatus::NotRunning,
             (true, true) => {
-                Says::NoTunnel(format!("the agent answers at {base}, and has no tunnel"))
+                AgentStatus::NotConnected(format!("the agent answers at {base}, and has no tunnel"))
             }
-            (true, false) => Says::Elsewhere(format!(
+            (true, false) => AgentStatus::OtherTarget(format!(
                 "the agent at {base} has no https tunnel to port {}, but {}",
                 self.settings.forward,
-                shown(&others)
+                join_names(&others)
             )),
         }
     }
 
-    /// Major and minor version of the program; the newest kind when it does not say.
+    /// Returns the program's major and minor version; the newest if it is unknown.
     fn version(&self, starter: &dyn Starter) -> (u32, u32) {
         let said = starter.run(&[self.program(), "version".into()], VERSION_WITHIN);
         said.ok().and_then(|(_, text)| version(&text)).unwrap_or(KNOWS_URL)
     }
 }
 
-/// The version in `ngrok version 3.22.1`.
+/// Parses `ngrok version 3.22.1`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let number =
         text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
@@ -89,7 +94,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// `/api/tunnels`.
+/// Parses the answer of `/api/tunnels`.
 fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let tunnels = value.get("tunnels")?.as_array()?;
@@ -101,7 +106,7 @@ fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
     )
 }
 
-/// `/api/endpoints`.
+/// Parses the answer of `/api/endpoints`.
 fn endpoints(value: &Value) -> Option<Vec<Tunnel>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let endpoints = value.get("endpoints")?.as_array()?;
@@ -117,8 +122,8 @@ impl Agent for Ngrok {
         self.settings.program("ngrok")
     }
 
-    fn ask(&self, net: &dyn Outgoing, _: &dyn Starter) -> Says {
-        self.settings.ask(self.settings.places(PORTS), |base| self.at(net, base))
+    fn ask(&self, net: &dyn Outgoing, _: &dyn Starter) -> AgentStatus {
+        self.settings.ask(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
     }
 
     fn launch(&self, token: Option<&Secret>, starter: &dyn Starter) -> Launch {
@@ -149,15 +154,15 @@ impl Agent for Ngrok {
         Launch { command, variables, warning: None }
     }
 
-    fn refusal(&self, line: &str) -> Option<Refusal> {
+    fn rejection(&self, line: &str) -> Option<Rejection> {
         let digits: String =
             line.split_once(CODE)?.1.chars().take_while(char::is_ascii_digit).collect();
         let number: u32 = digits.parse().ok()?;
         let domain = self.settings.domain.as_deref().unwrap_or("the domain");
         let token = "make or copy a token in ngrok's dashboard (Your Authtoken), put it into secrets/tunnel-authtoken with mode 600, then \
                      `brain tunnel start`";
-        let (message, hint, lasting) = match number {
-            // These are told to who calls the public address; they are about us, not about the agent.
+        let (message, hint, is_permanent) = match number {
+            // These codes go to visitors of the public address and do not concern the agent.
             3004 | 3200 | 6024 | 8012 => return None,
             105 => ("ngrok says that the authtoken is no token".into(), token.into(), true),
             107 => ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true),
@@ -199,7 +204,7 @@ impl Agent for Ngrok {
             ),
         };
         let token = matches!(number, 105 | 107 | 4018);
-        Some(Refusal { code: format!("{CODE}{number}"), message, hint, lasting, token })
+        Some(Rejection { code: format!("{CODE}{number}"), message, hint, is_permanent, token })
     }
 }
 
@@ -223,7 +228,7 @@ mod tests {
         })
     }
 
-    fn ask(net: &FakeNet) -> Says {
+    fn ask(net: &FakeNet) -> AgentStatus {
         ngrok(None).ask(net, &FakeStarter::default())
     }
 
@@ -233,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn both_shapes_of_the_api_are_read_and_only_https_to_our_port_counts() {
+    fn both_api_shapes_are_parsed_and_filtered() {
         let net = FakeNet::default();
-        assert_eq!(ask(&net), Says::Nothing);
+        assert_eq!(ask(&net), AgentStatus::NotRunning);
         let tunnels = |list: Vec<Value>| json!({"tunnels": list, "uri": "/api/tunnels"});
         net.put("http://127.0.0.1:4040/api/tunnels", 200, &tunnels(vec![]));
-        assert!(matches!(ask(&net), Says::NoTunnel(_)), "reachable is not connected");
+        assert!(matches!(ask(&net), AgentStatus::NotConnected(_)), "reachable is not connected");
         net.put(
             "http://127.0.0.1:4040/api/tunnels",
             200,
@@ -247,15 +252,15 @@ mod tests {
                 tunnel("https://a.ngrok.io", "http://localhost:8765"),
             ]),
         );
-        assert_eq!(ask(&net), Says::Up(vec!["https://a.ngrok.io".into()]));
+        assert_eq!(ask(&net), AgentStatus::Up(vec!["https://a.ngrok.io".into()]));
         net.put(
             "http://127.0.0.1:4040/api/tunnels",
             200,
             &tunnels(vec![tunnel("https://b.ngrok.io", "http://localhost:3000")]),
         );
-        let Says::Elsewhere(said) = ask(&net) else { panic!("for another port") };
+        let AgentStatus::OtherTarget(said) = ask(&net) else { panic!("for another port") };
         assert!(said.contains("https://b.ngrok.io to http://localhost:3000"), "{said}");
-        // The shape of newer agents, with the older one gone.
+        // Newer agents have only the new shape.
         net.put("http://127.0.0.1:4040/api/tunnels", 404, &json!({"error_code": 100}));
         let endpoint = json!({"name": "x", "uri": "/api/endpoints/x", "url": "https://c.ngrok.app",
             "upstream": {"url": "http://localhost:8765", "protocol": "http1"}});
@@ -265,23 +270,23 @@ mod tests {
             200,
             &json!({"endpoints": [inner, endpoint]}),
         );
-        assert_eq!(ask(&net), Says::Up(vec!["https://c.ngrok.app".into()]));
+        assert_eq!(ask(&net), AgentStatus::Up(vec!["https://c.ngrok.app".into()]));
     }
 
     #[test]
-    fn the_next_ports_are_tried_and_what_is_no_ngrok_is_nothing() {
+    fn all_default_ports_are_tried() {
         let net = FakeNet::default();
         net.put("http://127.0.0.1:4040/api/tunnels", 200, &json!({"hello": "world"}));
-        assert_eq!(ask(&net), Says::Nothing);
+        assert_eq!(ask(&net), AgentStatus::NotRunning);
         net.put(
             "http://127.0.0.1:4041/api/tunnels",
             200,
             &json!({"tunnels": [tunnel("https://x.ngrok.app", "http://localhost:1")]}),
         );
-        assert!(matches!(ask(&net), Says::Elsewhere(_)));
+        assert!(matches!(ask(&net), AgentStatus::OtherTarget(_)));
         net.put("http://127.0.0.1:4042/api/tunnels", 200, &json!({"tunnels": []}));
         assert!(
-            matches!(ask(&net), Says::NoTunnel(_)),
+            matches!(ask(&net), AgentStatus::NotConnected(_)),
             "ours may be the one that does not connect"
         );
         net.put(
@@ -289,26 +294,30 @@ mod tests {
             200,
             &json!({"tunnels": [tunnel("https://d.ngrok.app", "8765")]}),
         );
-        assert_eq!(ask(&net), Says::Up(vec!["https://d.ngrok.app".into()]));
-        // One with the fixed name counts, wherever it is; without it, what there is instead is told.
+        assert_eq!(ask(&net), AgentStatus::Up(vec!["https://d.ngrok.app".into()]));
+        // The tunnel with the fixed name wins; without it, the message lists the others.
         net.put(
             "http://127.0.0.1:4043/api/tunnels",
             200,
             &json!({"tunnels": [tunnel("https://e.ngrok.app", "8765")]}),
         );
         let asked = |domain: &str| ngrok(Some(domain)).ask(&net, &FakeStarter::default());
-        let both = Says::Up(vec!["https://e.ngrok.app".into(), "https://d.ngrok.app".into()]);
+        let both =
+            AgentStatus::Up(vec!["https://e.ngrok.app".into(), "https://d.ngrok.app".into()]);
         assert_eq!((asked("d.ngrok.app"), asked("f.ngrok.app")), (both.clone(), both));
         let configured = Settings {
             api: "http://127.0.0.1:4999".into(),
             api_is_default: false,
             ..ngrok(None).settings
         };
-        assert_eq!(Ngrok::new(configured).ask(&net, &FakeStarter::default()), Says::Nothing);
+        assert_eq!(
+            Ngrok::new(configured).ask(&net, &FakeStarter::default()),
+            AgentStatus::NotRunning
+        );
     }
 
     #[test]
-    fn it_is_started_as_its_version_wants_it_and_the_token_is_no_argument() {
+    fn launch_command_follows_the_ngrok_version() {
         let token = Secret::new("2abc_secret");
         for (says, expected) in [
             (
@@ -340,9 +349,9 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_told_apart_by_whether_trying_again_can_help() {
+    fn error_codes_are_permanent_or_transient() {
         let agent = ngrok(Some("b.ngrok.app"));
-        for (code, lasting, token) in [
+        for (code, is_permanent, token) in [
             (105, true, true),
             (107, true, true),
             (4018, true, true),
@@ -356,13 +365,13 @@ mod tests {
             let line = format!(
                 "t=2026-11-21T10:00:00+0000 lvl=eror msg=\"session closed\" err=\"… ERR_NGROK_{code}\\n\""
             );
-            let refusal = agent.refusal(&line).unwrap();
-            assert_eq!((refusal.lasting, refusal.token), (lasting, token), "{code}");
-            assert_eq!(refusal.code, format!("ERR_NGROK_{code}"));
-            assert!(!refusal.hint.is_empty());
+            let rejection = agent.rejection(&line).unwrap();
+            assert_eq!((rejection.is_permanent, rejection.token), (is_permanent, token), "{code}");
+            assert_eq!(rejection.code, format!("ERR_NGROK_{code}"));
+            assert!(!rejection.hint.is_empty());
         }
         for line in ["", "ERR_NGROK_", "lvl=info msg=\"started tunnel\"", "ERR_NGROK_8012"] {
-            assert_eq!(agent.refusal(line), None, "{line}");
+            assert_eq!(agent.rejection(line), None, "{line}");
         }
     }
 }

@@ -1,27 +1,27 @@
-//! What a program prints: the last lines of it, kept until somebody asks.
+//! The last output lines of a program.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many lines are kept.
-const LINES: usize = 200;
-/// So much of each, in bytes.
-const BYTES: u64 = 2000;
+/// Maximum number of lines kept.
+const MAX_LINES: usize = 200;
+/// Maximum length of a line, in bytes.
+const MAX_LINE_BYTES: u64 = 2000;
 
-/// Lines, shared with the threads that read them.
+/// Output lines, shared with the reading threads.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lines(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct OutputLines(Arc<Mutex<VecDeque<String>>>);
 
-impl Lines {
-    /// Those since the last time.
+impl OutputLines {
+    /// Removes and returns the lines.
     pub(super) fn take(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
     fn add(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LINES {
+        if lines.len() == MAX_LINES {
             lines.pop_front();
         }
         lines.push_back(line);
@@ -33,7 +33,7 @@ impl Lines {
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
-            match (&mut from).take(BYTES).read_until(b'\n', &mut bytes) {
+            match (&mut from).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes) {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
@@ -43,10 +43,10 @@ impl Lines {
             if !text.trim().is_empty() {
                 self.add(text);
             }
-            // The rest of a long line is left out, without keeping it in memory.
-            while !whole && bytes.len() as u64 == BYTES {
+            // The rest of a long line is skipped without buffering it.
+            while !whole && bytes.len() as u64 == MAX_LINE_BYTES {
                 bytes.clear();
-                match (&mut from).take(BYTES).read_until(b'\n', &mut bytes) {
+                match (&mut from).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes) {
                     Ok(0) | Err(_) => return,
                     Ok(_) if bytes.ends_with(b"\n") => break,
                     Ok(_) => {}
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_kept_each_cut_and_without_control_characters() {
-        let lines = Lines::default();
+    fn last_lines_are_kept_cut_and_cleaned() {
+        let lines = OutputLines::default();
         let long = "x".repeat(10_000);
         lines.read(format!("one\r\n\n\u{1b}[31mtwo\n{long}\nthree").as_bytes());
         let kept = lines.take();

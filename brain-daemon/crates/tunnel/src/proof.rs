@@ -1,38 +1,39 @@
-//! Proof that a public address leads here. An agent may name any address, and anybody can answer
-//! `/health` as brain does. So the watchdog asks the address with a question that was made for this
-//! once, and only the public listener of this daemon knows the answer.
+//! Proof that a public address leads here.
+//!
+//! An agent may name any address, and any server can answer `/health` as brain does. So the
+//! watchdog sends a question that is used once. Only the public listener of this daemon knows the
+//! answer.
 
 use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use super::{NO_PAGE, PROBE};
+use super::{PROBE_HEADER, SKIP_BROWSER_WARNING};
 use brain_net::{Call, Outgoing};
 
-/// A question that is on its way to a public address, and its answer. Both are random.
+/// A question sent to a public address, and its answer. Both are random.
 #[derive(Debug, Clone)]
 pub struct Proof {
     question: String,
     answer: String,
-    /// The address that is asked.
+    /// The address under test.
     url: Url,
 }
 
 impl Proof {
-    /// For the public address `url`.
+    /// Creates a proof for the public address `url`.
     ///
     /// # Errors
-    /// When that is no address of a host.
+    /// If `url` has no host.
     pub fn new(url: &str, question: String, answer: String) -> Result<Self, String> {
         let parsed = Url::parse(&format!("{url}/health")).ok().filter(Url::has_host);
         Ok(Self { question, answer, url: parsed.ok_or("it is no address")? })
     }
 
-    /// Returns the answer for a request that arrived with this question, addressed to `host`. An
-    /// agent may hand requests on under the listener's own address; under another name it does not
-    /// lead here.
+    /// Returns the answer to a request with this question, addressed to `host`. Agents may forward
+    /// requests under the listener's own address; any other name fails.
     #[must_use]
-    pub fn answered(&self, host: &str, question: &str) -> Option<String> {
+    pub fn answer_for(&self, host: &str, question: &str) -> Option<String> {
         let named = Url::parse(&format!("http://{host}/")).ok()?;
         let is_here = match named.host()? {
             Host::Domain(name) => name == "localhost",
@@ -44,12 +45,12 @@ impl Proof {
         is_right.then(|| self.answer.clone())
     }
 
-    /// Asks the address. With `public` its host must have public addresses only.
+    /// Sends the question. With `public`, the host must have public addresses only.
     ///
     /// # Errors
-    /// What answered instead, or that nobody did.
+    /// A description of the wrong answer or of the failed request.
     pub fn ask(&self, net: &dyn Outgoing, public: bool) -> Result<(), String> {
-        let headers = [NO_PAGE, (PROBE.0, self.question.as_str())];
+        let headers = [SKIP_BROWSER_WARNING, (PROBE_HEADER.0, self.question.as_str())];
         let call = Call {
             url: &self.url,
             body: None,
@@ -76,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_question_under_the_right_name_is_answered() {
+    fn proof_answers_only_the_right_host_and_question() {
         let proof = |url: &str| Proof::new(url, "q1".into(), "a1".into()).unwrap();
         let named = proof("https://a.ngrok.app");
         for host in
             ["a.ngrok.app", "A.ngrok.app:443", "localhost:8765", "127.0.0.1:8765", "[::1]:8765"]
         {
-            assert_eq!(named.answered(host, "q1").as_deref(), Some("a1"), "{host}");
+            assert_eq!(named.answer_for(host, "q1").as_deref(), Some("a1"), "{host}");
         }
         for (host, question) in [
             ("a.ngrok.app", ""),
@@ -93,7 +94,7 @@ mod tests {
             ("", "q1"),
             ("a b", "q1"),
         ] {
-            assert_eq!(named.answered(host, question), None, "{host} {question}");
+            assert_eq!(named.answer_for(host, question), None, "{host} {question}");
         }
         assert!(Proof::new("nonsense", "q".into(), "a".into()).is_err());
     }

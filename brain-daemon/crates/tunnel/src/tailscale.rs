@@ -1,32 +1,36 @@
-//! The agent `tailscale`: `tailscale funnel`. It has no API of its own: its program asks the machine's tailscaled. Started without `--bg`, so
-//! that the funnel goes with the program.
+//! The agent `tailscale`: runs `tailscale funnel`.
+//!
+//! It has no API: its program asks the local tailscaled. It starts without `--bg`, so that the
+//! funnel ends with the program.
 
 use std::time::Duration;
 
 use brain_protocol::Secret;
 use serde_json::Value;
 
-use super::{Agent, Launch, Refusal, Says, Settings, Starter, leads_to, public, shown};
+use super::{
+    Agent, AgentStatus, Launch, Rejection, Settings, Starter, join_names, leads_to, public,
+};
 use brain_net::Outgoing;
 
-/// How long the program may take to say how it is.
+/// Time limit for the status command.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// The agent.
+/// The `tailscale` agent.
 pub(super) struct Tailscale {
     settings: Settings,
 }
 
 impl Tailscale {
-    /// With these settings.
+    /// Creates the agent with these settings.
     pub(super) fn new(settings: Settings) -> Self {
         Self { settings }
     }
 
-    /// What `funnel status --json` means.
-    fn read(&self, status: &Value) -> Says {
+    /// Interprets the output of `funnel status --json`.
+    fn read(&self, status: &Value) -> AgentStatus {
         let (mut ours, mut others) = (Vec::new(), Vec::new());
-        // What programs in the foreground serve is beside what stays.
+        // Foreground programs have their own section beside the persistent configuration.
         let foreground = status.get("Foreground").and_then(Value::as_object);
         let parts = foreground.into_iter().flat_map(|parts| parts.values()).chain([status]);
         for part in parts {
@@ -43,18 +47,18 @@ impl Tailscale {
                         ours.push(url);
                     }
                     _ if open == Some(true) => others.push(format!("{place} to {proxy}")),
-                    // Served within the tailnet only.
+                    // Served inside the tailnet only.
                     _ => {}
                 }
             }
         }
         match (ours.is_empty(), others.is_empty()) {
-            (false, _) => Says::Up(ours),
-            (true, true) => Says::Nothing,
-            (true, false) => Says::Elsewhere(format!(
+            (false, _) => AgentStatus::Up(ours),
+            (true, true) => AgentStatus::NotRunning,
+            (true, false) => AgentStatus::OtherTarget(format!(
                 "tailscale has no funnel to port {}, but {}",
                 self.settings.forward,
-                shown(&others)
+                join_names(&others)
             )),
         }
     }
@@ -69,10 +73,10 @@ impl Agent for Tailscale {
         self.settings.program("tailscale")
     }
 
-    fn ask(&self, _: &dyn Outgoing, starter: &dyn Starter) -> Says {
+    fn ask(&self, _: &dyn Outgoing, starter: &dyn Starter) -> AgentStatus {
         let command = [&self.program(), "funnel", "status", "--json"].map(str::to_owned);
-        let Ok((0, text)) = starter.run(&command, WITHIN) else { return Says::Nothing };
-        serde_json::from_str(&text).map_or(Says::Nothing, |status| self.read(&status))
+        let Ok((0, text)) = starter.run(&command, WITHIN) else { return AgentStatus::NotRunning };
+        serde_json::from_str(&text).map_or(AgentStatus::NotRunning, |status| self.read(&status))
     }
 
     fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
@@ -86,9 +90,9 @@ impl Agent for Tailscale {
         Launch { command, variables: Vec::new(), warning }
     }
 
-    fn refusal(&self, line: &str) -> Option<Refusal> {
+    fn rejection(&self, line: &str) -> Option<Rejection> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        let (message, hint, lasting) = if has(&[
+        let (message, hint, is_permanent) = if has(&[
             "Funnel is not enabled",
             "Funnel not available",
             "\"funnel\" node attribute",
@@ -119,11 +123,11 @@ impl Agent for Tailscale {
         } else {
             return None;
         };
-        Some(Refusal {
+        Some(Rejection {
             code: String::new(),
             message: message.into(),
             hint: hint.into(),
-            lasting,
+            is_permanent,
             token: false,
         })
     }
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_funnel_to_our_port_counts_and_what_is_served_within_does_not() {
+    fn only_a_funnel_to_our_port_counts() {
         let ask = |text: &str| tailscale().ask(&FakeNet::default(), &FakeStarter::answering(text));
         let site = |proxy: &str| json!({"Handlers": {"/": {"Proxy": proxy}}});
         let serve = |proxy: &str, open: bool| {
@@ -157,29 +161,29 @@ mod tests {
                 "AllowFunnel": {"node.tail1.ts.net:443": open}})
         };
         let ours = serve("http://127.0.0.1:8765", true);
-        let up = Says::Up(vec!["https://node.tail1.ts.net".into()]);
+        let up = AgentStatus::Up(vec!["https://node.tail1.ts.net".into()]);
         assert_eq!(ask(&ours.to_string()), up);
         assert_eq!(ask(&json!({"Foreground": {"0c55": ours}}).to_string()), up);
         assert!(matches!(
             ask(&serve("http://127.0.0.1:3000", true).to_string()),
-            Says::Elsewhere(_)
+            AgentStatus::OtherTarget(_)
         ));
         for nothing in
             ["{}", "null", "No serve config", &serve("http://127.0.0.1:8765", false).to_string()]
         {
-            assert_eq!(ask(nothing), Says::Nothing, "{nothing}");
+            assert_eq!(ask(nothing), AgentStatus::NotRunning, "{nothing}");
         }
     }
 
     #[test]
-    fn it_stays_in_the_foreground() {
+    fn funnel_runs_in_the_foreground() {
         let launch = tailscale().launch(None, &FakeStarter::default());
         assert_eq!(
             launch.command.join(" "),
             "tailscale funnel --yes --https=443 http://127.0.0.1:8765"
         );
         let line = "Funnel is not enabled on your tailnet. To enable, visit: https://login.tailscale.com/f/funnel";
-        assert!(tailscale().refusal(line).is_some_and(|refusal| refusal.lasting));
-        assert_eq!(tailscale().refusal("Press Ctrl+C to exit."), None);
+        assert!(tailscale().rejection(line).is_some_and(|rejection| rejection.is_permanent));
+        assert_eq!(tailscale().rejection("Press Ctrl+C to exit."), None);
     }
 }

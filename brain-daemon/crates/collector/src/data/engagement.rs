@@ -1,4 +1,5 @@
-//! The engagement curves of posts: `data/engagement/<id>.json`, an array of `{timestamp, metrics}`, oldest first.
+//! Engagement curves: `data/engagement/<id>.json`, snapshots of `{timestamp, metrics}`, oldest
+//! first.
 
 use brain_protocol::Snapshot;
 use serde::Deserialize;
@@ -6,68 +7,73 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Data, DataFault};
-use crate::{PostId, counts, disk};
+use crate::{PostId, disk, parse_metrics};
 use brain_base::clock::rfc3339;
 
-/// The most snapshots of a post; the oldest go first.
-const MOST_SNAPSHOTS: usize = 100;
+/// Maximum number of snapshots per post; the oldest are dropped.
+const MAX_SNAPSHOTS: usize = 100;
 
-/// The end of a file that is read to find its last snapshot, in bytes: more than any snapshot has.
-const LAST: u64 = 2048;
-/// How a snapshot begins, as it is written here.
-const BEGIN: &[u8] = br#"{"timestamp":"#;
+/// Bytes read from the end of a file to find its last snapshot. Longer than any snapshot.
+const TAIL_BYTES: u64 = 2048;
+/// The beginning of a snapshot, as written here.
+const SNAPSHOT_PREFIX: &[u8] = br#"{"timestamp":"#;
 
-/// A snapshot as it is kept.
+/// A stored snapshot.
 #[derive(Deserialize)]
-struct Kept {
+struct StoredSnapshot {
     timestamp: String,
     metrics: Map<String, Value>,
 }
 
-impl Kept {
+impl StoredSnapshot {
     fn snapshot(self) -> Option<Snapshot> {
-        Some(Snapshot { timestamp: self.timestamp, metrics: counts(&self.metrics)? })
+        Some(Snapshot { timestamp: self.timestamp, metrics: parse_metrics(&self.metrics)? })
     }
 }
 
-/// The snapshot that `text` is.
+/// Parses a snapshot.
 fn snapshot(text: &RawValue) -> Option<Snapshot> {
-    serde_json::from_str::<Kept>(text.get()).ok()?.snapshot()
+    serde_json::from_str::<StoredSnapshot>(text.get()).ok()?.snapshot()
 }
 
 impl Data {
-    /// The snapshots of a post, oldest first; those that are no snapshots are left out.
+    /// Returns the snapshots of a post, oldest first. Skips invalid ones.
     ///
     /// # Errors
-    /// When they cannot be read. Damaged ones are moved aside.
+    /// If the file cannot be read. A damaged file is moved aside.
     pub fn snapshots(&self, id: &PostId) -> Result<Vec<Snapshot>, DataFault> {
-        Ok(self.kept(id)?.iter().filter_map(|kept| snapshot(kept)).collect())
+        Ok(self
+            .raw_snapshots(id)?
+            .iter()
+            .filter_map(|raw_snapshots| snapshot(raw_snapshots))
+            .collect())
     }
 
-    /// The last snapshot of a post. Reads no more of the file than that, where it is as it was written.
+    /// Returns the last snapshot of a post. Usually reads only the end of the file.
     ///
     /// # Errors
     /// As [`Data::snapshots`].
     pub fn last_snapshot(&self, id: &PostId) -> Result<Option<Snapshot>, DataFault> {
-        let Some(end) = disk::read_end(&self.file("engagement", id), LAST)? else {
+        let Some(end) = disk::read_end(&self.file("engagement", id), TAIL_BYTES)? else {
             return Ok(None);
         };
-        let last = end.windows(BEGIN.len()).rposition(|part| part == BEGIN);
+        let last = end.windows(SNAPSHOT_PREFIX.len()).rposition(|part| part == SNAPSHOT_PREFIX);
         let last = last.and_then(|at| end.get(at..)?.strip_suffix(b"]"));
-        // What only looks like a snapshot, within another, is no JSON up to the end.
-        if let Some(found) =
-            last.and_then(|text| serde_json::from_slice::<Kept>(text).ok()).and_then(Kept::snapshot)
+        // Text inside another snapshot that looks like one is not valid JSON up to the end.
+        if let Some(found) = last
+            .and_then(|text| serde_json::from_slice::<StoredSnapshot>(text).ok())
+            .and_then(StoredSnapshot::snapshot)
         {
             return Ok(Some(found));
         }
         Ok(self.snapshots(id)?.pop())
     }
 
-    /// Appends a snapshot with all of the post's `public_metrics`, and drops the oldest beyond 100. Reposts are called
-    /// `retweet_count` in it, however the platform calls them.
+    /// Appends a snapshot with all `public_metrics` of the post and drops the oldest above 100.
+    /// Stores reposts as `retweet_count`, whatever the platform calls them.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error of the write.
     pub fn add_snapshot(
         &self,
         id: &PostId,
@@ -82,10 +88,11 @@ impl Data {
         }
         let added =
             format!(r#"{{"timestamp":"{}","metrics":{}}}"#, rfc3339(at), Value::Object(metrics));
-        let _writing = disk::writing();
-        let kept = self.kept(id)?;
-        let from = (kept.len() + 1).saturating_sub(MOST_SNAPSHOTS);
-        let mut all: Vec<&str> = kept.iter().skip(from).map(|kept| kept.get()).collect();
+        let _writing = disk::lock_writes();
+        let raw_snapshots = self.raw_snapshots(id)?;
+        let from = (raw_snapshots.len() + 1).saturating_sub(MAX_SNAPSHOTS);
+        let mut all: Vec<&str> =
+            raw_snapshots.iter().skip(from).map(|raw_snapshots| raw_snapshots.get()).collect();
         all.push(&added);
         disk::replace(
             &self.file("engagement", id),
@@ -94,8 +101,8 @@ impl Data {
         )
     }
 
-    /// What is in a post's file.
-    fn kept(&self, id: &PostId) -> Result<Vec<Box<RawValue>>, DataFault> {
+    /// Returns the raw snapshots of a post.
+    fn raw_snapshots(&self, id: &PostId) -> Result<Vec<Box<RawValue>>, DataFault> {
         let path = self.file("engagement", id);
         let Some(bytes) = disk::read(&path)? else { return Ok(Vec::new()) };
         serde_json::from_slice(&bytes).map_err(|error| disk::move_aside(&path, &error.to_string()))

@@ -1,5 +1,7 @@
-//! The directory of files. Every write makes `<path>.tmp`, then renames: a crash leaves the former file. Leftovers of that name are
-//! ignored, and swept when a run begins.
+//! The collector's data directory. Files are replaced atomically.
+//!
+//! A write creates `<path>.tmp` and renames it, so a crash leaves the former file. Leftovers are
+//! ignored, and removed when a run begins.
 
 mod engagement;
 #[cfg(test)]
@@ -17,40 +19,40 @@ use super::record::{COLLECTED_AT, LAST_UPDATED};
 use super::{PostId, Record, Stream, disk, preview};
 use brain_base::clock::rfc3339;
 
-/// Directories of what is kept beside posts; all of it goes when a post is redacted.
-const BESIDE: [&str; 4] = ["ratings", "images", "outbound", "articles"];
-/// When a deletion was found.
+/// Directories of data beside posts. All of it is removed when a post is redacted.
+const ATTACHMENT_DIRS: [&str; 4] = ["ratings", "images", "outbound", "articles"];
+/// The field with the time at which a deletion was found.
 const DETECTED_AT: &str = "detected_at";
-/// What a redacted post keeps.
-const KEPT: [&str; 5] = ["id", "created_at", COLLECTED_AT, DETECTED_AT, "reason"];
+/// The fields that a redacted post keeps.
+const REDACTED_FIELDS: [&str; 5] = ["id", "created_at", COLLECTED_AT, DETECTED_AT, "reason"];
 
-/// A file that cannot be read or written.
+/// An error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {error}")]
 pub struct DataFault {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The cause.
     pub error: io::Error,
 }
 
-/// `data/` of a collector's directory.
+/// The `data/` directory of a collector.
 #[derive(Debug, Clone)]
 pub struct Data {
     root: PathBuf,
 }
 
 impl Data {
-    /// The one in the collector's directory `dir`. Touches nothing.
+    /// Uses the collector's directory `dir`. Does no I/O.
     #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self { root: dir.join("data") }
     }
 
-    /// Makes the tree of directories, for nobody but the owner.
+    /// Creates the directories with access for the owner only.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn prepare(&self) -> Result<(), DataFault> {
         for stream in Stream::ALL {
             disk::make_dir(&self.root.join("tweets").join(stream.as_str()))?;
@@ -59,46 +61,49 @@ impl Data {
         disk::make_dir(&self.root.join("engagement"))
     }
 
-    /// Removes what writes that were cut short left behind.
-    pub fn sweep(&self) {
+    /// Removes temporary files of interrupted writes.
+    pub fn remove_leftovers(&self) {
         let dirs = Stream::ALL.map(|stream| format!("tweets/{}", stream.as_str()));
-        let dirs =
-            dirs.iter().map(String::as_str).chain(["", "deletions", "engagement"]).chain(BESIDE);
-        let _writing = disk::writing();
+        let dirs = dirs
+            .iter()
+            .map(String::as_str)
+            .chain(["", "deletions", "engagement"])
+            .chain(ATTACHMENT_DIRS);
+        let _writing = disk::lock_writes();
         for dir in dirs {
-            // A directory that is not there has nothing to be swept.
+            // A missing directory has nothing to remove.
             for entry in fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten() {
-                if entry.file_name().as_encoded_bytes().ends_with(disk::UNFINISHED.as_bytes()) {
+                if entry.file_name().as_encoded_bytes().ends_with(disk::TEMP_SUFFIX.as_bytes()) {
                     let _ = fs::remove_file(entry.path());
                 }
             }
         }
     }
 
-    /// Puts on the disk itself what was written until now.
+    /// Flushes everything written so far to disk.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn sync(&self) -> Result<(), DataFault> {
         let root = fs::File::open(&self.root).map_err(disk::fault(&self.root))?;
         rustix::fs::syncfs(&root).map_err(|error| disk::fault(&self.root)(error.into()))
     }
 
-    /// The post in a stream; `None` when it is not stored there. A file that is damaged is moved aside (`<name>.damaged`) and named in
-    /// the error.
+    /// Returns the post in a stream; `None` if it is not stored. A damaged file is moved to
+    /// `<name>.damaged` and named in the error.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn post(&self, stream: Stream, id: &PostId) -> Result<Option<Record>, DataFault> {
         self.record(&self.post_file(stream, id), id)
     }
 
-    /// The post in whichever stream has it, with those streams; the record is the one seen last. One that is damaged does not hide those
-    /// that are not.
+    /// Returns the most recently seen record of a post and the streams that have it. Damaged files
+    /// do not hide intact ones.
     ///
     /// # Errors
-    /// When one cannot be read, or the only ones are damaged.
-    pub fn anywhere(&self, id: &PostId) -> Result<Option<(Record, Vec<Stream>)>, DataFault> {
+    /// If a file cannot be read, or if all are damaged.
+    pub fn find_post(&self, id: &PostId) -> Result<Option<(Record, Vec<Stream>)>, DataFault> {
         let mut found: Option<Record> = None;
         let mut streams = Vec::new();
         let mut damage = None;
@@ -130,17 +135,17 @@ impl Data {
     /// Writes a post.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn put_post(&self, stream: Stream, record: &Record) -> Result<(), DataFault> {
         let bytes = bytes(record.fields());
-        let _writing = disk::writing();
+        let _writing = disk::lock_writes();
         disk::replace(&self.post_file(stream, record.id()), &bytes, false)
     }
 
     /// Writes the posts of a page.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn put_posts<'a>(
         &self,
         stream: Stream,
@@ -151,20 +156,20 @@ impl Data {
         if files.is_empty() {
             return Ok(());
         }
-        let _writing = disk::writing();
+        let _writing = disk::lock_writes();
         disk::replace_all(&self.root, &files)
     }
 
-    /// Whether a deletion of this post was recorded.
+    /// Returns whether a deletion of this post was recorded.
     #[must_use]
     pub fn is_deleted(&self, id: &PostId) -> bool {
         self.file("deletions", id).exists()
     }
 
-    /// The recorded deletion of a post.
+    /// Returns the recorded deletion of a post.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn deletion(&self, id: &PostId) -> Result<Option<Deletion>, DataFault> {
         let Some(record) = self.record(&self.file("deletions", id), id)? else { return Ok(None) };
         let text = |name| record.str(name).map(str::to_owned);
@@ -178,11 +183,11 @@ impl Data {
         }))
     }
 
-    /// Records a deletion: the post, `detected_at` and `reason`. On the disk itself when this returns. With `redact` only id and times
-    /// are kept, here and in every other file of the post.
+    /// Records a deletion durably: the post, `detected_at` and `reason`. With `redact`, only id and
+    /// times are kept, here and in all other files of the post.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn put_deletion(
         &self,
         post: &Record,
@@ -194,37 +199,37 @@ impl Data {
         fields.insert(DETECTED_AT.into(), json!(rfc3339(detected_at)));
         fields.insert("reason".into(), json!(reason));
         if redact {
-            keep_the_least(&mut fields);
+            strip_to_minimum(&mut fields);
         }
         {
-            let _writing = disk::writing();
+            let _writing = disk::lock_writes();
             disk::replace(&self.file("deletions", post.id()), &bytes(&fields), true)?;
         }
         if redact { self.redact(post.id()) } else { Ok(()) }
     }
 
-    /// Makes every file of a post whose deletion is recorded keep no more than id and times. Does nothing where that was done.
+    /// Reduces all files of a deleted post to id and times. Does nothing if that was done.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub fn redact(&self, id: &PostId) -> Result<(), DataFault> {
         let deletion = self.record(&self.file("deletions", id), id)?;
         let Some(mut least) = deletion.map(|record| record.fields().clone()) else { return Ok(()) };
-        keep_the_least(&mut least);
+        strip_to_minimum(&mut least);
         let mut records = Stream::ALL.map(|stream| self.post_file(stream, id)).to_vec();
         records.push(self.file("deletions", id));
         let least = bytes(&least);
-        let _writing = disk::writing();
+        let _writing = disk::lock_writes();
         for path in &records {
             if disk::read(path)?.is_some_and(|found| found != least) {
                 disk::replace(path, &least, true)?;
             }
         }
-        let beside: Vec<PathBuf> =
-            BESIDE.iter().chain(&["engagement"]).map(|dir| self.file(dir, id)).collect();
-        // What was damaged may still be read by who looks at it.
-        let aside = records.iter().chain(&beside).map(|path| disk::aside(path));
-        for path in aside.collect::<Vec<_>>().iter().chain(&beside) {
+        let attachment: Vec<PathBuf> =
+            ATTACHMENT_DIRS.iter().chain(&["engagement"]).map(|dir| self.file(dir, id)).collect();
+        // A damaged file may still contain readable text.
+        let aside = records.iter().chain(&attachment).map(|path| disk::aside(path));
+        for path in aside.collect::<Vec<_>>().iter().chain(&attachment) {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(disk::fault(path)(error));
@@ -235,11 +240,12 @@ impl Data {
         Ok(())
     }
 
-    /// A value that is kept beside a post: `data/<kind>/<id>.json`. Kinds: `ratings`, `images`, `outbound`, `articles`.
+    /// Returns a value beside a post, `data/<kind>/<id>.json`. Kinds: `ratings`, `images`,
+    /// `outbound`, `articles`.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub fn beside(&self, kind: &str, id: &PostId) -> Result<Option<Value>, DataFault> {
+    /// If the file cannot be read.
+    pub fn attachment(&self, kind: &str, id: &PostId) -> Result<Option<Value>, DataFault> {
         let path = self.file(kind, id);
         let Some(bytes) = disk::read(&path)? else { return Ok(None) };
         serde_json::from_slice(&bytes)
@@ -250,23 +256,23 @@ impl Data {
     /// Writes a value beside a post.
     ///
     /// # Errors
-    /// What the disk says.
-    pub fn put_beside(&self, kind: &str, id: &PostId, value: &Value) -> Result<(), DataFault> {
+    /// The I/O error with its path.
+    pub fn put_attachment(&self, kind: &str, id: &PostId, value: &Value) -> Result<(), DataFault> {
         disk::make_dir(&self.root.join(kind))?;
-        let _writing = disk::writing();
+        let _writing = disk::lock_writes();
         disk::replace(&self.file(kind, id), value.to_string().as_bytes(), false)
     }
 
-    /// How many files a directory such as `tweets/own`, `deletions` or `engagement` has that are a post's.
+    /// Counts the posts in a directory such as `tweets/own`, `deletions` or `engagement`.
     #[must_use]
     pub fn count(&self, dir: &str) -> u64 {
         self.ids(dir).map_or(0, |ids| ids.len() as u64)
     }
 
-    /// The ids in such a directory, in no order.
+    /// Returns the ids in such a directory, in no order.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the directory cannot be read.
     pub fn ids(&self, dir: &str) -> Result<Vec<PostId>, DataFault> {
         let path = self.root.join(dir);
         let entries = match fs::read_dir(&path) {
@@ -280,13 +286,13 @@ impl Data {
         Ok(entries.map_err(disk::fault(&path))?.into_iter().filter_map(id).collect())
     }
 
-    /// The engagement curve of a post.
+    /// Returns the engagement curve of a post.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If a file cannot be read.
     pub fn curve(&self, id: &PostId) -> Result<Option<Curve>, DataFault> {
         let snapshots = self.snapshots(id)?;
-        let record = self.anywhere(id)?.map(|(record, _)| record);
+        let record = self.find_post(id)?.map(|(record, _)| record);
         if snapshots.is_empty() && record.is_none() {
             return Ok(None);
         }
@@ -295,13 +301,13 @@ impl Data {
         Ok(Some(Curve { id: id.to_string(), author, preview, snapshots }))
     }
 
-    /// `state.json`.
+    /// Returns the path of `state.json`.
     #[must_use]
     pub fn state_file(&self) -> PathBuf {
         self.root.join("state.json")
     }
 
-    /// `data/` itself.
+    /// Returns the path of `data/`.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -315,7 +321,7 @@ impl Data {
         self.root.join(format!("{dir}/{id}.json"))
     }
 
-    /// The post in a file, which must be the one that its name says.
+    /// Reads the post in a file and checks that its id matches the file name.
     fn record(&self, path: &Path, id: &PostId) -> Result<Option<Record>, DataFault> {
         let Some(bytes) = disk::read(path)? else { return Ok(None) };
         let value = serde_json::from_slice(&bytes)
@@ -328,19 +334,19 @@ impl Data {
 }
 
 impl DataFault {
-    /// Whether the file was damaged, and was moved aside.
+    /// Returns whether the file was damaged and moved aside.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         self.error.kind() == ErrorKind::InvalidData
     }
 }
 
-/// Takes everything from a post but its id and times.
-fn keep_the_least(fields: &mut Map<String, Value>) {
-    fields.retain(|name, _| KEPT.contains(&name.as_str()));
+/// Removes everything from a post except id and times.
+fn strip_to_minimum(fields: &mut Map<String, Value>) {
+    fields.retain(|name, _| REDACTED_FIELDS.contains(&name.as_str()));
 }
 
-/// The JSON of an object; writing JSON to memory does not fail.
+/// Serialises an object; this cannot fail in memory.
 fn bytes(fields: &Map<String, Value>) -> Vec<u8> {
     serde_json::to_vec(fields).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::counts;
+use crate::parse_metrics;
 
 const T0: i64 = 1_795_257_045_123;
 
-/// A directory with its tree.
+/// Creates a prepared data directory.
 fn data() -> (tempfile::TempDir, Data) {
     let dir = tempfile::tempdir().unwrap();
     let data = Data::new(dir.path());
@@ -35,7 +35,7 @@ fn metrics(likes: u64) -> Map<String, Value> {
     metrics.as_object().unwrap().clone()
 }
 
-/// Every file below a directory, by its path from there.
+/// Returns the relative paths of all files below a directory.
 fn files(root: &Path) -> Vec<String> {
     let all = walkdir(root, root);
     let mut all: Vec<String> = all.into_iter().collect();
@@ -81,11 +81,11 @@ fn a_post_comes_back_with_every_field() {
 #[test]
 fn of_several_the_one_seen_last_speaks() {
     let (_dir, data) = data();
-    assert!(data.anywhere(&id("17")).unwrap().is_none());
+    assert!(data.find_post(&id("17")).unwrap().is_none());
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
     data.put_post(Stream::Mentions, &post("17", T0 + 2)).unwrap();
     data.put_post(Stream::Searches, &post("17", T0 + 1)).unwrap();
-    let (record, streams) = data.anywhere(&id("17")).unwrap().unwrap();
+    let (record, streams) = data.find_post(&id("17")).unwrap().unwrap();
     assert_eq!((record.instant(LAST_UPDATED), streams), (Some(T0 + 2), Stream::ALL.to_vec()));
 }
 
@@ -94,10 +94,10 @@ fn a_damaged_one_does_not_hide_those_that_are_whole() {
     let (_dir, data) = data();
     fs::write(data.root().join("tweets/own/17.json"), "{").unwrap();
     data.put_post(Stream::Searches, &post("17", T0)).unwrap();
-    let (record, streams) = data.anywhere(&id("17")).unwrap().unwrap();
+    let (record, streams) = data.find_post(&id("17")).unwrap().unwrap();
     assert_eq!((record, streams), (post("17", T0), vec![Stream::Searches]));
     fs::write(data.root().join("tweets/searches/17.json"), "{").unwrap();
-    assert!(data.anywhere(&id("17")).unwrap_err().is_damage());
+    assert!(data.find_post(&id("17")).unwrap_err().is_damage());
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_damaged_post_is_kept_aside_and_named() {
         );
         assert!(data.post(Stream::Own, &id("17")).unwrap().is_none());
     }
-    // What cannot be read at all is no damage.
+    // An I/O error is not damage.
     fs::create_dir(data.root().join("tweets/own/18.json")).unwrap();
     assert!(!data.post(Stream::Own, &id("18")).unwrap_err().is_damage());
 }
@@ -133,7 +133,7 @@ fn leftovers_are_swept_and_never_taken_for_posts() {
     fs::write(data.root().join("tweets/own/note.txt"), "mine").unwrap();
     fs::write(data.root().join("tweets/own/19.json.damaged"), "{").unwrap();
     assert_eq!((data.ids("tweets/own").unwrap(), data.count("tweets/own")), (vec![id("17")], 1));
-    data.sweep();
+    data.remove_leftovers();
     assert_eq!(
         files(data.root()),
         ["tweets/own/17.json", "tweets/own/19.json.damaged", "tweets/own/note.txt"]
@@ -153,7 +153,7 @@ fn at_most_a_hundred_snapshots_are_kept_and_the_oldest_go() {
         let all = data.snapshots(&id("17")).unwrap();
         assert_eq!(all.len() as i64, (n + 1).min(100));
         assert_eq!(data.last_snapshot(&id("17")).unwrap().as_ref(), all.last());
-        assert_eq!(all.last().unwrap().metrics, counts(&metrics(n as u64)).unwrap());
+        assert_eq!(all.last().unwrap().metrics, parse_metrics(&metrics(n as u64)).unwrap());
         assert_eq!(all[0].timestamp, rfc3339(T0 + (n - 99).max(0)));
     }
     let text = fs::read_to_string(data.root().join("engagement/17.json")).unwrap();
@@ -235,14 +235,14 @@ fn a_deletion_is_the_post_with_when_and_why() {
     );
 }
 
-/// Everything that is kept of post 17, in every place there is.
+/// Stores post 17 in every place.
 fn everywhere(data: &Data) {
     for stream in [Stream::Own, Stream::Searches] {
         data.put_post(stream, &post("17", T0)).unwrap();
     }
     data.add_snapshot(&id("17"), T0, &metrics(1)).unwrap();
-    for kind in BESIDE {
-        data.put_beside(kind, &id("17"), &json!({"text": "What I think"})).unwrap();
+    for kind in ATTACHMENT_DIRS {
+        data.put_attachment(kind, &id("17"), &json!({"text": "What I think"})).unwrap();
     }
 }
 
@@ -289,7 +289,7 @@ fn redaction_that_was_cut_short_is_finished() {
         );
     }
     assert_eq!(data.count("deletions"), 1);
-    // A post whose deletion is not recorded keeps everything.
+    // A post without a recorded deletion keeps everything.
     data.put_post(Stream::Own, &post("18", T0)).unwrap();
     data.redact(&id("18")).unwrap();
     assert_eq!(data.post(Stream::Own, &id("18")).unwrap().unwrap(), post("18", T0));
@@ -298,11 +298,11 @@ fn redaction_that_was_cut_short_is_finished() {
 #[test]
 fn values_beside_posts_and_curves() {
     let (_dir, data) = data();
-    assert!(data.beside("ratings", &id("17")).unwrap().is_none());
-    data.put_beside("ratings", &id("17"), &json!({"reach": 3})).unwrap();
-    assert_eq!(data.beside("ratings", &id("17")).unwrap(), Some(json!({"reach": 3})));
+    assert!(data.attachment("ratings", &id("17")).unwrap().is_none());
+    data.put_attachment("ratings", &id("17"), &json!({"reach": 3})).unwrap();
+    assert_eq!(data.attachment("ratings", &id("17")).unwrap(), Some(json!({"reach": 3})));
     fs::write(data.root().join("ratings/17.json"), "{").unwrap();
-    assert!(data.beside("ratings", &id("17")).unwrap_err().is_damage());
+    assert!(data.attachment("ratings", &id("17")).unwrap_err().is_damage());
     assert!(data.curve(&id("17")).unwrap().is_none());
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
     data.add_snapshot(&id("17"), T0, &metrics(1)).unwrap();

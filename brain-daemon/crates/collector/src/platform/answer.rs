@@ -1,4 +1,4 @@
-//! Posts out of an answer, in either vocabulary of the platform. Pure.
+//! Parses posts from answers, in both vocabularies of the platform. No I/O.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use super::Page;
 use crate::record::{AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, SEARCHES};
 use crate::{Account, Record};
 
-/// An object that came; `None` when it is none.
+/// Parses an object; `None` for anything else.
 pub(super) fn object(body: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(body).ok()
 }
 
-/// The page in an answer; `None` when what should be posts is something else. What is no post is left out.
+/// Parses a page; `None` if `data` has the wrong type. Skips invalid posts.
 pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
     let data = match body.remove("data") {
         None | Some(Value::Null) => Vec::new(),
@@ -31,7 +31,7 @@ pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
     Some(Page { posts, next: next.map(str::to_owned), incomplete: None })
 }
 
-/// The account in an answer.
+/// Parses an account.
 pub(super) fn account(body: &Map<String, Value>) -> Option<Account> {
     let data = body.get("data")?;
     let text = |name: &str| Some(data.get(name)?.as_str()?.to_owned());
@@ -39,7 +39,7 @@ pub(super) fn account(body: &Map<String, Value>) -> Option<Account> {
     Some(Account { id, username: text("username")? })
 }
 
-/// What came with the posts: their authors and pictures.
+/// Objects included with the posts: authors and media.
 struct Included {
     users: HashMap<String, Value>,
     media: HashMap<String, Value>,
@@ -57,7 +57,7 @@ impl Included {
         Self { users: by("users", "id"), media: by("media", "media_key") }
     }
 
-    /// Puts author and media into the post. Our own fields are ours: were they in what came, they go.
+    /// Adds author and media to the post. Removes our own fields if the answer had them.
     fn put_into(&self, mut post: Record) -> Record {
         let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
         let keys = post

@@ -1,4 +1,4 @@
-//! What the platform's refusals mean, and what to do about each. Pure.
+//! Platform errors: their meaning and what to do. No I/O.
 
 use serde_json::{Map, Value};
 
@@ -6,38 +6,38 @@ use crate::deletion::problem;
 use crate::lines::one_line;
 use brain_net::{Answer, Trouble};
 
-/// The most characters of what the platform says that are passed on.
-const MOST_SAID: usize = 240;
+/// Maximum length of a platform message, in characters.
+const MAX_MESSAGE_CHARS: usize = 240;
 
-/// Why the platform did not give what was asked for.
+/// The reason of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// 401: ends the run.
+    /// 401; ends the run.
     Unauthorized,
-    /// 402: ends the run.
+    /// 402; ends the run.
     PaymentRequired,
     /// 403.
     Forbidden,
-    /// 404 of anything but a post.
+    /// 404 for anything but a post.
     NotFound,
     /// 400, or another 4xx.
     InvalidRequest,
-    /// 429, or the reserve is reached; the Unix second from which on it may be asked again.
+    /// 429, or the reserve is reached. Has the reset time in Unix seconds.
     RateLimited(i64),
-    /// 429 because the month's or day's allowance is used up.
+    /// 429 because the monthly or daily cap is reached.
     UsageCapped,
-    /// 429 because a connection is still open.
+    /// 429 because another connection is open.
     TooManyConnections,
     /// 5xx.
     ServerError,
-    /// No connection, or no answer in time.
+    /// No connection, or a timeout.
     Unreachable,
-    /// An answer that cannot be read.
+    /// An invalid answer.
     Unreadable,
 }
 
 impl Why {
-    /// The word for it in event lines and JSON.
+    /// Returns the code for event lines and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,29 +55,29 @@ impl Why {
         }
     }
 
-    /// Whether nothing else need be asked in this run.
+    /// Returns whether the run must end.
     #[must_use]
     pub fn ends_the_run(self) -> bool {
         matches!(self, Self::Unauthorized | Self::PaymentRequired)
     }
 }
 
-/// A refusal, in words too.
+/// A failed request, with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlatformFault {
-    /// Why.
+    /// The reason.
     pub why: Why,
-    /// What the platform said, on one line, bounded; never the token.
+    /// The platform's message on one line, cut, never with the token.
     pub message: String,
-    /// What to do.
+    /// What to do about it.
     pub hint: String,
-    /// The ending of the problem's `type`, such as `unsupported-authentication`; empty when it has none.
+    /// The last segment of the problem's `type`, such as `unsupported-authentication`; may be
+    /// empty.
     pub problem: String,
 }
 
 impl PlatformFault {
-    /// Whether fields or expansions that were asked for may be the reason, and not the endpoint,
-    /// account or app.
+    /// Returns whether the requested fields or expansions may be the cause.
     #[must_use]
     pub fn may_be_about_fields(&self) -> bool {
         let other =
@@ -85,16 +85,16 @@ impl PlatformFault {
         matches!(self.why, Why::InvalidRequest | Why::Forbidden) && !other && !is_for_all(self)
     }
 
-    /// One with a message of our own.
+    /// Creates a fault with our own message.
     pub(super) fn new(why: Why, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { why, message: message.into(), hint: hint.into(), problem: String::new() }
     }
 
-    /// No answer came.
+    /// Converts a network error.
     pub(super) fn of_trouble(host: &str, trouble: &Trouble) -> Self {
         let why =
             if matches!(trouble, Trouble::Large(_)) { Why::Unreadable } else { Why::Unreachable };
-        let said = one_line(&format!("{host}: {trouble}"), MOST_SAID);
+        let said = one_line(&format!("{host}: {trouble}"), MAX_MESSAGE_CHARS);
         Self::new(
             why,
             said,
@@ -102,7 +102,7 @@ impl PlatformFault {
         )
     }
 
-    /// The endpoint is at its reserve.
+    /// Creates the fault for an endpoint at its reserve.
     pub(super) fn of_reserve(endpoint: &str, reset: i64) -> Self {
         let said = format!("{endpoint} is at its reserve");
         Self::new(
@@ -112,7 +112,7 @@ impl PlatformFault {
         )
     }
 
-    /// The answer cannot be read, although its status is good.
+    /// Creates the fault for an invalid answer.
     pub(super) fn unreadable(what: &str) -> Self {
         let said = format!("the answer cannot be read: {what}");
         Self::new(
@@ -122,18 +122,22 @@ impl PlatformFault {
         )
     }
 
-    /// The same, with what the platform says in it.
+    /// Creates the fault for an invalid answer with the platform's message.
     pub(super) fn unreadable_saying(what: &str, body: &Map<String, Value>, secret: &str) -> Self {
-        let said = Said(body.clone());
+        let said = ErrorBody(body.clone());
         let words = said.words(secret).map(|words| format!("; the platform says: {words}"));
         let fault = Self::unreadable(&format!("{what}{}", words.unwrap_or_default()));
-        Self { message: one_line(&fault.message, MOST_SAID), problem: said.problem(), ..fault }
+        Self {
+            message: one_line(&fault.message, MAX_MESSAGE_CHARS),
+            problem: said.problem(),
+            ..fault
+        }
     }
 
-    /// What an answer with another status than 200 means. `reset` is when the endpoint is free again, should it be refused for its rate;
-    /// whatever is `secret` in what the platform says is left out.
+    /// Interprets an answer with a status other than 200. `reset` is the end of a rate limit;
+    /// `secret` is removed from the message.
     pub(super) fn of_answer(answer: &Answer, reset: i64, secret: &str) -> Self {
-        let said = Said::of(&answer.body);
+        let said = ErrorBody::of(&answer.body);
         let why = match answer.status {
             401 => Why::Unauthorized,
             402 => Why::PaymentRequired,
@@ -149,10 +153,10 @@ impl PlatformFault {
     }
 }
 
-/// What the body of a refusal says: a flat problem, a list of `errors`, both, or nothing that can be read.
-pub(super) struct Said(Map<String, Value>);
+/// The body of an error: a problem, a list of `errors`, both, or neither.
+pub(super) struct ErrorBody(Map<String, Value>);
 
-impl Said {
+impl ErrorBody {
     pub(super) fn of(body: &[u8]) -> Self {
         Self(serde_json::from_slice(body).unwrap_or_default())
     }
@@ -166,7 +170,7 @@ impl Said {
             .filter_map(Value::as_object)
     }
 
-    /// A text of the problem, or of the first of its errors that has it.
+    /// Returns a text field of the problem, or of the first error that has it.
     fn text(&self, name: &str) -> Option<&str> {
         std::iter::once(&self.0)
             .chain(self.errors())
@@ -181,7 +185,7 @@ impl Said {
         self.problem() == ending || self.text("title") == Some(title)
     }
 
-    /// What a 429 is about.
+    /// Returns the reason of a 429.
     fn too_many(&self, reset: i64) -> Why {
         if self.is("usage-capped", "UsageCapExceeded") {
             Why::UsageCapped
@@ -192,13 +196,13 @@ impl Said {
         }
     }
 
-    /// What is said, on one line.
+    /// Returns the message on one line.
     fn message(&self, status: u16, secret: &str) -> String {
         let said = self.words(secret).unwrap_or_else(|| "no reason given".to_owned());
-        one_line(&format!("HTTP {status}: {said}"), MOST_SAID)
+        one_line(&format!("HTTP {status}: {said}"), MAX_MESSAGE_CHARS)
     }
 
-    /// The platform's words without the token, if there are some.
+    /// Returns the platform's message without the token, if there is one.
     fn words(&self, secret: &str) -> Option<String> {
         let title = self.text("title");
         let detail = self
@@ -213,7 +217,7 @@ impl Said {
         Some(if secret.is_empty() { said } else { said.replace(secret, "…") })
     }
 
-    /// The way out.
+    /// Returns the hint.
     fn hint(&self, why: Why, status: u16) -> String {
         let text = match why {
             Why::Unauthorized => {
@@ -279,13 +283,13 @@ impl Said {
     }
 }
 
-/// Whether an app may not use an endpoint at all, whatever is asked of it.
+/// Returns whether the app has no access to the endpoint at all.
 pub(super) fn is_for_all(fault: &PlatformFault) -> bool {
     matches!(fault.problem.as_str(), "unsupported-authentication" | "client-forbidden" | "credits")
 }
 
-/// Returns why an answer with status 200 is not a whole page of a list: it has no `meta`, or `meta`
-/// counts posts that did not come. The message has the platform's words where there are some.
+/// Returns why an answer with status 200 is not a complete page: `meta` is missing or counts absent
+/// posts. Includes the platform's message.
 pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<PlatformFault> {
     let meta = body.get("meta").and_then(Value::as_object);
     let count = meta.and_then(|meta| meta.get("result_count")?.as_u64()).unwrap_or(0);
@@ -298,20 +302,20 @@ pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<Plat
     Some(PlatformFault::unreadable_saying(lacks, body, secret))
 }
 
-/// Why a timeline came without posts, where its `errors` say that the account itself cannot be read: it is gone, suspended or
-/// protected. `errors` about other things accompany answers that are good.
+/// Returns why a timeline without posts is an error: the account is gone, suspended or protected.
+/// `errors` about other objects accompany valid answers.
 pub(super) fn account_trouble(
     body: &Map<String, Value>,
     user: &str,
     secret: &str,
 ) -> Option<PlatformFault> {
-    let said = Said(body.clone());
+    let said = ErrorBody(body.clone());
     let error = said.errors().find(|error| {
         let text = |name: &str| error.get(name).and_then(Value::as_str);
         let about = ["resource_id", "value"].into_iter().any(|name| text(name) == Some(user));
         about && text("section").is_none_or(|section| section == "data")
     })?;
-    let of_error = Said(error.clone());
+    let of_error = ErrorBody(error.clone());
     let problem = of_error.problem();
     let suspended = of_error.text("title") == Some("Forbidden");
     let why =

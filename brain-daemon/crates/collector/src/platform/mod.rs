@@ -1,5 +1,7 @@
-//! The platform's API, version 2: which requests there are, and what their answers mean. Sends the bearer token to the configured
-//! address only. Every answer is read with mistrust: either vocabulary of fields, HTML, nothing at all.
+//! Client of the platform's API, version 2.
+//!
+//! Sends the bearer token to the configured host only. Answers are untrusted: either vocabulary of
+//! fields, HTML, or nothing.
 
 mod answer;
 mod fault;
@@ -17,40 +19,40 @@ use brain_net::{Answer, Call, Link};
 
 pub use fault::{PlatformFault, Why};
 
-/// Posts on a page of a timeline or search.
-const PAGE: &str = "100";
-/// What is asked for of a post. The platform has newer names for some of it, and answers in the vocabulary it is asked in.
+/// Posts per page of a timeline or search.
+const PAGE_SIZE: &str = "100";
+/// Requested fields of a post. The platform answers in the vocabulary of the request.
 const POST_FIELDS: &str = "created_at,author_id,public_metrics,conversation_id,in_reply_to_user_id,referenced_tweets,entities,\
     attachments,lang,note_tweet,withheld,edit_controls";
-/// What is asked for of authors.
+/// Requested fields of authors.
 const USER_FIELDS: &str = "username,name,verified,public_metrics";
-/// What is asked for of pictures and videos.
+/// Requested fields of media.
 const MEDIA_FIELDS: &str = "url,preview_image_url,type,alt_text";
-/// Lookups in a row that get no answer at all, each of which takes its time; then no more are made.
-const MOST_SILENT: u32 = 3;
+/// Consecutive lookups without an answer after which lookups end.
+const MAX_SILENT_LOOKUPS: u32 = 3;
 
-/// What is asked for besides the posts themselves.
+/// The requested related objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct With {
-    /// Their authors.
+pub struct Expansions {
+    /// Authors.
     pub authors: bool,
-    /// Their pictures and videos.
+    /// Pictures and videos.
     pub media: bool,
 }
 
-/// One page of posts.
+/// A page of posts.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// The posts, with `_author` and `_media` where they came with them; what is no post is left out.
+    /// The valid posts, with `_author` and `_media` if included.
     pub posts: Vec<Record>,
     /// The token of the next page.
     pub next: Option<String>,
-    /// Why the answer is not a whole page, although posts came with it.
+    /// Why the page is incomplete, although it has posts.
     pub incomplete: Option<PlatformFault>,
 }
 
 impl Page {
-    /// The page in a body whose status is good; also one post with what came with it, as on the persistent connection.
+    /// Parses a page from a successful answer, or one post of the persistent connection.
     ///
     /// # Errors
     /// [`Why::Unreadable`].
@@ -59,8 +61,8 @@ impl Page {
     }
 }
 
-impl With {
-    /// The parameters that ask for it.
+impl Expansions {
+    /// Returns the query parameters.
     #[must_use]
     pub fn parameters(self) -> Vec<(&'static str, &'static str)> {
         let expansions = match (self.authors, self.media) {
@@ -77,23 +79,23 @@ impl With {
     }
 }
 
-/// The platform, for the time of a run.
+/// The API client of one run.
 pub struct Platform<'a> {
     link: &'a dyn Link,
     base: &'a Url,
     token: &'a Secret,
-    /// What it said of its endpoints, from `state.json` and since.
+    /// Rate limits, from `state.json` and later answers.
     pub rates: Rates,
-    /// Requests that were sent.
+    /// Number of sent requests.
     pub requests: u64,
-    /// The time, Unix milliseconds.
+    /// The current time, in Unix milliseconds.
     now: &'a dyn Fn() -> i64,
-    /// Lookups in a row that got no answer at all.
+    /// Consecutive lookups without an answer.
     silent: u32,
 }
 
 impl<'a> Platform<'a> {
-    /// The platform at `base`, asked through `link` with `token`.
+    /// Creates a client for `base` that uses `link` and `token`.
     #[must_use]
     pub fn new(
         link: &'a dyn Link,
@@ -105,10 +107,10 @@ impl<'a> Platform<'a> {
         Self { link, base, token, rates, requests: 0, now, silent: 0 }
     }
 
-    /// `GET /2/users/me`: whose token it is.
+    /// `GET /2/users/me`: returns the token's account.
     ///
     /// # Errors
-    /// Why not. An app's own token gets 403 with the problem `unsupported-authentication`.
+    /// The platform's fault. App tokens get 403 with the problem `unsupported-authentication`.
     pub fn me(&mut self) -> Result<Account, PlatformFault> {
         let body = self.ask(Endpoint::Me, &["users", "me"], &[], None)?;
         answer::account(&body).ok_or_else(|| self.no_account(&body))
@@ -117,7 +119,7 @@ impl<'a> Platform<'a> {
     /// `GET /2/users/by/username/:username`.
     ///
     /// # Errors
-    /// Why not; `NotFound` when there is no such account.
+    /// The platform's fault; `NotFound` if the account does not exist.
     pub fn by_username(&mut self, handle: &str) -> Result<Account, PlatformFault> {
         let body =
             self.ask(Endpoint::ByUsername, &["users", "by", "username", handle], &[], None)?;
@@ -134,44 +136,44 @@ impl<'a> Platform<'a> {
         PlatformFault::unreadable_saying("it names no account", body, self.token.expose())
     }
 
-    /// A page of `GET /2/users/:id/tweets`; with the token of the page before for the next one.
+    /// Returns a page of `GET /2/users/:id/tweets`; `next` is the token from the previous page.
     ///
     /// # Errors
-    /// Why not.
+    /// The platform's fault.
     pub fn timeline(
         &mut self,
         user: &UserId,
-        with: With,
+        with: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
         self.of_user(Endpoint::Timeline, user, "tweets", with, next)
     }
 
-    /// A page of `GET /2/users/:id/mentions`.
+    /// Returns a page of `GET /2/users/:id/mentions`.
     ///
     /// # Errors
-    /// Why not.
+    /// The platform's fault.
     pub fn mentions(
         &mut self,
         user: &UserId,
-        with: With,
+        with: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
         self.of_user(Endpoint::Mentions, user, "mentions", with, next)
     }
 
-    /// A page of `GET /2/tweets/search/recent`; only what is newer than `since`, where that is given.
+    /// Returns a page of `GET /2/tweets/search/recent`, limited to posts after `since` if given.
     ///
     /// # Errors
-    /// Why not.
+    /// The platform's fault.
     pub fn search(
         &mut self,
         query: &str,
-        with: With,
+        with: Expansions,
         since: Option<&PostId>,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
-        let mut parameters = vec![("query", query), ("max_results", PAGE)];
+        let mut parameters = vec![("query", query), ("max_results", PAGE_SIZE)];
         parameters.extend(with.parameters());
         parameters.extend(since.map(|id| ("since_id", id.as_str())));
         parameters.extend(next.map(|token| ("next_token", token)));
@@ -180,16 +182,15 @@ impl<'a> Platform<'a> {
         self.listed(body)
     }
 
-    /// `GET /2/tweets/:id`: whether a post is still there.
+    /// `GET /2/tweets/:id`: checks whether a post exists.
     ///
     /// # Errors
-    /// When nothing more can be asked of this endpoint, or the run is to end. Whatever else keeps it from being known is
-    /// [`Verdict::Unknown`].
+    /// If the endpoint is exhausted or the run must end. Other failures are [`Verdict::Unknown`].
     pub fn lookup(&mut self, id: &PostId) -> Result<Verdict, PlatformFault> {
         let url = self.url(&["tweets", id.as_str()], &[]);
         let answer = match self.send(Endpoint::Lookup, &url, None) {
             Ok(answer) => answer,
-            Err(fault) if fault.why == Why::Unreachable && self.silent < MOST_SILENT - 1 => {
+            Err(fault) if fault.why == Why::Unreachable && self.silent < MAX_SILENT_LOOKUPS - 1 => {
                 self.silent += 1;
                 return Ok(Verdict::Unknown);
             }
@@ -211,12 +212,12 @@ impl<'a> Platform<'a> {
         }
     }
 
-    /// The post itself by `GET /2/tweets/:id`, with its present numbers; `None` when it is gone.
+    /// `GET /2/tweets/:id`: returns the post with current metrics; `None` if it is gone.
     ///
     /// # Errors
-    /// Why not.
+    /// The platform's fault.
     pub fn post(&mut self, id: &PostId) -> Result<Option<Record>, PlatformFault> {
-        let url = self.url(&["tweets", id.as_str()], &With::default().parameters());
+        let url = self.url(&["tweets", id.as_str()], &Expansions::default().parameters());
         let answer = self.send(Endpoint::Lookup, &url, None)?;
         match (answer.status, verdict(id, answer.status, &answer.body)) {
             (200 | 404, Verdict::Deleted(_)) => Ok(None),
@@ -233,14 +234,14 @@ impl<'a> Platform<'a> {
         endpoint: Endpoint,
         user: &UserId,
         what: &str,
-        with: With,
+        with: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
-        let mut parameters = vec![("max_results", PAGE)];
+        let mut parameters = vec![("max_results", PAGE_SIZE)];
         parameters.extend(with.parameters());
         parameters.extend(next.map(|token| ("pagination_token", token)));
         let body = self.ask(endpoint, &["users", user.as_str(), what], &parameters, None)?;
-        // Nothing of a page came, but why.
+        // The page is empty, and its errors say why.
         if !body.contains_key("data")
             && let Some(fault) = fault::account_trouble(&body, user.as_str(), self.token.expose())
         {
@@ -249,11 +250,11 @@ impl<'a> Platform<'a> {
         self.listed(body)
     }
 
-    /// Reads a page of a timeline or search. Only `meta` makes it whole: the platform also answers
-    /// 200 with nothing but `errors` or `{}`, and neither says that there are no posts.
+    /// Parses a page of a timeline or search. Without `meta` it is incomplete: the platform also
+    /// answers 200 with only `errors` or `{}`, which does not mean "no posts".
     ///
     /// # Errors
-    /// [`Why::Unreadable`], in the platform's words, when no post came with it.
+    /// [`Why::Unreadable`] if the page is incomplete and has no posts.
     fn listed(&self, body: Map<String, Value>) -> Result<Page, PlatformFault> {
         let incomplete = self.incomplete(&body);
         let page = page(body)?;
@@ -263,13 +264,13 @@ impl<'a> Platform<'a> {
         }
     }
 
-    /// Returns why an answer with status 200 is not the whole of a list that was asked for.
+    /// Returns why an answer with status 200 is an incomplete list.
     #[must_use]
     pub fn incomplete(&self, body: &Map<String, Value>) -> Option<PlatformFault> {
         fault::incomplete(body, self.token.expose())
     }
 
-    /// The address of a path below `/2`, with parameters.
+    /// Builds the URL of a path below `/2`.
     #[must_use]
     pub fn url(&self, path: &[&str], parameters: &[(&str, &str)]) -> Url {
         let mut url = self.base.clone();
@@ -277,7 +278,7 @@ impl<'a> Platform<'a> {
             segments.pop_if_empty().push("2").extend(path);
         }
         let encoded = |text: &str| -> String {
-            // A space is `%20`, which means the same everywhere; commas between names are left as they are.
+            // A space is `%20`, which is unambiguous; commas between names are kept.
             form_urlencoded::byte_serialize(text.as_bytes())
                 .collect::<String>()
                 .replace('+', "%20")
@@ -289,10 +290,10 @@ impl<'a> Platform<'a> {
         url
     }
 
-    /// Asks for an object; with a body by `POST`.
+    /// Requests an object; with a body, by `POST`.
     ///
     /// # Errors
-    /// Why not.
+    /// The platform's fault.
     pub fn ask(
         &mut self,
         endpoint: Endpoint,
@@ -309,7 +310,7 @@ impl<'a> Platform<'a> {
         }
     }
 
-    /// Asks, if the reserve allows it, and notes what the answer's head says is left.
+    /// Sends a request if the reserve allows it, and records the rate limit of the answer.
     fn send(
         &mut self,
         endpoint: Endpoint,
@@ -337,7 +338,7 @@ impl<'a> Platform<'a> {
         Ok(answer)
     }
 
-    /// Whether the reserve lets an endpoint be asked.
+    /// Checks that the reserve allows a request.
     ///
     /// # Errors
     /// [`Why::RateLimited`].
@@ -346,23 +347,23 @@ impl<'a> Platform<'a> {
         free.map_err(|reset| PlatformFault::of_reserve(endpoint.as_str(), reset))
     }
 
-    /// Notes what the head of an answer says is left.
+    /// Records the rate limit of an answer.
     pub fn note(&mut self, endpoint: Endpoint, answer: &Answer) {
         self.rates.note(
             endpoint,
             answer.header("x-rate-limit-remaining"),
             answer.header("x-rate-limit-reset"),
         );
-        self.rates.settle((self.now)().div_euclid(1000));
+        self.rates.clamp_resets((self.now)().div_euclid(1000));
     }
 
-    /// What a refusal means. One for its rate holds the endpoint, whatever its head says.
+    /// Interprets a refusal. A rate limit blocks the endpoint, whatever the headers say.
     pub fn refused(&mut self, endpoint: Endpoint, answer: &Answer) -> PlatformFault {
         let now = (self.now)().div_euclid(1000);
         let fault = PlatformFault::of_answer(answer, now, self.token.expose());
         match fault.why {
             Why::RateLimited(_) => PlatformFault {
-                why: Why::RateLimited(self.rates.exhausted(endpoint, now)),
+                why: Why::RateLimited(self.rates.record_exhausted(endpoint, now)),
                 ..fault
             },
             _ => fault,
@@ -370,12 +371,12 @@ impl<'a> Platform<'a> {
     }
 }
 
-/// The object in a body whose status is good.
+/// Parses the object of a successful answer.
 fn readable(body: &[u8]) -> Result<Map<String, Value>, PlatformFault> {
     answer::object(body).ok_or_else(|| PlatformFault::unreadable("it is no JSON object"))
 }
 
-/// The page in an object. A problem that comes with a good status is none.
+/// Parses a page. A problem with a successful status is an error.
 fn page(body: Map<String, Value>) -> Result<Page, PlatformFault> {
     if !body.contains_key("data")
         && body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400)

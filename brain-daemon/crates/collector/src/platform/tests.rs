@@ -1,30 +1,30 @@
 use serde_json::json;
 
 use super::*;
-use crate::fake::{Fake, answer};
+use crate::fake::{FakeLink, answer};
 use crate::{AUTHOR, COLLECTED_AT, MEDIA, WINDOW_S};
 use brain_net::Trouble;
 
 const NOW: i64 = 1_795_257_045;
 const TOKEN: &str = "AAAA-secret-token";
-/// A list without anything in it.
+/// An empty list.
 const EMPTY: &str = r#"{"meta":{"result_count":0}}"#;
 
-/// What `act` gives of a platform behind this link.
-fn with<T>(link: &Fake, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
+/// Runs `act` with a platform behind this link.
+fn with<T>(link: &FakeLink, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
     let (base, token) = (Url::parse("http://platform.test/api/").unwrap(), Secret::new(TOKEN));
     let now = || NOW * 1000;
     act(&mut Platform::new(link, &base, &token, Rates::default(), &now))
 }
 
-/// A link that always answers the same.
+/// A link with a constant answer.
 fn always(
     status: u16,
     headers: &'static [(&'static str, &'static str)],
     body: impl Into<Vec<u8>>,
-) -> Fake {
+) -> FakeLink {
     let body = body.into();
-    Fake::new(move |_| Ok(answer(status, headers, body.clone())))
+    FakeLink::new(move |_| Ok(answer(status, headers, body.clone())))
 }
 
 fn me(platform: &mut Platform<'_>) -> Result<Account, PlatformFault> {
@@ -42,7 +42,7 @@ fn id(id: &str) -> PostId {
 #[test]
 fn requests_are_as_the_platform_documents_them() {
     let link = always(200, &[], EMPTY);
-    let (bare, all) = (With::default(), With { authors: true, media: true });
+    let (bare, all) = (Expansions::default(), Expansions { authors: true, media: true });
     with(&link, |platform| {
         platform.timeline(&user(), bare, None).unwrap();
         platform.mentions(&user(), all, Some("t+/k&")).unwrap();
@@ -79,7 +79,7 @@ fn requests_are_as_the_platform_documents_them() {
     );
 }
 
-/// A page with one post and what belongs to it, and things that are no posts.
+/// A page with one post, related objects and invalid posts.
 fn full_page() -> Value {
     json!({
         "data": [
@@ -99,7 +99,8 @@ fn full_page() -> Value {
 #[test]
 fn posts_come_with_their_authors_and_pictures_and_what_is_no_post_is_left_out() {
     let link = always(200, &[], full_page().to_string());
-    let page = with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
+    let page =
+        with(&link, |platform| platform.timeline(&user(), Expansions::default(), None)).unwrap();
     assert_eq!(page.next.as_deref(), Some("more"));
     let ids: Vec<&str> = page.posts.iter().map(|post| post.id().as_str()).collect();
     assert_eq!(ids, ["17", "20"]);
@@ -122,17 +123,17 @@ fn pages_in_other_shapes() {
         (json!({"errors": [{"resource_id": "98", "section": "includes"}], "meta": {}}), 0, None),
     ] {
         let link = always(200, &[], body.to_string());
-        let page =
-            with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
+        let page = with(&link, |platform| platform.timeline(&user(), Expansions::default(), None))
+            .unwrap();
         assert_eq!((page.posts.len(), page.next.as_deref()), (posts, next), "{body}");
         assert_eq!(page.incomplete, None, "{body}");
     }
-    // Posts came, and what makes the page whole did not.
+    // The page has posts, but its `meta` is missing.
     for meta in [json!(null), json!([]), json!("x")] {
         let body = json!({"data": [{"id": "17"}], "meta": meta, "errors": [{"title": "Sorry", "detail": "no more"}]});
         let link = always(200, &[], body.to_string());
-        let page =
-            with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap();
+        let page = with(&link, |platform| platform.timeline(&user(), Expansions::default(), None))
+            .unwrap();
         let fault = page.incomplete.unwrap();
         assert_eq!((page.posts.len(), fault.why), (1, Why::Unreadable));
         assert!(
@@ -157,8 +158,8 @@ fn pages_in_other_shapes() {
     ];
     for body in garbage {
         let link = always(200, &[], body);
-        let fault =
-            with(&link, |platform| platform.search("q", With::default(), None, None)).unwrap_err();
+        let fault = with(&link, |platform| platform.search("q", Expansions::default(), None, None))
+            .unwrap_err();
         assert_eq!(fault.why, Why::Unreadable, "{body}");
     }
 }
@@ -176,8 +177,8 @@ fn a_timeline_that_may_not_be_read_is_no_empty_one() {
         [(not_found, Why::NotFound), (suspended, Why::Forbidden), (protected, Why::Forbidden)]
     {
         let link = always(200, &[], error(body.clone()));
-        let fault =
-            with(&link, |platform| platform.mentions(&user(), With::default(), None)).unwrap_err();
+        let fault = with(&link, |platform| platform.mentions(&user(), Expansions::default(), None))
+            .unwrap_err();
         assert_eq!(fault.why, why, "{body}");
         assert!(fault.message.starts_with("HTTP 200: ") && !fault.hint.is_empty());
     }
@@ -258,7 +259,7 @@ fn every_refusal_is_told_apart_and_says_the_way_out() {
         (301, String::new(), Why::Unreadable, "HTTP 301", "leads elsewhere"),
     ] {
         let link = always(status, &[], body.clone());
-        let fault = with(&link, |platform| platform.timeline(&user(), With::default(), None)).unwrap_err();
+        let fault = with(&link, |platform| platform.timeline(&user(), Expansions::default(), None)).unwrap_err();
         assert_eq!(fault.why, why, "{status} {body}");
         assert!(fault.message.contains(message), "{status}: {}", fault.message);
         assert!(fault.hint.contains(hint), "{status} {message}: {}", fault.hint);
@@ -280,14 +281,17 @@ fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
             "{text}"
         );
     }
-    let link = Fake::new(|_| Err(Trouble::Refused));
+    let link = FakeLink::new(|_| Err(Trouble::Refused));
     let fault = with(&link, me).unwrap_err();
     assert_eq!(fault.why, Why::Unreachable);
     assert!(
         fault.message.starts_with("platform.test: ")
             && fault.hint.contains("collector.platform_api")
     );
-    assert_eq!(with(&Fake::new(|_| Err(Trouble::Large(9))), me).unwrap_err().why, Why::Unreadable);
+    assert_eq!(
+        with(&FakeLink::new(|_| Err(Trouble::Large(9))), me).unwrap_err().why,
+        Why::Unreadable
+    );
 }
 
 #[test]
@@ -296,11 +300,11 @@ fn the_reserve_holds_before_each_request_of_an_endpoint() {
         &[("x-rate-limit-remaining", "2"), ("x-rate-limit-reset", "1795257345")];
     let link = always(200, HEAD, EMPTY);
     with(&link, |platform| {
-        platform.timeline(&user(), With::default(), None).unwrap();
-        let fault = platform.timeline(&user(), With::default(), Some("t")).unwrap_err();
+        platform.timeline(&user(), Expansions::default(), None).unwrap();
+        let fault = platform.timeline(&user(), Expansions::default(), Some("t")).unwrap_err();
         assert_eq!(fault.why, Why::RateLimited(NOW + 300));
-        platform.search("one", With::default(), None, None).unwrap();
-        platform.search("two", With::default(), None, None).unwrap_err();
+        platform.search("one", Expansions::default(), None, None).unwrap();
+        platform.search("two", Expansions::default(), None, None).unwrap_err();
         platform.lookup(&id("17")).unwrap();
         assert_eq!(platform.lookup(&id("18")).unwrap_err().why, Why::RateLimited(NOW + 300));
         assert_eq!(platform.requests, 3, "nothing is sent for what is held");
@@ -313,17 +317,17 @@ fn a_429_holds_its_endpoint_whatever_is_left_and_one_for_the_month_does_not() {
     const HEAD: &[(&str, &str)] =
         &[("x-rate-limit-remaining", "39999"), ("x-rate-limit-reset", "1795257345")];
     with(&always(429, HEAD, "{}"), |platform| {
-        let fault = platform.timeline(&user(), With::default(), None).unwrap_err();
+        let fault = platform.timeline(&user(), Expansions::default(), None).unwrap_err();
         assert_eq!(fault.why, Why::RateLimited(NOW + 300));
         assert_eq!(
-            platform.timeline(&user(), With::default(), None).unwrap_err().why,
+            platform.timeline(&user(), Expansions::default(), None).unwrap_err().why,
             Why::RateLimited(NOW + 300)
         );
         assert_eq!(platform.requests, 1);
     });
     with(&always(429, HEAD, r#"{"title":"UsageCapExceeded"}"#), |platform| {
         for _ in 0..2 {
-            let fault = platform.timeline(&user(), With::default(), None).unwrap_err();
+            let fault = platform.timeline(&user(), Expansions::default(), None).unwrap_err();
             assert_eq!(fault.why, Why::UsageCapped);
         }
         assert_eq!(platform.requests, 2);
@@ -350,13 +354,13 @@ fn a_lookup_ends_all_lookups_only_when_no_other_can_succeed() {
         assert_eq!(said.is_err(), ends, "{status} {body}");
         assert!(said.is_err() || said == Ok(Verdict::Unknown), "{status} {body}");
     }
-    with(&Fake::new(|_| Err(Trouble::Slow(30))), |platform| {
+    with(&FakeLink::new(|_| Err(Trouble::Slow(30))), |platform| {
         assert_eq!(platform.lookup(&id("1")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("2")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("3")).unwrap_err().why, Why::Unreachable);
     });
-    // Those that get an answer in between begin the count anew.
-    let now_and_then = Fake::new(|asked| match asked.target.ends_with('0') {
+    // Answers in between reset the count.
+    let now_and_then = FakeLink::new(|asked| match asked.target.ends_with('0') {
         true => Ok(answer(500, &[], "")),
         false => Err(Trouble::Slow(30)),
     });

@@ -1,10 +1,10 @@
-//! One run: pull the three streams, keep what came, look what is missing, tell what spreads, leave the state for the next.
+//! One run: pull the streams, store posts, find deletions and alerts, save the state.
 
-mod arrived;
+mod deletions;
 mod engagement;
-mod keep;
-mod missing;
+mod incoming;
 mod pull;
+mod store_posts;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -23,116 +23,117 @@ use super::{
 use brain_base::clock::{Clock, rfc3339};
 use brain_net::Link;
 
-pub use arrived::Arrived;
+pub use incoming::IncomingPost;
 
-/// Endpoints that runs do not ask: what is known of them is the persistent connection's to say.
-const OF_OTHERS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
+/// Endpoints of the persistent connection. Runs do not change their limits.
+const STREAM_ENDPOINTS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
-/// Why a run failed that could not read or write a file.
+/// The failure reason for file errors.
 const STORAGE: &str = "storage";
 
-/// Hears of a run.
-pub trait Sink {
-    /// An event line, at the moment when it is true. Alerts are told before the file is written that keeps them from being told again.
+/// Receives the events of a run.
+pub trait RunListener {
+    /// Receives an event line as it happens. Alerts precede the file that suppresses their
+    /// repetition.
     fn line(&self, line: &Line);
 
-    /// A post that was not stored before, after it is.
+    /// Receives a new post after it was stored.
     fn new_post(&self, stream: Stream, post: &Record);
 
-    /// `done` of `total` requests are through, as far as that is known; `false` ends the run at the next safe place.
+    /// Receives the progress in requests. Returning `false` ends the run at the next safe point.
     fn goes_on(&self, done: u64, total: u64) -> bool;
 }
 
-/// A run, ready to begin. There is one at a time in a directory: a file lock holds others off.
+/// The inputs of a run. A file lock allows one run per directory.
 pub struct Run<'a> {
-    /// What it goes by.
+    /// The settings.
     pub settings: &'a Settings,
-    /// The platform's address.
+    /// The platform's base URL.
     pub base: &'a url::Url,
-    /// The way there.
+    /// The connection to the platform.
     pub link: &'a dyn Link,
     /// The bearer token.
     pub token: &'a Secret,
-    /// The time.
+    /// The clock.
     pub clock: &'a dyn Clock,
 }
 
-/// The directory is this run's until this goes. A program that is just being started has a copy of the handle for a moment, so closing ours would not be
-/// enough.
+/// The lock of the directory. Unlocked explicitly, because a starting child process briefly has a
+/// copy of the handle.
 struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the handle, which follows, does it too, a little later at worst.
+        // Closing the handle also unlocks it, at worst a little later.
         let _ = self.0.unlock();
     }
 }
 
-/// How a run ended: what its event lines say and more. `Err` only for what kept it from beginning or from being written down.
-pub type Ran = Result<CollectorRun, DataFault>;
+/// The report of a run. `Err` only if it could not begin or be recorded.
+pub type RunResult = Result<CollectorRun, DataFault>;
 
-/// What ends a run before its end.
-enum Stop {
-    /// The platform will answer nothing more.
+/// The cause of an early end.
+enum StopCause {
+    /// The platform refuses all further requests.
     Refused(PlatformFault),
-    /// No stream had an answer: the reason of the first, and its message.
+    /// No stream got an answer. Reason and message of the first.
     Unanswered(&'static str, String),
-    /// The daemon stops.
+    /// The daemon is stopping.
     Asked,
     /// A file cannot be read or written.
     Disk(DataFault),
 }
 
-impl From<DataFault> for Stop {
+impl From<DataFault> for StopCause {
     fn from(fault: DataFault) -> Self {
         Self::Disk(fault)
     }
 }
 
-/// A post that came, seen for the first time in this run.
+/// A post seen in this run.
 struct Observed {
     id: PostId,
     author: String,
     metrics: Map<String, Value>,
 }
 
-/// A run at work: what it has at hand, and what it has found so far.
-struct Work<'a> {
+/// The state of a run.
+struct RunState<'a> {
     settings: &'a Settings,
     clock: &'a dyn Clock,
-    sink: &'a dyn Sink,
+    sink: &'a dyn RunListener,
     data: &'a Data,
     journal: &'a Journal,
     platform: Platform<'a>,
-    /// Whether the platform has refused what is asked for beside posts.
+    /// Whether the platform rejected the requested related objects.
     bare: bool,
-    /// Every post that came, by whichever stream.
+    /// All posts of this run.
     present: HashSet<PostId>,
-    /// Those of them that have numbers.
+    /// Posts with metrics.
     observed: Vec<Observed>,
-    /// What becomes of the streams that were pulled to their end; nothing until it is known of everything that is missing.
+    /// New states of complete streams; empty until all missing posts are decided.
     streams: BTreeMap<String, StreamState>,
     report: CollectorRun,
-    /// Steps that are done, and those that are known of.
+    /// Completed steps and known steps.
     done: u64,
     total: u64,
 }
 
 impl Run<'_> {
-    /// Does it.
+    /// Runs.
     ///
     /// # Errors
-    /// When the directory cannot be used, or another run is at work there (`WouldBlock`).
-    pub fn go(&self, sink: &dyn Sink) -> Ran {
+    /// If the directory is unusable or locked by another run (`WouldBlock`).
+    pub fn go(&self, sink: &dyn RunListener) -> RunResult {
         let (data, journal) = (Data::new(&self.settings.dir), Journal::new(&self.settings.dir));
         data.prepare()?;
         let _lock = self.lock()?;
         let (state, damage) = State::load(&data)?;
-        // Only a run that did not end leaves unfinished files; to look for them, directories of any size are read.
+        // Only an interrupted run leaves temporary files, and finding them reads large directories.
         let ended =
             state.last_report.as_ref().filter(|last| last.reason.as_deref() != Some(STORAGE));
         if damage.is_some() || state.last_started != ended.map(|last| last.started_at.clone()) {
-            data.sweep();
+            data.remove_leftovers();
         }
         journal.rebuild(&data)?;
         let damage = damage
@@ -143,7 +144,7 @@ impl Run<'_> {
         }
         let started = self.clock.now();
         let mut rates = state.rate_limits.clone();
-        rates.settle(started.div_euclid(1000));
+        rates.clamp_resets(started.div_euclid(1000));
         let state = State::change(&data, |state| {
             state.last_started = Some(rfc3339(started));
             state.redacted = self.settings.redact;
@@ -151,15 +152,15 @@ impl Run<'_> {
         })?;
         sink.line(&Line::Start(rfc3339(started)));
         let now = || self.clock.now();
-        let mut work = Work::begin(self, sink, &data, &journal, rates, &now);
-        // The same instant as in the state, by which a run that did not end is known.
-        work.report = CollectorRun { warnings, ..begun(rfc3339(started)) };
+        let mut work = RunState::begin(self, sink, &data, &journal, rates, &now);
+        // The same time as in the state, which identifies an unfinished run.
+        work.report = CollectorRun { warnings, ..new_report(rfc3339(started)) };
         work.total = 2 + self.settings.searches.len() as u64;
         let ended = work.all(&state);
         work.end(ended)
     }
 
-    /// Takes the directory for this run. The lock goes with the file's handle, whatever becomes of the process.
+    /// Locks the directory. The kernel releases the lock if the process dies.
     fn lock(&self) -> Result<Lock, DataFault> {
         let path = self.settings.dir.join("run.lock");
         let file =
@@ -178,11 +179,11 @@ impl Run<'_> {
     }
 }
 
-impl<'a> Work<'a> {
-    /// Nothing is done yet.
+impl<'a> RunState<'a> {
+    /// Creates the state of a new run.
     fn begin(
         run: &Run<'a>,
-        sink: &'a dyn Sink,
+        sink: &'a dyn RunListener,
         data: &'a Data,
         journal: &'a Journal,
         rates: Rates,
@@ -199,49 +200,51 @@ impl<'a> Work<'a> {
             present: HashSet::new(),
             observed: Vec::new(),
             streams: BTreeMap::new(),
-            report: begun(rfc3339(now())),
+            report: new_report(rfc3339(now())),
             done: 0,
             total: 0,
         }
     }
 
-    /// Pulls, looks for what is missing, and follows the numbers.
-    fn all(&mut self, state: &State) -> Result<(), Stop> {
+    /// Pulls, looks up missing posts and tracks metrics.
+    fn all(&mut self, state: &State) -> Result<(), StopCause> {
         let pulled = self.pull_all()?;
         if let Some((reason, message)) = pull::unanswered(&pulled) {
-            return Err(Stop::Unanswered(reason, message));
+            return Err(StopCause::Unanswered(reason, message));
         }
-        self.look_for_missing(state, &pulled)?;
-        self.follow_numbers()
+        self.find_deletions(state, &pulled)?;
+        self.track_metrics()
     }
 
-    /// Writes down how the run ended, and says so.
-    fn end(mut self, ended: Result<(), Stop>) -> Ran {
+    /// Records and reports the end of the run.
+    fn end(mut self, ended: Result<(), StopCause>) -> RunResult {
         let ended = match ended {
-            // Numbers that came are followed: nothing need be asked for that.
-            Err(Stop::Refused(fault)) => self.follow_numbers().and(Err(Stop::Refused(fault))),
+            // Tracking needs no further requests.
+            Err(StopCause::Refused(fault)) => {
+                self.track_metrics().and(Err(StopCause::Refused(fault)))
+            }
             other => other,
         };
         let at = rfc3339(self.clock.now());
         let sink = self.sink;
         let (ended, reason) = match ended {
-            Ok(()) => (self.write_down(&at, None), None),
-            Err(Stop::Refused(fault)) => {
+            Ok(()) => (self.save_state(&at, None), None),
+            Err(StopCause::Refused(fault)) => {
                 let (reason, message) =
                     (fault.why.as_str(), format!("{}; {}", fault.message, fault.hint));
-                (self.write_down(&at, Some((reason, message))), Some(reason))
+                (self.save_state(&at, Some((reason, message))), Some(reason))
             }
-            Err(Stop::Unanswered(reason, message)) => {
-                (self.write_down(&at, Some((reason, message))), Some(reason))
+            Err(StopCause::Unanswered(reason, message)) => {
+                (self.save_state(&at, Some((reason, message))), Some(reason))
             }
-            Err(Stop::Asked) => {
+            Err(StopCause::Asked) => {
                 let message = "the daemon is stopping; the next run does all of it".to_owned();
-                (self.write_down(&at, Some(("stopped", message))), Some("stopped"))
+                (self.save_state(&at, Some(("stopped", message))), Some("stopped"))
             }
-            Err(Stop::Disk(fault)) => {
-                // Perhaps it is one file only, and the state can be written: it must not go on saying that all is well.
+            Err(StopCause::Disk(fault)) => {
+                // The error may concern one file only. The state must not keep reporting success.
                 self.streams.clear();
-                let _ = self.write_down(&at, Some((STORAGE, fault.to_string())));
+                let _ = self.save_state(&at, Some((STORAGE, fault.to_string())));
                 (Err(fault), None)
             }
         };
@@ -258,9 +261,9 @@ impl<'a> Work<'a> {
         ended
     }
 
-    /// Leaves the state for the next run. One that failed leaves the streams as they were.
-    fn write_down(mut self, at: &str, failed: Option<(&str, String)>) -> Ran {
-        // Post files are not flushed one by one; what the state says of them must not be ahead of them.
+    /// Saves the state for the next run. A failed run keeps the former streams.
+    fn save_state(mut self, at: &str, failed: Option<(&str, String)>) -> RunResult {
+        // Post files are not flushed one by one, so flush them before the state.
         self.data.sync()?;
         self.report.finished_at = at.to_owned();
         self.report.requests = self.platform.requests;
@@ -274,21 +277,21 @@ impl<'a> Work<'a> {
             state.last_run = Some(at.to_owned());
             state.last_report = Some(self.report.clone());
             let of_others = std::mem::replace(&mut state.rate_limits, self.platform.rates.clone());
-            state.rate_limits.take(&OF_OTHERS, &of_others);
+            state.rate_limits.take(&STREAM_ENDPOINTS, &of_others);
             state.streams.append(&mut self.streams);
         })?;
         Ok(self.report)
     }
 
-    /// A step is done; whether the run may go on.
-    fn step(&mut self) -> Result<(), Stop> {
+    /// Completes a step. Fails if the run must end.
+    fn step(&mut self) -> Result<(), StopCause> {
         let total = self.total.max(self.done);
         let goes_on = self.sink.goes_on(self.done, total);
         self.done += 1;
-        if goes_on { Ok(()) } else { Err(Stop::Asked) }
+        if goes_on { Ok(()) } else { Err(StopCause::Asked) }
     }
 
-    /// What was read; a file that was damaged is a warning and counts as none.
+    /// Turns a damaged file into a warning and `None`.
     fn readable<T>(&mut self, read: Result<Option<T>, DataFault>) -> Result<Option<T>, DataFault> {
         match read {
             Err(fault) if fault.is_damage() => {
@@ -300,7 +303,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Redaction was switched on after posts were recorded as deleted: of them, too, only id and times are kept.
+/// Redacts deletions that were recorded before redaction was enabled.
 fn redact_all(data: &Data, warnings: &mut Vec<String>) -> Result<(), DataFault> {
     for id in data.ids("deletions")? {
         match data.redact(&id) {
@@ -311,8 +314,8 @@ fn redact_all(data: &Data, warnings: &mut Vec<String>) -> Result<(), DataFault> 
     Ok(())
 }
 
-/// The report of a run that begins.
-fn begun(at: String) -> CollectorRun {
+/// Creates the report of a new run.
+fn new_report(at: String) -> CollectorRun {
     CollectorRun {
         status: "complete".into(),
         reason: None,

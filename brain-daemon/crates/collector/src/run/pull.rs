@@ -1,38 +1,38 @@
-//! Pulling the three streams, page by page.
+//! Pulls the three streams, page by page.
 
 use std::collections::{BTreeSet, HashSet};
 
 use brain_protocol::{CollectedStream, SkippedStream};
 
-use super::{Stop, Work};
-use crate::{Line, Page, PlatformFault, PostId, Stream, StreamState, UserId, Why, With};
+use super::{RunState, StopCause};
+use crate::{Expansions, Line, Page, PlatformFault, PostId, Stream, StreamState, UserId, Why};
 use brain_base::clock::rfc3339;
 
 /// A stream of this run.
-pub(super) struct Pulled {
+pub(super) struct PulledStream {
     pub(super) stream: Stream,
-    /// The posts that came.
+    /// The posts.
     pub(super) ids: BTreeSet<PostId>,
-    /// Those of them that were not stored before.
+    /// Those that were not stored before.
     pub(super) new: u64,
-    /// Whether a page came at all.
+    /// Whether any page arrived.
     answered: bool,
-    /// The token of what is older.
+    /// The token of the next older page.
     next: Option<String>,
-    /// Why it was not pulled to its end.
-    broken: Option<Broken>,
+    /// Why the stream is incomplete.
+    broken: Option<PullFailure>,
 }
 
-/// Why a stream was not pulled to its end.
-struct Broken {
+/// The cause of an incomplete stream.
+struct PullFailure {
     reason: &'static str,
     message: String,
     reset: Option<i64>,
-    /// Whether another search is worth asking for.
+    /// Whether other searches are worth trying.
     others: bool,
 }
 
-/// Where posts are pulled from.
+/// The source of a stream.
 #[derive(Clone, Copy)]
 enum Source<'s> {
     Timeline(&'s UserId),
@@ -40,8 +40,8 @@ enum Source<'s> {
     Search(&'s str),
 }
 
-impl Pulled {
-    /// Nothing came yet.
+impl PulledStream {
+    /// Creates an empty pull.
     pub(super) fn new(stream: Stream) -> Self {
         Self { stream, ids: BTreeSet::new(), new: 0, answered: false, next: None, broken: None }
     }
@@ -50,7 +50,7 @@ impl Pulled {
         self.broken.is_none()
     }
 
-    /// What the next run compares with: what came, and `in_doubt`.
+    /// Returns the state for the next run: pulled posts and `in_doubt`.
     pub(super) fn state(&self, in_doubt: &[PostId], at: i64) -> StreamState {
         let ids: BTreeSet<&PostId> = self.ids.iter().chain(in_doubt).collect();
         StreamState {
@@ -61,7 +61,7 @@ impl Pulled {
     }
 }
 
-impl From<PlatformFault> for Broken {
+impl From<PlatformFault> for PullFailure {
     fn from(fault: PlatformFault) -> Self {
         let others = matches!(fault.why, Why::InvalidRequest | Why::ServerError | Why::Unreadable);
         let reset = if let Why::RateLimited(reset) = fault.why { Some(reset) } else { None };
@@ -74,21 +74,21 @@ impl From<PlatformFault> for Broken {
     }
 }
 
-impl Work<'_> {
-    /// Pulls all of them, each told when it is through.
-    pub(super) fn pull_all(&mut self) -> Result<Vec<Pulled>, Stop> {
+impl RunState<'_> {
+    /// Pulls all streams and reports each.
+    pub(super) fn pull_all(&mut self) -> Result<Vec<PulledStream>, StopCause> {
         let mut all = Vec::new();
         for stream in Stream::ALL {
-            let mut pulled = Pulled::new(stream);
+            let mut pulled = PulledStream::new(stream);
             let ended = self.pull(&mut pulled);
-            self.tell(&pulled);
+            self.report_stream(&pulled);
             ended?;
             all.push(pulled);
         }
         Ok(all)
     }
 
-    fn pull(&mut self, pulled: &mut Pulled) -> Result<(), Stop> {
+    fn pull(&mut self, pulled: &mut PulledStream) -> Result<(), StopCause> {
         let settings = self.settings;
         let sources: Vec<Source<'_>> = match (pulled.stream, &settings.user_id) {
             (Stream::Own, Some(user)) => vec![Source::Timeline(user)],
@@ -100,7 +100,7 @@ impl Work<'_> {
                 let message =
                     "the account's id is not known; `brain collector setup` looks it up".to_owned();
                 pulled.broken =
-                    Some(Broken { reason: "no_user", message, reset: None, others: false });
+                    Some(PullFailure { reason: "no_user", message, reset: None, others: false });
                 return Ok(());
             }
         };
@@ -124,12 +124,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// All pages of a source, up to `max_pages`; gives the token of what is older.
+    /// Pulls all pages of a source, up to `max_pages`. Returns the token of the next older page.
     fn pages(
         &mut self,
         source: Source<'_>,
-        pulled: &mut Pulled,
-    ) -> Result<Result<Option<String>, Broken>, Stop> {
+        pulled: &mut PulledStream,
+    ) -> Result<Result<Option<String>, PullFailure>, StopCause> {
         let mut tokens = HashSet::new();
         let mut seen: HashSet<PostId> = HashSet::new();
         let mut next: Option<String> = None;
@@ -137,7 +137,7 @@ impl Work<'_> {
             self.step()?;
             let page = match self.page(source, next.as_deref()) {
                 Ok(page) => page,
-                Err(fault) if fault.why.ends_the_run() => return Err(Stop::Refused(fault)),
+                Err(fault) if fault.why.ends_the_run() => return Err(StopCause::Refused(fault)),
                 Err(fault) => return Ok(Err(fault.into())),
             };
             pulled.answered = true;
@@ -164,20 +164,20 @@ impl Work<'_> {
         Ok(Ok(next))
     }
 
-    /// A page, without authors and pictures where the platform refuses these (`expansions`).
+    /// Requests a page, without related objects if the platform rejects them.
     fn page(&mut self, source: Source<'_>, next: Option<&str>) -> Result<Page, PlatformFault> {
         let settings = self.settings;
-        let with = With { authors: settings.ask_authors, media: settings.ask_media };
-        if self.bare || with == With::default() {
-            return self.ask_page(source, With::default(), next);
+        let with = Expansions { authors: settings.ask_authors, media: settings.ask_media };
+        if self.bare || with == Expansions::default() {
+            return self.ask_page(source, Expansions::default(), next);
         }
         let fault = match self.ask_page(source, with, next) {
-            // A later page was asked for as the one before, and may be refused for its token.
+            // A later page repeats an accepted request and may only fail for its token.
             Err(fault) if next.is_none() && fault.may_be_about_fields() => fault,
             other => return other,
         };
-        // Whether that is why, is known when it goes without.
-        let page = match self.ask_page(source, With::default(), next) {
+        // The retry without them shows whether they were the cause.
+        let page = match self.ask_page(source, Expansions::default(), next) {
             Err(second) if second.why.ends_the_run() => return Err(second),
             Err(_) => return Err(fault),
             Ok(page) => page,
@@ -194,19 +194,19 @@ impl Work<'_> {
     fn ask_page(
         &mut self,
         source: Source<'_>,
-        with: With,
+        with: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
         match source {
             Source::Timeline(user) => self.platform.timeline(user, with, next),
             Source::Mentions(user) => self.platform.mentions(user, with, next),
-            // What is compared must be asked for to the same depth each time, so nothing is left out by `since_id`.
+            // Without `since_id`: compared streams need the same depth each time.
             Source::Search(query) => self.platform.search(query, with, None, next),
         }
     }
 
-    /// Says what came of a stream, and puts it into the report.
-    fn tell(&mut self, pulled: &Pulled) {
+    /// Reports a stream and adds it to the run's report.
+    fn report_stream(&mut self, pulled: &PulledStream) {
         let (total, new) = (pulled.ids.len() as u64, pulled.new);
         let whole = pulled.broken.is_none();
         match pulled.stream {
@@ -220,7 +220,7 @@ impl Work<'_> {
                     .into(),
             );
         }
-        if let Some(Broken { reason, reset, .. }) = &pulled.broken {
+        if let Some(PullFailure { reason, reset, .. }) = &pulled.broken {
             self.sink.line(&Line::Skipped {
                 stream: pulled.stream.as_str(),
                 reason,
@@ -240,11 +240,11 @@ impl Work<'_> {
     }
 }
 
-/// Returns why no stream had an answer, in the words of the first one; `None` when one had. A
-/// refusal is an answer, and so is one for the rate.
-pub(super) fn unanswered(pulled: &[Pulled]) -> Option<(&'static str, String)> {
+/// Returns why no stream got an answer, with the message of the first. `None` if one did; refusals
+/// and rate limits are answers.
+pub(super) fn unanswered(pulled: &[PulledStream]) -> Option<(&'static str, String)> {
     let silent = [Why::Unreachable, Why::ServerError, Why::Unreadable].map(Why::as_str);
-    let is_refused = |broken: &Broken| !silent.contains(&broken.reason);
+    let is_refused = |broken: &PullFailure| !silent.contains(&broken.reason);
     if pulled.iter().any(|pulled| pulled.answered || pulled.broken.as_ref().is_some_and(is_refused))
     {
         return None;
@@ -253,7 +253,7 @@ pub(super) fn unanswered(pulled: &[Pulled]) -> Option<(&'static str, String)> {
     Some((first.reason, format!("no stream had an answer: {}", first.message)))
 }
 
-/// The platform's pages do not end.
-fn paging(message: &str) -> Broken {
-    Broken { reason: "paging", message: message.to_owned(), reset: None, others: true }
+/// Returns the cause for endless pages.
+fn paging(message: &str) -> PullFailure {
+    PullFailure { reason: "paging", message: message.to_owned(), reset: None, others: true }
 }

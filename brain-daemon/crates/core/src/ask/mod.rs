@@ -1,6 +1,7 @@
-//! `ask`: an answer in prose from the pages, with citations, and `costs`.
+//! `ask`: answers a question from the pages, with citations; and `costs`.
 //!
-//! What is read is what `search` finds, for the same caller. `passages` puts it before a model as data, `sieve` takes the model's words apart, `model` opens it.
+//! Reads what `search` finds for the same caller. `passages` builds the prompt, `answer_filter`
+//! processes the answer, `model` opens the language model.
 
 mod model;
 mod passages;
@@ -20,13 +21,13 @@ use super::{Brain, Caller, Progress};
 use brain_costs::{Budget, CostFault};
 use brain_llm::{Finish, Model, ModelFault, Question, Reply, Why};
 
-/// The most pages that are read for a question.
+/// Maximum number of pages read for a question.
 const MAX_LIMIT: u32 = 50;
-/// The most tokens of an answer: a page of prose, and room for models that think before they speak.
+/// Maximum tokens of an answer, with room for models that think first.
 const TOKENS: u32 = 4000;
-/// How long it is waited for a service that has too much to do.
+/// Maximum time to wait for an overloaded service.
 const BUSY: Duration = Duration::from_secs(30);
-/// The most single calls that `costs` shows.
+/// Maximum number of calls that `costs` lists.
 const MAX_CALLS: u32 = 1000;
 
 impl Brain {
@@ -65,7 +66,7 @@ impl Brain {
             cost: Spent::default(),
             degraded: found.degraded,
         };
-        // Nothing is paid for nothing.
+        // Without passages no call is made.
         if found.hits.is_empty() {
             return Ok(Asked { hint: Some(NOTHING.into()), ..asked });
         }
@@ -97,7 +98,7 @@ impl Brain {
         })
     }
 
-    /// Lets the model answer, and tells `progress` what it says as it says it.
+    /// Asks the model and streams its answer to `progress`.
     fn say(
         &self,
         model: &Model,
@@ -144,7 +145,7 @@ impl Brain {
             Ok(Reply { finish: Finish::Length, .. }) => Some(
                 "the answer was cut at its length: a narrower question has a shorter one".into(),
             ),
-            // A model that has nothing to say but what it does not know has answered.
+            // An answer with only an unknown part is valid.
             Ok(_) if text.is_empty() && rest.unknown.is_none() => {
                 return Err(ask_fault(&ModelFault::empty(model.name()), budget));
             }
@@ -171,10 +172,10 @@ const NOTHING: &str =
     "no page has anything on this; other words may find some: `brain search \"…\"`";
 const UNCITED: &str = "the answer names no passage of yours for what it says: take it as the model's own words, and look at the passages";
 
-/// What a model said.
+/// A model's answer.
 struct Said {
     text: String,
-    /// The passages that it named, by their numbers, in order.
+    /// Numbers of the cited passages, ascending.
     used: Vec<u32>,
     unknown: Option<String>,
     is_partial: bool,
@@ -193,7 +194,7 @@ fn citation(number: u32, passages: &[Passage]) -> Option<Citation> {
     })
 }
 
-/// Why a question has no answer. The way out is this command's.
+/// Converts a model fault, with hints for this command.
 fn ask_fault(fault: &ModelFault, budget: &Budget) -> Fault {
     let spent = budget.spent();
     match fault.why {
@@ -201,7 +202,7 @@ fn ask_fault(fault: &ModelFault, budget: &Budget) -> Fault {
             FaultCode::OverBudget,
             match spent.actual {
                 0 => format!("not asked: {}", fault.message),
-                // A gateway failed, and nobody knows whether the model behind it worked.
+                // A gateway failed, so the model may have worked and charged.
                 actual => {
                     format!("not asked again: {} ({} USD may be spent already)", fault.message, usd(actual))
                 }

@@ -1,4 +1,4 @@
-//! The language model that answers, as it is configured.
+//! The configured language model.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use brain_costs::{Price, Till};
 use brain_llm::{Model, ModelFault, Why};
 
 impl Brain {
-    /// The model that reads text, or the one that is named instead of it; `None` when there is no provider, or none is named.
+    /// Returns the text model, or the one named. `None` without a provider or a model name.
     ///
     /// # Errors
-    /// When its key cannot be read, or is missing where one is needed.
+    /// If the key cannot be read, or is missing where one is needed.
     pub(crate) fn language_model(&self, named: Option<&str>) -> Result<Option<Model>, Fault> {
         let Some(settings) = self.config.llm() else { return Ok(None) };
         let named = named.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
@@ -23,16 +23,17 @@ impl Brain {
         model.map(Some).map_err(|fault| model_fault(&fault))
     }
 
-    /// The key for language models, where there is one.
+    /// Reads the key for language models, if there is one.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub(crate) fn llm_key(&self) -> Result<Option<Secret>, Fault> {
         let file = self.config.llm_key_file(&self.home);
         Ok(self.secrets.find("llm-api-key", file.as_deref())?.map(|found| found.secret))
     }
 
-    /// How the language model is configured: well, or what is wrong with it, and the command that helps. Asks nobody.
+    /// Describes the model's configuration, or returns the problem and a command that helps. Makes
+    /// no call.
     pub(crate) fn llm_standing(&self) -> Result<String, (String, String)> {
         let way_out = || "brain config path".to_owned();
         if let Err(fault) = self.ledger.check() {
@@ -68,13 +69,13 @@ impl Brain {
         ))
     }
 
-    /// Where language models are paid.
+    /// Returns the meter of paid model calls.
     pub(crate) fn llm_till(&self) -> Till {
         Till { ledger: Arc::clone(&self.ledger), price: self.config.llm_price() }
     }
 }
 
-/// Why a model does not answer, for whoever asked.
+/// Converts a model fault for the caller.
 pub(crate) fn model_fault(fault: &ModelFault) -> Fault {
     let code = match fault.why {
         Why::NoKey => FaultCode::NotSetUp,

@@ -1,55 +1,57 @@
-//! A model's answer, taken apart as it comes: marks that point to a passage stay, those that point nowhere go, and the line that says what is not known is
-//! put aside. Pure.
+//! Filters a streamed answer. No I/O.
+//!
+//! Valid citation marks stay, invalid ones are removed, and the line on what is unknown is
+//! separated.
 
 use std::collections::BTreeSet;
 
-/// The longest mark, in characters: `[1, 2, 3-5]`.
+/// Maximum length of a mark, in characters: `[1, 2, 3-5]`.
 const MARK: usize = 40;
-/// What the line begins with that says what is not known.
+/// The word that begins the line on what is unknown.
 const UNKNOWN: &str = "UNKNOWN";
 
-/// What is left at the end.
+/// The end of a filtered answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Rest {
-    /// What was held back.
+    /// Text that was held back.
     pub(super) text: String,
-    /// The passages that were named, in order.
+    /// Numbers of the cited passages, ascending.
     pub(super) used: Vec<u32>,
-    /// What is not known; `None` when everything is.
+    /// What is unknown, if anything.
     pub(super) unknown: Option<String>,
 }
 
-/// An answer on its way.
+/// Filters an answer as it arrives.
 #[derive(Debug)]
 pub(super) struct Sieve {
     passages: u32,
     used: BTreeSet<u32>,
     unknown: String,
     state: State,
-    /// Something of the answer was given.
+    /// Whether some of the answer was emitted.
     has_begun: bool,
-    /// White space that may belong to a mark that goes, or to a line that is put aside.
+    /// White space that may belong to a removed mark or line.
     space: String,
-    /// A mark, or the beginning of a line, that is not decided yet.
+    /// A mark or line start that is still undecided.
     held: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// At the beginning of a line, with what may become `UNKNOWN:` held.
+    /// At the start of a line, holding a possible `UNKNOWN:`.
     Line,
-    /// In a line.
+    /// Inside a line.
     Text,
-    /// In a mark.
+    /// Inside a mark.
     Mark,
-    /// In the line that says what is not known.
+    /// Inside the line on what is unknown.
     Unknown,
-    /// In a mark of that line.
+    /// Inside a mark of that line.
     UnknownMark,
 }
 
 impl Sieve {
-    /// For an answer from so many passages.
+    /// Creates a filter for an answer from this many passages.
     pub(super) fn new(passages: usize) -> Self {
         Self {
             passages: u32::try_from(passages).unwrap_or(u32::MAX),
@@ -62,7 +64,7 @@ impl Sieve {
         }
     }
 
-    /// Takes the next piece, and gives what of the answer is sure.
+    /// Takes the next piece and returns the decided part of the answer.
     pub(super) fn push(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for c in piece.chars() {
@@ -71,7 +73,7 @@ impl Sieve {
         out
     }
 
-    /// The answer is at its end.
+    /// Ends the answer.
     pub(super) fn end(mut self) -> Rest {
         let mut text = String::new();
         self.give_held(&mut text);
@@ -91,7 +93,7 @@ impl Sieve {
         }
     }
 
-    /// At the beginning of a line: emphasis and lists may stand before the word.
+    /// Handles the start of a line, where emphasis or list marks may precede the word.
     fn take_first(&mut self, c: char, out: &mut String) {
         let word = self.held.trim_start_matches([' ', '*', '_', '#', '-', '>']);
         match c {
@@ -99,7 +101,7 @@ impl Sieve {
             '*' | '_' | ' ' if word == UNKNOWN => self.held.push(c),
             ':' | '：' if word.trim_end_matches(['*', '_', ' ']) == UNKNOWN => {
                 self.held.clear();
-                // The white space before the line stays, for whatever comes after it.
+                // White space before the line stays for the text after it.
                 self.unknown.push(' ');
                 self.state = State::Unknown;
             }
@@ -155,7 +157,7 @@ impl Sieve {
                     let marks: String = known.iter().map(|number| format!("[{number}]")).collect();
                     self.used.extend(known);
                     if marks.is_empty() {
-                        // Spaces go with a mark that points nowhere; line ends do not.
+                        // Spaces go with an invalid mark; line ends do not.
                         let space = if back == State::Unknown {
                             &mut self.unknown
                         } else {
@@ -178,14 +180,14 @@ impl Sieve {
         }
     }
 
-    /// Gives text, after the white space before it.
+    /// Emits text after its pending white space.
     fn emit(&mut self, text: &str, out: &mut String) {
         if matches!(self.state, State::Unknown | State::UnknownMark) {
             self.unknown.push_str(text);
             return;
         }
         let space = std::mem::take(&mut self.space);
-        // An answer does not begin with white space.
+        // An answer does not start with white space.
         if self.has_begun {
             out.push_str(&space);
         }
@@ -195,14 +197,14 @@ impl Sieve {
 
     fn give_held(&mut self, out: &mut String) {
         let held = std::mem::take(&mut self.held);
-        // Half a mark is none.
+        // An incomplete mark is dropped.
         if !held.is_empty() && self.state == State::Line {
             self.emit(&held, out);
         }
     }
 }
 
-/// The numbers of a mark; `None` when it is none.
+/// Parses the numbers of a mark; `None` if it is not a mark.
 fn numbers(mark: &str) -> Option<Vec<u32>> {
     let inside = mark.trim_matches(['[', ']', '【', '】']);
     let mut found = Vec::new();
@@ -210,7 +212,7 @@ fn numbers(mark: &str) -> Option<Vec<u32>> {
         let part = part.trim().trim_start_matches('^');
         let (first, last) = part.split_once(['-', '–']).unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        // Of a range that is none only its ends count.
+        // Of an invalid range, only the ends count.
         if first <= last && last - first < 50 {
             found.extend(first..=last);
         } else {

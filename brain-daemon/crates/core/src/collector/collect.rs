@@ -1,4 +1,4 @@
-//! Runs: by hand, and by schedule.
+//! Collector runs, on request and by schedule.
 
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -12,27 +12,27 @@ use super::super::{Brain, Progress, Silent};
 use super::{TOKEN, data_fault};
 use brain_base::schedule::Job;
 use brain_collector::{
-    COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, Settings, Sink, State, Stream,
+    COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, RunListener, Settings, State, Stream,
 };
 use brain_net::Link;
 
-/// What a run begins with.
-pub(super) struct Ready {
+/// The inputs of a run.
+pub(super) struct RunInputs {
     /// The settings, with the account.
     pub(super) settings: Settings,
     /// The platform's token.
     pub(super) token: Secret,
 }
 
-/// Hears of a run, and tells everybody who listens.
-struct Told<'a> {
+/// Forwards the events of a run to all listeners.
+struct RunForwarder<'a> {
     brain: &'a Brain,
     progress: &'a dyn Progress,
-    /// Whether a post came that was not stored before.
+    /// Whether a new post was stored.
     new: Cell<bool>,
 }
 
-impl Sink for Told<'_> {
+impl RunListener for RunForwarder<'_> {
     fn line(&self, line: &Line) {
         let line = line.to_string();
         self.brain.lines.emit(&line);
@@ -44,14 +44,14 @@ impl Sink for Told<'_> {
     }
 
     fn goes_on(&self, done: u64, total: u64) -> bool {
-        // Who asked for a run wants it done, even when nobody waits for its answer any more.
+        // A requested run finishes even if its caller disconnects.
         let _ = self.progress.at(done, total);
         !self.brain.is_stopping()
     }
 }
 
-/// Whether a run by schedule is due: a beginning lies between the last run and now. One that never ran has missed nothing; it waits for
-/// its minute, as does one whose last run lies in the future, by a clock that was wrong. All in Unix milliseconds.
+/// Returns whether a scheduled run is due: a scheduled time lies between the last run and now.
+/// Without a last run, or with one in the future, it waits for its minute.
 fn is_due(job: &Job, last_started: Option<i64>, now: i64) -> bool {
     match last_started {
         Some(started) if started <= now => job.last(now) > started,
@@ -60,43 +60,43 @@ fn is_due(job: &Job, last_started: Option<i64>, now: i64) -> bool {
 }
 
 impl Brain {
-    /// Runs the collector once. Its event lines go to where all event lines go, and to `progress`.
+    /// Runs the collector once. Event lines also go to `progress`.
     ///
     /// # Errors
-    /// What kept it from beginning: no token, no account, another run. A run that began is an answer, failed or not.
+    /// If the run could not begin: no token, no account, or another active run. Later failures are
+    /// part of the report.
     pub(crate) fn collect(&self, progress: &dyn Progress) -> Result<CollectorRun, Fault> {
-        let _at_work = self.collecting.begin("a run that was asked for", self.now())?;
+        let _at_work = self.collector.begin("a run that was asked for", self.now())?;
         let ready = self.collector_ready()?;
         self.run_collector(&ready, progress)
     }
 
-    /// Runs the collector if its time has come: it is switched on and set up, and a beginning lies between its last run and now. So a run
-    /// that was missed is made up once. For a timer.
+    /// Runs the collector if a scheduled run is due, so that a missed run is made up once. Blocks.
     ///
     /// # Errors
-    /// What keeps it from beginning; also when the run failed.
+    /// As a requested run, except for conditions that are no error in the background.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.now();
         if !self.config.collector_enabled() || !self.is_home_here() {
             return Ok(None);
         }
         let (state, damage) =
-            State::look(&Data::new(&self.collector_settings().dir)).map_err(|f| data_fault(&f))?;
+            State::peek(&Data::new(&self.collector_settings().dir)).map_err(|f| data_fault(&f))?;
         let last = state
             .last_started
             .as_deref()
             .and_then(|at| brain_base::clock::parse_instant(at, false));
         {
-            let mut tried = self.collecting.tried.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tried = self.collector.tried.lock().unwrap_or_else(PoisonError::into_inner);
             if !is_due(&self.config.collector_job()?, last.max(*tried), now) {
                 return Ok(None);
             }
             *tried = Some(now);
         }
-        // Whatever is at work there has the same effect, or ends with a run of its own.
-        let Ok(_at_work) = self.collecting.begin("a run by schedule", now) else { return Ok(None) };
+        // The active operation has the same effect, or ends with a run.
+        let Ok(_at_work) = self.collector.begin("a run by schedule", now) else { return Ok(None) };
         let ready = match self.collector_ready() {
-            // What was set up, and is not any more, is nothing to be quiet about.
+            // A setup that was lost must be reported.
             Err(fault) if fault.code == FaultCode::NotSetUp && damage.is_none() => return Ok(None),
             ready => ready?,
         };
@@ -112,14 +112,14 @@ impl Brain {
         Ok(Some(run))
     }
 
-    /// What a run begins with.
+    /// Returns the inputs of a run.
     ///
     /// # Errors
-    /// `not_set_up` without a token or an account, each with the way out; what keeps either from being read.
-    pub(super) fn collector_ready(&self) -> Result<Ready, Fault> {
+    /// `not_set_up` without a token or account; otherwise the fault of reading them.
+    pub(super) fn collector_ready(&self) -> Result<RunInputs, Fault> {
         let found = self.platform_token()?.ok_or_else(|| self.no_token())?;
         let settings = self.collector_settings();
-        let (state, damage) = State::look(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
+        let (state, damage) = State::peek(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
         let settings = Self::with_account(settings, &state);
         if settings.user_id.is_none() {
             let handle = settings.handle.as_deref().unwrap_or("NAME");
@@ -129,11 +129,11 @@ impl Brain {
                 "`brain collector setup --handle {handle}` looks the account's id up; or set collector.user_id"
             )));
         }
-        // A damaged state is the run's to tell.
-        Ok(Ready { settings, token: found.secret })
+        // The run reports a damaged state.
+        Ok(RunInputs { settings, token: found.secret })
     }
 
-    /// There is no token: where one may be.
+    /// Returns the fault for a missing token.
     pub(super) fn no_token(&self) -> Fault {
         let variable = format!("BRAIN_{}", TOKEN.to_uppercase().replace('-', "_"));
         let file = self.home.secrets().join(TOKEN);
@@ -148,10 +148,10 @@ impl Brain {
         .hint("`brain collector setup --token-file FILE` checks one and keeps it")
     }
 
-    /// The platform's address and the way there.
+    /// Returns the platform's URL and connection.
     ///
     /// # Errors
-    /// When the address is none, or cannot be called.
+    /// If the URL is invalid or cannot be used.
     pub(super) fn platform_link(&self, settings: &Settings) -> Result<(Url, Box<dyn Link>), Fault> {
         let base = Url::parse(&settings.platform_api).map_err(|e| {
             Fault::new(FaultCode::InvalidConfig, format!("collector.platform_api: {e}"))
@@ -164,14 +164,14 @@ impl Brain {
         Ok((base, link))
     }
 
-    /// A run, and the heartbeat after it. The directory must be taken.
+    /// Runs the collector and writes a heartbeat. The caller must hold the directory.
     pub(super) fn run_collector(
         &self,
-        ready: &Ready,
+        ready: &RunInputs,
         progress: &dyn Progress,
     ) -> Result<CollectorRun, Fault> {
         let (base, link) = self.platform_link(&ready.settings)?;
-        let told = Told { brain: self, progress, new: Cell::new(false) };
+        let told = RunForwarder { brain: self, progress, new: Cell::new(false) };
         let run = Run {
             settings: &ready.settings,
             base: &base,
@@ -181,7 +181,7 @@ impl Brain {
         };
         let ran = run.go(&told);
         if told.new.get() {
-            self.collecting.collected.notify_one();
+            self.collector.collected.notify_one();
         }
         let user_id = ready.settings.user_id.as_ref().map(ToString::to_string);
         let (status, details) = match &ran {
@@ -199,7 +199,7 @@ impl Brain {
                 });
                 (status, details)
             }
-            // Somebody else's run will say how it went.
+            // The other run writes its own heartbeat.
             Err(fault) if fault.error.kind() == ErrorKind::WouldBlock => {
                 return Err(Fault::new(
                     FaultCode::Busy,
@@ -218,10 +218,10 @@ impl Brain {
         Ok(run)
     }
 
-    /// Appends a heartbeat line of the collector.
+    /// Appends a heartbeat.
     ///
     /// # Errors
-    /// What the disk says.
+    /// A fault with the path if the file cannot be written.
     pub(super) fn heartbeat(
         &self,
         event: &str,
@@ -252,7 +252,7 @@ mod tests {
             ("10:00:00.050", "10:30:00.000", true),
             ("10:30:00.000", "10:30:00.000", false),
             ("10:29:59.999", "10:30:00.000", true),
-            // By hand, between two slots.
+            // On request, between two slots.
             ("10:12:00.000", "10:20:00.000", false),
             ("10:12:00.000", "10:30:00.000", true),
         ] {
@@ -279,7 +279,7 @@ mod tests {
             ("10:06:00.000", false),
         ] {
             assert_eq!(is_due(&job, None, at(now)), due, "{now}");
-            // A clock that was ahead when it ran last keeps it from nothing.
+            // A wrong clock at the last run must not block the schedule.
             assert_eq!(is_due(&job, Some(at("23:00:00.000")), at(now)), due, "{now}");
         }
     }

@@ -1,4 +1,4 @@
-//! What an agent needs to enrich pages: facts only, of what was collected in a span of time.
+//! The digest: facts about collected posts of a time span, for agents that enrich pages.
 
 use std::collections::HashMap;
 
@@ -12,26 +12,26 @@ use serde_json::Value;
 
 use super::super::search::instant;
 use super::super::{Brain, Caller};
-use super::named::Names;
-use super::noticed::{Author, Files, NewPost, Noticed};
+use super::collected::{Author, CollectedEvents, CollectedFiles, NewPost};
+use super::name_index::NameIndex;
+use super::quote::cut;
 use super::topics::{Dated, WEEK_MS, recurring};
-use super::words::cut;
 use brain_base::clock::{day, rfc3339};
-use brain_collector::{COLLECTED_AT, PostId, Record, Stream, compared};
+use brain_collector::{COLLECTED_AT, PostId, Record, Stream, post_metrics};
 use brain_store::Reader;
 
-/// How far back a digest looks that is not told.
+/// Default time span, in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// The most posts in one answer.
+/// Maximum number of posts per answer.
 const MAX_LIMIT: u32 = 1000;
-/// The longest text of a post, in characters: the platform has no longer ones.
-const TEXT: usize = 25_000;
-/// The longest text of a deleted post, of an alert, and of what was read in pictures, in characters.
-const SHORTER: usize = 1_000;
-/// After so many bytes of posts an answer is full.
-const BYTES: usize = 4_000_000;
-/// The most topics, deletions and alerts, each.
-const MOST: usize = 500;
+/// Maximum length of a post, in characters, as on the platform.
+const MAX_TEXT_CHARS: usize = 25_000;
+/// Maximum length of other texts, in characters: deleted posts, alerts, text in images.
+const MAX_OTHER_TEXT_CHARS: usize = 1_000;
+/// Size of posts in bytes at which an answer is full.
+const MAX_REPLY_BYTES: usize = 4_000_000;
+/// Maximum number of topics, deletions and alerts, each.
+const MAX_ROWS: usize = 500;
 
 impl Brain {
     pub(crate) fn collector_digest(
@@ -39,8 +39,8 @@ impl Brain {
         caller: &Caller,
         request: &CollectorDigest,
     ) -> Result<Digest, Fault> {
-        let files = Files::of(self, caller)?;
-        let place = request.after.as_deref().map(Place::read).transpose()?;
+        let files = CollectedFiles::of(self, caller)?;
+        let place = request.after.as_deref().map(Cursor::read).transpose()?;
         let given = instant(request.since.as_deref(), false)?;
         let (since, until) = match &place {
             None => {
@@ -54,8 +54,8 @@ impl Brain {
                 .hint("give the same `since` as before, or none, or leave the cursor away"));
         }
         let reader = self.store.read(caller.view())?;
-        let names = Names::read(&reader)?;
-        // Also of an answer that goes on: what came by another stream before `since` is not new.
+        let names = NameIndex::read(&reader)?;
+        // Also for a continued answer: a post that another stream had before `since` is not new.
         let from = since.min(until - WEEK_MS);
         let mut noticed = files.noticed(from, until)?;
         let mut digest = Digest {
@@ -81,35 +81,38 @@ impl Brain {
         let (mut authors, mut count, mut bytes) = (Authors::default(), 0, 0);
         let mut last: Option<&NewPost> = None;
         for post in &noticed.posts {
-            if count == limit || bytes > BYTES {
+            if count == limit || bytes > MAX_REPLY_BYTES {
                 let place =
-                    last.map(|last| Place { since, until, at: last.at, id: last.id.clone() });
+                    last.map(|last| Cursor { since, until, at: last.at, id: last.id.clone() });
                 digest.next = place.map(|place| place.cursor());
                 break;
             }
             last = Some(post);
             let Some((record, streams)) = files.post(&post.id) else { continue };
             let author = files.author(&record, post.author_id());
-            let told = told(&files, &names, &record, author.as_ref(), &streams, post);
-            bytes += told.text.len() + told.image_text.as_ref().map_or(0, String::len) + 500;
+            let describe_post =
+                describe_post(&files, &names, &record, author.as_ref(), &streams, post);
+            bytes += describe_post.text.len()
+                + describe_post.image_text.as_ref().map_or(0, String::len)
+                + 500;
             count += 1;
-            authors.add(author, told);
+            authors.add(author, describe_post);
         }
         digest.authors = authors.finish(self, &reader, &names)?;
         Ok(digest)
     }
 }
 
-/// Where a digest goes on.
-struct Place {
+/// The position at which a digest continues.
+struct Cursor {
     since: i64,
     until: i64,
-    /// When the last post that was shown was noted, and which it was. New posts come before it, so nothing is shown twice or left out.
+    /// Time and id of the last post shown. Newer posts come first, so none is repeated or skipped.
     at: i64,
     id: PostId,
 }
 
-impl Place {
+impl Cursor {
     fn cursor(&self) -> String {
         URL_SAFE_NO_PAD
             .encode(format!("digest {} {} {} {}", self.since, self.until, self.at, self.id))
@@ -134,8 +137,14 @@ impl Place {
     }
 }
 
-/// Topics of posts that were written at or after `from`: what was written long ago and collected just now is no pattern of this week.
-fn topics(files: &Files, names: &Names, posts: &[NewPost], from: i64) -> Vec<DigestTopic> {
+/// Returns recurring topics of posts written at or after `from`. Old posts collected recently do
+/// not count.
+fn topics(
+    files: &CollectedFiles,
+    names: &NameIndex,
+    posts: &[NewPost],
+    from: i64,
+) -> Vec<DigestTopic> {
     let (mut dated, mut handles) = (Vec::new(), HashMap::new());
     for post in posts {
         let Some((record, _)) = files.post(&post.id) else { continue };
@@ -147,7 +156,7 @@ fn topics(files: &Files, names: &Names, posts: &[NewPost], from: i64) -> Vec<Dig
         dated.push(Dated { author: author.id.clone(), post: post.id.to_string(), at, topics });
         handles.extend(author.handle.map(|handle| (author.id, handle)));
     }
-    let found = recurring(&dated).into_iter().take(MOST);
+    let found = recurring(&dated).into_iter().take(MAX_ROWS);
     let topic = found.map(|found| DigestTopic {
         author: handles.get(&found.author).cloned(),
         author_id: found.author,
@@ -160,42 +169,42 @@ fn topics(files: &Files, names: &Names, posts: &[NewPost], from: i64) -> Vec<Dig
     topic.collect()
 }
 
-/// Deletions, newest first.
-fn deletions(files: &Files, noticed: &Noticed, since: i64) -> Vec<Deletion> {
+/// Returns deletions, newest first.
+fn deletions(files: &CollectedFiles, noticed: &CollectedEvents, since: i64) -> Vec<Deletion> {
     let mut noted: Vec<&(i64, PostId)> =
         noticed.deletions.iter().filter(|(at, _)| *at >= since).collect();
     noted.sort_by(|a, b| b.cmp(a));
     noted.dedup_by(|a, b| a.1 == b.1);
     let mut found: Vec<Deletion> =
-        noted.into_iter().filter_map(|(_, id)| deletion(files, id)).take(MOST).collect();
-    found.iter_mut().for_each(|deletion| deletion.text = cut(&deletion.text, SHORTER));
+        noted.into_iter().filter_map(|(_, id)| deletion(files, id)).take(MAX_ROWS).collect();
+    found.iter_mut().for_each(|deletion| deletion.text = cut(&deletion.text, MAX_OTHER_TEXT_CHARS));
     found
 }
 
-/// The recorded deletion of a post, if there is one that can be read.
-fn deletion(files: &Files, id: &PostId) -> Option<Deletion> {
+/// Returns the recorded deletion of a post, if it is readable.
+fn deletion(files: &CollectedFiles, id: &PostId) -> Option<Deletion> {
     files.data.deletion(id).unwrap_or_else(|fault| {
         tracing::warn!(%fault, "a recorded deletion cannot be read");
         None
     })
 }
 
-/// Alerts, newest first.
-fn alerts(noticed: &Noticed, since: i64) -> Vec<Alert> {
+/// Returns alerts, newest first.
+fn alerts(noticed: &CollectedEvents, since: i64) -> Vec<Alert> {
     let mut found: Vec<&(i64, Alert)> =
         noticed.alerts.iter().filter(|(at, _)| *at >= since).collect();
     found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-    let told = |(_, alert): &(i64, Alert)| Alert {
-        message: cut(&alert.message, SHORTER),
+    let describe_post = |(_, alert): &(i64, Alert)| Alert {
+        message: cut(&alert.message, MAX_OTHER_TEXT_CHARS),
         ..alert.clone()
     };
-    found.into_iter().take(MOST).map(told).collect()
+    found.into_iter().take(MAX_ROWS).map(describe_post).collect()
 }
 
-/// What is told of a post.
-fn told(
-    files: &Files,
-    names: &Names,
+/// Describes a post.
+fn describe_post(
+    files: &CollectedFiles,
+    names: &NameIndex,
     record: &Record,
     author: Option<&Author>,
     streams: &[Stream],
@@ -203,21 +212,22 @@ fn told(
 ) -> DigestPost {
     let about = files.about(record, author, names);
     let beside = |kind: &str| {
-        files.data.beside(kind, &post.id).unwrap_or_else(|fault| {
+        files.data.attachment(kind, &post.id).unwrap_or_else(|fault| {
             tracing::warn!(%fault, "what stands beside a post cannot be read");
             None
         })
     };
     let handle = author.and_then(|author| author.handle.as_deref()).unwrap_or("i");
-    let image_text = beside("images").and_then(|it| Some(cut(it.get("text")?.as_str()?, SHORTER)));
+    let image_text =
+        beside("images").and_then(|it| Some(cut(it.get("text")?.as_str()?, MAX_OTHER_TEXT_CHARS)));
     DigestPost {
         id: post.id.to_string(),
         streams: streams.iter().map(|stream| stream.as_str().to_owned()).collect(),
         created_at: record.str("created_at").map(str::to_owned),
         collected_at: record.str(COLLECTED_AT).map_or_else(|| rfc3339(post.at), str::to_owned),
-        text: cut(record.text(), TEXT),
+        text: cut(record.text(), MAX_TEXT_CHARS),
         url: format!("https://x.com/{handle}/status/{}", post.id),
-        metrics: compared(record),
+        metrics: post_metrics(record),
         pages: names.told(&about.pages),
         topics: about.marked,
         mentions: about.mentions,
@@ -227,7 +237,7 @@ fn told(
     }
 }
 
-/// Posts by who wrote them.
+/// Posts by author.
 #[derive(Default)]
 struct Authors {
     places: HashMap<String, usize>,
@@ -240,7 +250,7 @@ impl Authors {
         let at = *self.places.entry(author.id.clone()).or_insert(self.authors.len());
         match self.authors.get_mut(at) {
             Some((known, posts)) => {
-                // The newest post has the newest name, but not each has one.
+                // The newest post has the current name, but not every post has one.
                 known.handle = known.handle.take().or(author.handle);
                 known.name = known.name.take().or(author.name);
                 posts.push(post);
@@ -249,12 +259,12 @@ impl Authors {
         }
     }
 
-    /// Most posts first, each author's newest first; and the pages about each of them.
+    /// Sorts by number of posts, then newest first, and adds the pages about each author.
     fn finish(
         mut self,
         brain: &Brain,
         reader: &Reader,
-        names: &Names,
+        names: &NameIndex,
     ) -> Result<Vec<DigestAuthor>, Fault> {
         self.authors.sort_by_key(|(_, posts)| std::cmp::Reverse(posts.len()));
         let finished = self.authors.into_iter().map(|(author, mut posts)| {
@@ -276,12 +286,12 @@ mod tests {
     #[test]
     fn a_cursor_says_where_a_digest_goes_on_and_no_other_text_does() {
         let place =
-            Place { since: 1, until: -2, at: 3, id: PostId::parse("9007199254740993").unwrap() };
-        let read = Place::read(&format!(" {} ", place.cursor())).unwrap();
+            Cursor { since: 1, until: -2, at: 3, id: PostId::parse("9007199254740993").unwrap() };
+        let read = Cursor::read(&format!(" {} ", place.cursor())).unwrap();
         assert_eq!((read.since, read.until, read.at, read.id), (1, -2, 3, place.id));
         let id = URL_SAFE_NO_PAD.encode("digest 1 2 3 ../4");
         for bad in ["", "!", "digest 1 2 3 4", &URL_SAFE_NO_PAD.encode("digest 1 2 3"), &id] {
-            assert!(Place::read(bad).is_err(), "{bad}");
+            assert!(Cursor::read(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,10 +1,12 @@
-//! The enrichment rules that need no judgement, carried out: each line once, however often. `plan` finds out what belongs into which
-//! page, `work` puts it into a page's text, `pattern` is the note on topics that come back.
+//! Applies the enrichment rules that need no judgement: each line once, however often they run.
+//!
+//! `plan` decides which lines go into which page, `page_edit` edits the text, `pattern` is the note
+//! on recurring topics, and `newcomer` creates pages.
 
 mod newcomer;
+mod page_edit;
 mod pattern;
 mod plan;
-mod work;
 
 use std::collections::HashSet;
 
@@ -17,22 +19,22 @@ use super::super::intake::stored_document;
 use super::super::provenance::COLLECTOR;
 use super::super::search::instant;
 use super::super::{Brain, Caller, Progress};
+use super::collected::CollectedFiles;
 use super::data_fault;
-use super::noticed::Files;
 use super::topics::WEEK_MS;
-use brain_collector::Noted;
+use brain_collector::JournalEvent;
 use brain_page::Document;
+use page_edit::Outcome;
 use plan::{Plan, Target};
-use work::Outcome;
 
-/// How often a page is worked out anew because somebody else was faster.
-const TRIES: usize = 16;
+/// Maximum attempts per page when others edit it concurrently.
+const MAX_ATTEMPTS: usize = 16;
 
-/// What a page was, when its lines were worked out.
+/// The page at the time when its lines were computed.
 struct Draft {
     document: Document,
     outcome: Outcome,
-    /// As what it may be overwritten; new when it is to be absent.
+    /// The expected version; for a new page, its absence.
     expect: Expect,
 }
 
@@ -43,7 +45,7 @@ impl Brain {
         request: &CollectorEnrich,
         progress: &dyn Progress,
     ) -> Result<CollectorEnriched, Fault> {
-        let files = Files::of(self, caller)?;
+        let files = CollectedFiles::of(self, caller)?;
         let now = self.clock.now();
         let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
         let Plan { pages, done, below_gate, unclaimed } =
@@ -80,7 +82,7 @@ impl Brain {
         })
     }
 
-    /// The last of the rules: what `brain sync --no-pull --no-embed` does. What failed, in words.
+    /// Runs the last rule, `brain sync --no-pull --no-embed`. Returns the failure as text.
     fn sync_enriched(&self, caller: &Caller, progress: &dyn Progress) -> Option<String> {
         let wish = Sync {
             source: None,
@@ -105,16 +107,16 @@ impl Brain {
         }
     }
 
-    /// Writes into one page what belongs there, and into the journal that it is done; what it wrote, and what failed.
+    /// Enriches one page and records it in the journal. Returns the change and the failures.
     fn enrich_page(
         &self,
         caller: &Caller,
-        files: &Files,
+        files: &CollectedFiles,
         target: &Target,
         done: &HashSet<String>,
         dry_run: bool,
     ) -> Result<(Option<EnrichedPage>, Vec<String>), Fault> {
-        let mut tries = 1..=TRIES;
+        let mut tries = 1..=MAX_ATTEMPTS;
         loop {
             let Some(Draft { mut document, outcome, expect }) = self.draft(caller, target, done)?
             else {
@@ -145,7 +147,7 @@ impl Brain {
         }
     }
 
-    /// The page as it is, and what its lines make of it; `None` when it is gone.
+    /// Returns the page with its new lines; `None` if it was deleted.
     fn draft(
         &self,
         caller: &Caller,
@@ -165,7 +167,7 @@ impl Brain {
         Ok(Some(Draft { document, outcome, expect }))
     }
 
-    /// Writes a page as text from outside: whose lines it has, its words are not only the owner's any more.
+    /// Writes a page and marks it as containing outside text.
     fn write_enriched(
         &self,
         caller: &Caller,
@@ -184,7 +186,7 @@ impl Brain {
         if written.written {
             return Ok(());
         }
-        // The next sync takes the page back to what its file says; then the lines are written again.
+        // The next sync reverts the page to its file; then the lines are written again.
         let why = written.warnings.join("; ");
         Err(Fault::new(
             FaultCode::Io,
@@ -192,16 +194,17 @@ impl Brain {
         ))
     }
 
-    fn note_enriched(&self, files: &Files, keys: Vec<String>) -> Result<(), Fault> {
+    fn note_enriched(&self, files: &CollectedFiles, keys: Vec<String>) -> Result<(), Fault> {
         if keys.is_empty() {
             return Ok(());
         }
-        let noted: Vec<Noted> = keys.into_iter().map(|key| Noted::Enriched { key }).collect();
+        let noted: Vec<JournalEvent> =
+            keys.into_iter().map(|key| JournalEvent::Enriched { key }).collect();
         files.journal.append(self.clock.now(), &noted).map_err(|fault| data_fault(&fault))
     }
 }
 
-/// What a journal line calls a page.
+/// Returns the page's name in journal keys.
 fn page_name(source: &SourceId, slug: &Slug) -> String {
     format!("{source}:{slug}")
 }

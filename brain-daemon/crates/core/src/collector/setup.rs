@@ -1,4 +1,4 @@
-//! `brain collector setup`: seven steps, each checked before the next; it can be walked again.
+//! `brain collector setup`: seven steps, each checked before the next. Can be repeated.
 
 use brain_protocol::{
     CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Fault, FaultCode, Secret,
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use super::super::{Brain, Caller, Progress};
-use super::collect::Ready;
+use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
 use crate::config;
 use brain_base::clock::rfc3339;
@@ -15,36 +15,36 @@ use brain_collector::{
     Account, Data, Endpoint, Platform, PlatformFault, Settings, State, Stream, UserId, Why,
 };
 
-/// The longest query that self-serve access to the platform takes, in characters.
-const LONGEST_QUERY: usize = 512;
-/// Posts that the digest is tried with.
-const DIGEST: u32 = 100;
+/// Maximum length of a query with self-serve access, in characters.
+const MAX_QUERY_CHARS: usize = 512;
+/// Number of posts for the trial digest.
+const TRIAL_DIGEST_POSTS: u32 = 100;
 
-/// The progress of a run within the setup: how far, without its lines.
-struct HowFar<'a>(&'a dyn Progress);
+/// Forwards the progress of a run, without its lines.
+struct ProgressOnly<'a>(&'a dyn Progress);
 
-impl Progress for HowFar<'_> {
+impl Progress for ProgressOnly<'_> {
     fn at(&self, done: u64, total: u64) -> bool {
         self.0.at(done, total)
     }
 }
 
-/// What the first step found out.
-struct Valid {
+/// The result of the first step.
+struct CheckedToken {
     token: Secret,
-    /// The account, when the way to check the token was to look it up.
+    /// The account, if the check looked it up.
     account: Option<Account>,
 }
 
-/// A step that a fault ended.
-fn fell(fault: Fault) -> Failed {
+/// Converts a fault into a failed step.
+fn step_of_fault(fault: Fault) -> Failed {
     Failed {
         message: fault.message,
         hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
     }
 }
 
-/// A step that the platform ended.
+/// Converts a platform fault into a failed step.
 fn refused(what: &str, fault: PlatformFault) -> Failed {
     Failed { message: format!("{what}: {}", fault.message), hint: fault.hint }
 }
@@ -54,10 +54,11 @@ fn is(handle: &str, account: &Account) -> bool {
 }
 
 impl Brain {
-    /// Walks the steps. The report says how far it came; what was found and kept stays.
+    /// Runs the steps. The report lists the steps that were reached; their results are kept.
     ///
     /// # Errors
-    /// `usage` for a handle that is none, `busy` while a run is at work, and when the collector's state cannot be read.
+    /// `usage` for an invalid handle, `busy` during a run, or if the collector's state cannot be
+    /// read.
     pub(crate) fn collector_setup(
         &self,
         request: &CollectorSetup,
@@ -72,9 +73,9 @@ impl Brain {
             })
         });
         let named = named.transpose()?;
-        let _at_work = self.collecting.begin("the setup", self.now())?;
+        let _at_work = self.collector.begin("the setup", self.now())?;
         let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
-        let mut walk = Walk::begin(self, named, progress)?;
+        let mut walk = SetupRun::begin(self, named, progress)?;
         let through = walk.all(request.token.as_ref(), &mut steps).is_some();
         Ok(CollectorSetupReply {
             status: if through { "passed" } else { "failed" }.into(),
@@ -84,21 +85,21 @@ impl Brain {
     }
 }
 
-/// A setup under way.
-struct Walk<'a> {
+/// A setup in progress.
+struct SetupRun<'a> {
     brain: &'a Brain,
     progress: &'a dyn Progress,
-    /// The configuration's.
+    /// The configured settings.
     settings: Settings,
     data: Data,
     state: State,
-    /// What was wrong with the state.
+    /// A description of a damaged state.
     damage: Option<String>,
-    /// The handle that was given with the request.
+    /// The handle of the request.
     named: Option<String>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SetupRun<'a> {
     fn begin(
         brain: &'a Brain,
         named: Option<&str>,
@@ -114,20 +115,20 @@ impl<'a> Walk<'a> {
         let valid = steps.take("token", || self.token(token))?;
         let account = steps.take("user", || self.user(&valid))?;
         let settings = steps.take("directories", || self.directories(account))?;
-        let ready = Ready { settings, token: valid.token };
+        let ready = RunInputs { settings, token: valid.token };
         steps.take("collect", || self.collect(&ready))?;
         steps.take("enrichment", || self.enrichment())?;
         steps.take("schedule", || self.schedule())?;
         steps.take("heartbeat", || self.heartbeat())
     }
 
-    /// Asks the platform something, and keeps what it says of its endpoints.
+    /// Sends a request and saves the rate limits.
     fn ask<T>(
         &mut self,
         token: &Secret,
         question: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
     ) -> Result<Result<T, PlatformFault>, Failed> {
-        let (base, link) = self.brain.platform_link(&self.settings).map_err(fell)?;
+        let (base, link) = self.brain.platform_link(&self.settings).map_err(step_of_fault)?;
         let now = || self.brain.now();
         let mut platform =
             Platform::new(&*link, &base, token, self.state.rate_limits.clone(), &now);
@@ -136,24 +137,24 @@ impl<'a> Walk<'a> {
         Ok(answer)
     }
 
-    /// The handle to look up: the one that was given, the configuration's, the one that was looked up before.
+    /// Returns the handle: the requested, configured or stored one.
     fn handle(&self) -> Option<String> {
         let known = || self.state.user.as_ref().map(|user| user.username.clone());
         self.named.clone().or_else(|| self.settings.handle.clone()).or_else(known)
     }
 
-    /// 1: the token is one that the platform takes. Only then is a new one kept.
-    // The method itself is of one lifetime, and the question must be of any.
+    /// Step 1: the platform accepts the token. Only then is a new one saved.
+    // A closure, because the method has one lifetime and the argument needs any.
     #[allow(clippy::redundant_closure_for_method_calls)]
-    fn token(&mut self, given: Option<&Secret>) -> Ended<Valid> {
+    fn token(&mut self, given: Option<&Secret>) -> Ended<CheckedToken> {
         let (token, place) = match given {
             Some(token) => (token.clone(), "the token".to_owned()),
             None => {
                 let found = self
                     .brain
                     .platform_token()
-                    .map_err(fell)?
-                    .ok_or_else(|| fell(self.brain.no_token()))?;
+                    .map_err(step_of_fault)?
+                    .ok_or_else(|| step_of_fault(self.brain.no_token()))?;
                 (found.secret, format!("the token of {}", found.origin))
             }
         };
@@ -162,7 +163,7 @@ impl<'a> Walk<'a> {
                 let seen = format!("{place} is valid; it acts for @{}", account.username);
                 (Some(account), seen)
             }
-            // What an app's own token gets here, and a wrong one too: the lookup tells them apart.
+            // App tokens and invalid tokens both fail here; the lookup tells them apart.
             Err(me) if matches!(me.why, Why::Unauthorized | Why::Forbidden) => {
                 let Some(handle) = self.handle() else {
                     return failed(
@@ -194,11 +195,11 @@ impl<'a> Walk<'a> {
             }
             Err(fault) => return Err(refused(&format!("{place} could not be checked"), fault)),
         };
-        let valid = Valid { token, account };
+        let valid = CheckedToken { token, account };
         if given.is_none() {
             return passed(valid, seen);
         }
-        let kept = self.brain.secrets.keep(TOKEN, &valid.token).map_err(fell)?;
+        let kept = self.brain.secrets.keep(TOKEN, &valid.token).map_err(step_of_fault)?;
         let seen = format!("{seen}; kept in {}", kept.display());
         match self.brain.platform_token() {
             Ok(Some(found)) if found.secret == valid.token => passed(valid, seen),
@@ -210,12 +211,12 @@ impl<'a> Walk<'a> {
                 warned(valid, seen, warning)
             }
             Ok(None) => failed(format!("{seen}, and it is not found there"), "run setup again"),
-            Err(fault) => Err(fell(fault)),
+            Err(fault) => Err(step_of_fault(fault)),
         }
     }
 
-    /// 2: the account's id.
-    fn user(&mut self, valid: &Valid) -> Ended<Account> {
+    /// Step 2: the account's id.
+    fn user(&mut self, valid: &CheckedToken) -> Ended<Account> {
         let (named, configured) = (self.named.as_deref(), self.settings.handle.as_deref());
         if let (Some(named), Some(configured)) = (named, configured)
             && !named.eq_ignore_ascii_case(configured)
@@ -273,13 +274,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// 3: the tree of directories, the account in the state, and the searches.
+    /// Step 3: the directories, the account in the state, and the searches.
     fn directories(&mut self, account: Account) -> Ended<Settings> {
-        self.data.prepare().map_err(|f| fell(data_fault(&f)))?;
+        self.data.prepare().map_err(|f| step_of_fault(data_fault(&f)))?;
         let rates = self.state.rate_limits.clone();
         let changed = State::change(&self.data, |state| {
             if state.user.as_ref().is_some_and(|user| user.id != account.id) {
-                // What another account had is not missing from this one.
+                // Posts of another account are not missing from this one.
                 for stream in [Stream::Own, Stream::Mentions] {
                     state.streams.remove(stream.as_str());
                 }
@@ -287,7 +288,7 @@ impl<'a> Walk<'a> {
             state.rate_limits.take(&[Endpoint::Me, Endpoint::ByUsername], &rates);
             state.user = Some(account);
         });
-        self.state = changed.map_err(|f| fell(data_fault(&f)))?;
+        self.state = changed.map_err(|f| step_of_fault(data_fault(&f)))?;
         let settings = Brain::with_account(self.settings.clone(), &self.state);
         let searches = &settings.searches;
         let seen = match searches.len() {
@@ -297,10 +298,10 @@ impl<'a> Walk<'a> {
             n => format!("{n} searches"),
         };
         let seen = format!("{} is ready; {seen}", self.data.root().display());
-        let long = searches.iter().position(|query| query.chars().count() > LONGEST_QUERY);
+        let long = searches.iter().position(|query| query.chars().count() > MAX_QUERY_CHARS);
         let long = long.map(|n| {
             format!(
-                "search {} is longer than the {LONGEST_QUERY} characters that most plans allow",
+                "search {} is longer than the {MAX_QUERY_CHARS} characters that most plans allow",
                 n + 1
             )
         });
@@ -312,9 +313,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// 4: a run, after which posts of the own timeline are there.
-    fn collect(&self, ready: &Ready) -> Ended<()> {
-        let run = self.brain.run_collector(ready, &HowFar(self.progress)).map_err(fell)?;
+    /// Step 4: a run, after which own posts are stored.
+    fn collect(&self, ready: &RunInputs) -> Ended<()> {
+        let run =
+            self.brain.run_collector(ready, &ProgressOnly(self.progress)).map_err(step_of_fault)?;
         if run.status == "failed" {
             let why = run.message.or(run.reason).unwrap_or_default();
             return failed(
@@ -351,11 +353,11 @@ impl<'a> Walk<'a> {
         if warnings.is_empty() { passed((), seen) } else { warned((), seen, warnings.join("; ")) }
     }
 
-    /// 5: what an agent needs can be made.
+    /// Step 5: a digest can be made.
     fn enrichment(&self) -> Ended<()> {
         let me = Caller::local(rustix::process::geteuid().as_raw());
-        let request = CollectorDigest { since: None, limit: DIGEST, after: None };
-        let digest = self.brain.collector_digest(&me, &request).map_err(fell)?;
+        let request = CollectorDigest { since: None, limit: TRIAL_DIGEST_POSTS, after: None };
+        let digest = self.brain.collector_digest(&me, &request).map_err(step_of_fault)?;
         let posts: usize = digest.authors.iter().map(|author| author.posts.len()).sum();
         let more = if digest.next.is_some() { " and more" } else { "" };
         passed(
@@ -368,9 +370,9 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// 6: when it runs by itself.
+    /// Step 6: the schedule.
     fn schedule(&self) -> Ended<()> {
-        let job = self.brain.config.collector_job().map_err(fell)?;
+        let job = self.brain.config.collector_job().map_err(step_of_fault)?;
         if !self.brain.config.collector_enabled() {
             return warned(
                 (),
@@ -389,15 +391,15 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// 7: the line by which others see that it is set up.
+    /// Step 7: writes the heartbeat that marks a completed setup.
     fn heartbeat(&self) -> Ended<()> {
         let details = json!({ "user_id": self.state.user.as_ref().map(|user| &user.id) });
-        self.brain.heartbeat("setup_complete", "ok", &details).map_err(fell)?;
+        self.brain.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
         passed((), "setup_complete stands in integrations/collector/heartbeat.jsonl")
     }
 }
 
-/// Which streams were not pulled to their end, and why.
+/// Returns the incomplete streams with their reasons.
 fn skipped(run: &CollectorRun) -> Vec<String> {
     let skipped =
         run.streams.iter().filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));

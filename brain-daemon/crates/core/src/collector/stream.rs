@@ -1,5 +1,7 @@
-//! The persistent connection, held beside the runs: what comes by it is kept as a run keeps it, what came while there was none is
-//! searched for. Own posts are watched for their first minute. One thread does all of it; it hears a stop within a second.
+//! The persistent connection, beside the runs.
+//!
+//! Stores posts as a run does, searches for posts missed while disconnected, and watches own posts
+//! during their first minute. One thread does all of it and reacts to a stop within a second.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -9,37 +11,39 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::super::{Brain, Caller};
-use super::collect::Ready;
-use super::named::Names;
-use brain_collector::filtered::{self, Backoff, Ended, Lines, Message, Rules};
+use super::collect::RunInputs;
+use super::name_index::NameIndex;
+use brain_collector::filtered_stream::{
+    self, Backoff, ConnectionEnd, LineSplitter, Message, Rules,
+};
 use brain_collector::outbound::{self, Watch};
 use brain_collector::{
-    Arrived, Data, Endpoint, Journal, Line, Noted, Platform, PlatformFault, PostId, Record, Run,
-    Settings, Sink, State, Stream, Why, With, compared,
+    Data, Endpoint, Expansions, IncomingPost, Journal, JournalEvent, Line, Platform, PlatformFault,
+    PostId, Record, Run, RunListener, Settings, State, Stream, Why, post_metrics,
 };
 use brain_net::{Call, Link, Part};
 
-/// Without a token or an account it is looked again this much later.
-const UNREADY: Duration = Duration::from_secs(2);
-/// Whether there is another token is looked this often while nothing else is done.
-const LOOK: Duration = Duration::from_secs(10);
-/// The newest post is written down this often.
-const NOTE: Duration = Duration::from_secs(10);
-/// Whoever waits looks up this often.
-const TICK: Duration = Duration::from_millis(100);
-/// An own post is watched when it is at most this old, in milliseconds.
-const YOUNG: i64 = 120_000;
-/// What this asks of the platform and runs do not.
-const OURS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
+/// Retry interval without a token or account.
+const RETRY_UNREADY: Duration = Duration::from_secs(2);
+/// Interval of checks for a new token.
+const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval at which the newest post is saved.
+const SAVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Poll interval while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum age of an own post to be watched, in milliseconds.
+const MAX_WATCH_AGE_MS: i64 = 120_000;
+/// Endpoints that only this connection uses.
+const STREAM_ENDPOINTS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
-/// The state of a connection that lacks a token, an account or a usable directory. It is shown as
-/// it is when somebody asks: setup may have mended it since.
+/// State without a token, account or usable directory. Its message is computed on request, because
+/// setup may have fixed the cause.
 const NOT_READY: &str = "not_ready";
 
 impl Brain {
-    /// Returns how the persistent connection is; `off_because` says what the collector lacks now.
+    /// Returns the status of the connection; `off_because` says what the collector lacks now.
     pub(super) fn stream_status(&self, off_because: Option<&str>) -> Option<StreamStatus> {
-        let status = self.collecting.stream().clone()?;
+        let status = self.collector.stream().clone()?;
         if status.state != NOT_READY {
             return Some(status);
         }
@@ -50,12 +54,12 @@ impl Brain {
         Some(StreamStatus { state: state.into(), message: message.into(), ..status })
     }
 
-    /// Holds the persistent connection until the daemon ends, if it is switched on. Blocks until then.
+    /// Holds the connection, if enabled, until the daemon stops. Blocks.
     pub fn collector_stream(&self) {
         if !self.config.collector_switches().stream {
             return;
         }
-        *self.collecting.stream() = Some(StreamStatus {
+        *self.collector.stream() = Some(StreamStatus {
             state: "waiting".into(),
             message: "it is about to connect".into(),
             posts: 0,
@@ -68,14 +72,14 @@ impl Brain {
         self.tell_stream("off", "the daemon is stopping");
     }
 
-    /// One connection, from what it needs to the wait after its end.
+    /// Runs one connection, including the delay after it.
     fn stream_once(&self, backoff: &mut Backoff, watches: &mut Vec<Watch>) {
         let begun = self.collector_ready().and_then(|ready| {
             let (base, link) = self.platform_link(&ready.settings)?;
             let data = Data::new(&ready.settings.dir);
             let run = self.arrivals(&ready, &base, &*link);
             run.prepare().map_err(|fault| super::data_fault(&fault))?;
-            let (state, _) = State::look(&data).map_err(|fault| super::data_fault(&fault))?;
+            let (state, _) = State::peek(&data).map_err(|fault| super::data_fault(&fault))?;
             Ok((ready, base, link, data, state))
         });
         let (ready, base, link, data, state) = match begun {
@@ -83,18 +87,21 @@ impl Brain {
             Err(fault) => {
                 let hint = fault.hint.as_deref().unwrap_or_default();
                 self.tell_stream(NOT_READY, &format!("{}; {hint}", fault.message));
-                return self.rest(UNREADY, None, || {});
+                return self.rest(RETRY_UNREADY, None, || {});
             }
         };
         let now = || self.clock.now();
-        let mut held = Held {
+        let mut held = Connection {
             brain: self,
             run: self.arrivals(&ready, &base, &*link),
             settings: &ready.settings,
             platform: Platform::new(&*link, &base, &ready.token, state.rate_limits, &now),
-            with: With { authors: ready.settings.ask_authors, media: ready.settings.ask_media },
+            with: Expansions {
+                authors: ready.settings.ask_authors,
+                media: ready.settings.ask_media,
+            },
             rules: Rules::default(),
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             newest: state.stream_newest_id.as_deref().and_then(PostId::parse),
             noted: (None, Instant::now()),
             since: None,
@@ -103,14 +110,14 @@ impl Brain {
         };
         let (ended, why) = held.connect(&ready.token);
         let lived = held.since.map_or(Duration::ZERO, |since| since.elapsed());
-        held.write_down(&data);
+        held.save_state(&data);
         let wait = backoff.after(ended, lived, self.clock.now().div_euclid(1000));
         if self.is_stopping() {
             return;
         }
         let only_the_owner = matches!(
             ended,
-            Ended::Refused(
+            ConnectionEnd::Refused(
                 Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped
             )
         );
@@ -120,18 +127,18 @@ impl Brain {
         self.rest(wait, Some(&ready.token), || held.look());
     }
 
-    fn arrivals<'a>(&'a self, ready: &'a Ready, base: &'a Url, link: &'a dyn Link) -> Run<'a> {
+    fn arrivals<'a>(&'a self, ready: &'a RunInputs, base: &'a Url, link: &'a dyn Link) -> Run<'a> {
         Run { settings: &ready.settings, base, link, token: &ready.token, clock: &*self.clock }
     }
 
     fn tell_stream(&self, state: &str, message: &str) {
-        if let Some(status) = self.collecting.stream().as_mut() {
+        if let Some(status) = self.collector.stream().as_mut() {
             status.state = state.into();
             status.message = message.into();
         }
     }
 
-    /// Waits, until the daemon ends or there is another token than `token`.
+    /// Waits until the daemon stops or the token changes.
     fn rest(&self, wait: Duration, token: Option<&Secret>, mut tick: impl FnMut()) {
         let (until, mut looked) = (Instant::now() + wait, Instant::now());
         while !self.is_stopping() {
@@ -139,9 +146,9 @@ impl Brain {
             if left.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(TICK));
+            std::thread::sleep(left.min(POLL_INTERVAL));
             tick();
-            if looked.elapsed() >= LOOK {
+            if looked.elapsed() >= TOKEN_CHECK_INTERVAL {
                 looked = Instant::now();
                 if let (Some(token), Ok(Some(found))) = (token, self.platform_token())
                     && found.secret != *token
@@ -153,13 +160,13 @@ impl Brain {
     }
 }
 
-/// Hears of what is kept.
-struct Heard<'a> {
+/// Receives stored posts.
+struct StreamListener<'a> {
     brain: &'a Brain,
     new: RefCell<Vec<Record>>,
 }
 
-impl Sink for Heard<'_> {
+impl RunListener for StreamListener<'_> {
     fn line(&self, line: &Line) {
         self.brain.lines.emit(&line.to_string());
     }
@@ -173,34 +180,36 @@ impl Sink for Heard<'_> {
     }
 }
 
-/// A connection, with all that it needs.
-struct Held<'a> {
+/// An open connection.
+struct Connection<'a> {
     brain: &'a Brain,
     run: Run<'a>,
     settings: &'a Settings,
     platform: Platform<'a>,
-    with: With,
+    with: Expansions,
     rules: Rules,
-    lines: Lines,
-    /// The newest post that was kept, and the one that is written down, since when.
+    lines: LineSplitter,
+    /// The newest stored post, the saved one, and when it was saved.
     newest: Option<PostId>,
     noted: (Option<PostId>, Instant),
-    /// Since when there is a connection.
+    /// When the connection was established.
     since: Option<Instant>,
-    /// Why it is to end.
+    /// Why it should end.
     ending: Option<String>,
     watches: &'a mut Vec<Watch>,
 }
 
-impl Held<'_> {
-    /// Connects, and listens until it ends; how it ended, and why in words.
-    fn connect(&mut self, token: &Secret) -> (Ended, String) {
+impl Connection<'_> {
+    /// Connects and listens until the end. Returns how it ended, with a description.
+    fn connect(&mut self, token: &Secret) -> (ConnectionEnd, String) {
         let refused = |fault: PlatformFault| {
             let why = format!("{}; {}", fault.message, fault.hint);
-            (Ended::Refused(fault.why), why)
+            (ConnectionEnd::Refused(fault.why), why)
         };
-        self.rules = match Rules::keep_in_step(&mut self.platform, filtered::wanted(self.settings))
-        {
+        self.rules = match Rules::synchronize(
+            &mut self.platform,
+            filtered_stream::configured_rules(self.settings),
+        ) {
             Ok(rules) => rules,
             Err(fault) => return refused(fault),
         };
@@ -221,7 +230,8 @@ impl Held<'_> {
             enough: |_| false,
         };
         let link = self.run.link;
-        let followed = link.follow(&call, filtered::SILENCE, &mut |part| self.hear(part));
+        let followed =
+            link.follow(&call, filtered_stream::SILENCE, &mut |part| self.handle_part(part));
         match followed {
             Ok(answer) if self.since.is_none() && answer.status != 200 => {
                 self.platform.note(Endpoint::Connect, &answer);
@@ -233,19 +243,19 @@ impl Held<'_> {
                     .ending
                     .take()
                     .unwrap_or_else(|| "the platform ended the connection".into());
-                (Ended::Network, why)
+                (ConnectionEnd::Network, why)
             }
-            Err(trouble) => (Ended::Network, format!("the connection broke: {trouble}")),
+            Err(trouble) => (ConnectionEnd::Network, format!("the connection broke: {trouble}")),
         }
     }
 
-    /// Something of the connection; whether it is to go on.
-    fn hear(&mut self, part: Part<'_>) -> bool {
+    /// Handles a part of the stream. Returns whether to continue.
+    fn handle_part(&mut self, part: Part<'_>) -> bool {
         match part {
             Part::Nothing => {}
             Part::Head => {
                 self.since = Some(Instant::now());
-                if let Some(status) = self.brain.collecting.stream().as_mut() {
+                if let Some(status) = self.brain.collector.stream().as_mut() {
                     status.connections += 1;
                 }
                 let refused = match self.rules.refused.first() {
@@ -253,15 +263,15 @@ impl Held<'_> {
                     None => String::new(),
                 };
                 self.brain.tell_stream("connected", &format!("it listens{refused}"));
-                self.fill_the_gap();
+                self.search_missed_posts();
             }
             Part::Bytes(bytes) => {
                 let mut posts = Vec::new();
                 for line in self.lines.take(bytes) {
-                    match filtered::message(&line) {
+                    match filtered_stream::message(&line) {
                         Message::Post(post, matching) => {
-                            let places = self.rules.places(&matching);
-                            posts.push(Arrived { post: *post, places });
+                            let places = self.rules.destinations(&matching);
+                            posts.push(IncomingPost { post: *post, places });
                         }
                         Message::Ending(why) => {
                             self.ending = Some(format!("the platform ends it: {why}"))
@@ -278,44 +288,44 @@ impl Held<'_> {
             }
         }
         self.look();
-        if self.noted.1.elapsed() >= NOTE {
-            self.write_down(&Data::new(&self.settings.dir));
+        if self.noted.1.elapsed() >= SAVE_INTERVAL {
+            self.save_state(&Data::new(&self.settings.dir));
         }
         self.ending.is_none() && !self.brain.is_stopping()
     }
 
-    /// Keeps posts. Those that others' rules found are nobody's here.
-    fn keep(&mut self, mut posts: Vec<Arrived>) {
+    /// Stores posts. Skips posts that only foreign rules matched.
+    fn keep(&mut self, mut posts: Vec<IncomingPost>) {
         posts.retain(|post| !post.places.is_empty());
         if posts.is_empty() {
             return;
         }
         let (count, newest) =
             (posts.len() as u64, posts.iter().map(|post| post.post.id().clone()).max());
-        let heard = Heard { brain: self.brain, new: RefCell::default() };
+        let heard = StreamListener { brain: self.brain, new: RefCell::default() };
         if let Err(fault) = self.run.arrived(&heard, posts) {
             self.ending = Some(fault.to_string());
             return;
         }
         self.newest = newest.max(self.newest.take());
-        if let Some(status) = self.brain.collecting.stream().as_mut() {
+        if let Some(status) = self.brain.collector.stream().as_mut() {
             status.posts += count;
         }
         let new = heard.new.into_inner();
         if !new.is_empty() {
-            self.brain.collecting.collected.notify_one();
+            self.brain.collector.collected.notify_one();
         }
         for post in new {
             self.watch(&post);
         }
     }
 
-    /// Searches for what came since the newest post that is known, by each rule.
-    fn fill_the_gap(&mut self) {
-        // The first connection has missed nothing: runs have what was before.
+    /// Searches by each rule for posts since the newest known one.
+    fn search_missed_posts(&mut self) {
+        // The first connection missed nothing: runs cover the time before.
         let Some(newest) = self.newest.clone() else { return };
         let mut since = Some(newest);
-        for rule in self.rules.wanted().to_vec() {
+        for rule in self.rules.configured_rules().to_vec() {
             let (mut next, mut page) = (None::<String>, 0);
             while page < self.settings.max_pages.max(1)
                 && self.ending.is_none()
@@ -324,7 +334,7 @@ impl Held<'_> {
                 match self.platform.search(&rule.value, self.with, since.as_ref(), next.as_deref())
                 {
                     Ok(found) => {
-                        let place = |post| Arrived { post, places: vec![rule.place()] };
+                        let place = |post| IncomingPost { post, places: vec![rule.destination()] };
                         self.keep(found.posts.into_iter().map(place).collect());
                         page += 1;
                         if let Some(fault) = found.incomplete {
@@ -339,7 +349,7 @@ impl Held<'_> {
                             break;
                         }
                     }
-                    // Too long ago for a search: what there is of a week.
+                    // Too old for a search, so take what a week has.
                     Err(fault) if fault.why == Why::InvalidRequest && since.take().is_some() => {
                         next = None
                     }
@@ -361,15 +371,17 @@ impl Held<'_> {
         }
     }
 
-    /// Writes down the newest post and what the platform says of its endpoints, if either is new.
-    fn write_down(&mut self, data: &Data) {
+    /// Saves the newest post and the rate limits, if changed.
+    fn save_state(&mut self, data: &Data) {
         self.noted.1 = Instant::now();
-        if self.noted.0 == self.newest && self.since.is_some_and(|since| since.elapsed() >= NOTE) {
+        if self.noted.0 == self.newest
+            && self.since.is_some_and(|since| since.elapsed() >= SAVE_INTERVAL)
+        {
             return;
         }
         let changed = State::change(data, |state| {
             state.stream_newest_id = self.newest.as_ref().map(ToString::to_string);
-            state.rate_limits.take(&OURS, &self.platform.rates);
+            state.rate_limits.take(&STREAM_ENDPOINTS, &self.platform.rates);
         });
         match changed {
             Ok(_) => self.noted.0 = self.newest.clone(),
@@ -377,21 +389,21 @@ impl Held<'_> {
         }
     }
 
-    /// An own post that has just come is watched.
+    /// Starts watching a recent own post.
     fn watch(&mut self, post: &Record) {
         let now = self.brain.clock.now();
         let own =
             self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
-        let young = post.created_at().is_none_or(|at| now - at <= YOUNG);
+        let young = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
         let known = self.watches.iter().any(|watch| watch.id == *post.id());
         if self.brain.config.collector_switches().outbound && own && young && !known {
-            // Its minute begins when it was written, however long it took to come.
+            // Its minute begins when it was written, not when it arrived.
             let came = post.created_at().map_or(now, |at| at.min(now));
             self.watches.push(Watch::new(post.id().clone(), mentions(post), came));
         }
     }
 
-    /// Looks at own posts whose time has come.
+    /// Checks watched posts that are due.
     fn look(&mut self) {
         let now = self.brain.clock.now();
         let (mut watches, rest) =
@@ -400,24 +412,25 @@ impl Held<'_> {
         for watch in &mut watches {
             let seen = self.platform.post(&watch.id);
             let metrics = match &seen {
-                Ok(post) => post.as_ref().and_then(compared),
+                Ok(post) => post.as_ref().and_then(post_metrics),
                 Err(fault) => {
                     tracing::debug!(why = fault.message, id = %watch.id, "an own post was not looked at");
                     None
                 }
             };
             let author = self.settings.handle.clone().unwrap_or_default();
-            let alerts = watch.saw(now, metrics).into_iter().map(|alert| Noted::Alert {
-                alert: alert.name.into(),
-                id: watch.id.to_string(),
-                author: author.clone(),
-                message: alert.message,
-            });
-            let alerts: Vec<Noted> = alerts.collect();
+            let alerts =
+                watch.record_check(now, metrics).into_iter().map(|alert| JournalEvent::Alert {
+                    alert: alert.name.into(),
+                    id: watch.id.to_string(),
+                    author: author.clone(),
+                    message: alert.message,
+                });
+            let alerts: Vec<JournalEvent> = alerts.collect();
             let accounts =
                 if watch.is_over() { self.brain.accounts(&watch.mentions) } else { Value::Null };
             let written = Journal::new(&self.settings.dir).append(now, &alerts).and_then(|()| {
-                Data::new(&self.settings.dir).put_beside(
+                Data::new(&self.settings.dir).put_attachment(
                     outbound::KIND,
                     &watch.id,
                     &watch.result(&accounts),
@@ -432,14 +445,14 @@ impl Held<'_> {
 }
 
 impl Brain {
-    /// The pages about accounts, by handle.
+    /// Returns the pages about accounts, by handle.
     fn accounts(&self, handles: &[String]) -> Value {
         if handles.is_empty() {
             return json!({});
         }
         let caller = Caller::local(rustix::process::geteuid().as_raw());
         let found = self.store.read(caller.view()).map_err(Into::into).and_then(|reader| {
-            let names = Names::read(&reader)?;
+            let names = NameIndex::read(&reader)?;
             let mut all = Map::new();
             for handle in handles {
                 let pages = names.told(&names.subjects(Some(handle)));
@@ -454,7 +467,7 @@ impl Brain {
     }
 }
 
-/// The handles that a post mentions, each once.
+/// Returns the distinct handles that a post mentions.
 fn mentions(post: &Record) -> Vec<String> {
     let all =
         post.fields().get("entities").and_then(|entities| entities.get("mentions")?.as_array());

@@ -1,24 +1,24 @@
-//! What a post is about as far as its words and the platform say it, and which topics an account comes back to. Pure.
+//! Topics of posts, and topics to which an account returns. No I/O.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use super::words::{cut, plain};
+use super::quote::{cut, plain};
 use brain_collector::Record;
 use brain_page::normal_name;
 
-/// A topic has to come so often within [`WEEK_MS`] to be one that somebody comes back to.
-const OFTEN: usize = 3;
-/// A week in milliseconds. Posts exactly this far from each other are within a week.
+/// Minimum posts within [`WEEK_MS`] for a recurring topic.
+const MIN_POSTS: usize = 3;
+/// A week in milliseconds; the bound is inclusive.
 pub(super) const WEEK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
-/// The most topics, and mentioned accounts, that are taken of one post.
-const MOST: usize = 50;
-/// The longest topic, in characters.
-const LONGEST: usize = 80;
+/// Maximum number of topics and of mentioned accounts per post.
+const MAX_TOPICS: usize = 50;
+/// Maximum length of a topic, in characters.
+const MAX_TOPIC_CHARS: usize = 80;
 
-/// What the platform, or the author, marked as a post's topics, each once: what the platform recognised, then hashtags without `#` and
-/// cashtags with `$`. On one line, not escaped.
+/// Returns the distinct marked topics of a post: the platform's annotations, then hashtags without
+/// `#` and cashtags with `$`. On one line, not escaped.
 pub(super) fn marked(post: &Record) -> Vec<String> {
     let mut topics = Topics::default();
     let sets = entities(post);
@@ -45,12 +45,12 @@ pub(super) fn marked(post: &Record) -> Vec<String> {
     topics.found
 }
 
-/// The accounts that a post mentions, without `@`, each once, in the order of the post.
+/// Returns the distinct accounts that a post mentions, without `@`, in order.
 pub(super) fn mentioned(post: &Record) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         if is_handle(name)
-            && found.len() < MOST
+            && found.len() < MAX_TOPICS
             && !found.iter().any(|it| it.eq_ignore_ascii_case(name))
         {
             found.push(name.to_owned());
@@ -73,12 +73,12 @@ pub(super) fn mentioned(post: &Record) -> Vec<String> {
     found
 }
 
-/// Whether `text` is what the platform takes for a handle.
+/// Returns whether `text` is a valid handle.
 pub(super) fn is_handle(text: &str) -> bool {
     (1..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// The objects with a post's entities: of its text, and of its long text.
+/// Returns the entities of a post's text and long text.
 fn entities(post: &Record) -> Vec<&Value> {
     let fields = post.fields();
     let long = ["note_tweet", "note_post"]
@@ -95,7 +95,7 @@ fn each(set: &Value, kind: &str, field: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// Tags as they stand in a text whose entities are not known.
+/// Finds tags in a text without known entities.
 fn in_text(text: &str, mut found: impl FnMut(&str)) {
     for word in text.split_whitespace() {
         let end = |word: &str| {
@@ -114,7 +114,7 @@ fn in_text(text: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// Topics, each once by [`key`], as they were first written.
+/// Distinct topics by [`key`], in their first spelling.
 #[derive(Default)]
 struct Topics {
     found: Vec<String>,
@@ -123,58 +123,58 @@ struct Topics {
 
 impl Topics {
     fn add(&mut self, text: &str) {
-        let topic = cut(&plain(text), LONGEST);
+        let topic = cut(&plain(text), MAX_TOPIC_CHARS);
         let key = key(&topic);
-        if !key.is_empty() && self.found.len() < MOST && self.keys.insert(key) {
+        if !key.is_empty() && self.found.len() < MAX_TOPICS && self.keys.insert(key) {
             self.found.push(topic);
         }
     }
 }
 
-/// Under which topics are the same: upper and lower case, `-` and `_` and spaces do not part them.
+/// Returns the comparison key of a topic: case, `-`, `_` and spaces are ignored.
 pub(super) fn key(topic: &str) -> String {
     let key = normal_name(topic);
     if key.contains(char::is_alphanumeric) { key } else { String::new() }
 }
 
-/// What is known of a post when topics are counted.
+/// A post for counting topics.
 #[derive(Debug, Clone)]
 pub(super) struct Dated {
-    /// The id of its author.
+    /// The author's id.
     pub(super) author: String,
     /// The post.
     pub(super) post: String,
-    /// When it was written, Unix milliseconds.
+    /// Time of writing, in Unix milliseconds.
     pub(super) at: i64,
-    /// What it is about.
+    /// The topics.
     pub(super) topics: Vec<String>,
 }
 
-/// A topic that an account came back to.
+/// A recurring topic of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Recurring {
     /// The account's id.
     pub(super) author: String,
-    /// The topic, as it was written first.
+    /// The topic, in its first spelling.
     pub(super) topic: String,
-    /// When the first and the last of the posts were written, Unix milliseconds: at most [`WEEK_MS`] apart.
+    /// Times of the first and last post, in Unix milliseconds, at most [`WEEK_MS`] apart.
     pub(super) span: (i64, i64),
     /// The posts, oldest first.
     pub(super) posts: Vec<String>,
 }
 
-/// The posts of an account about a topic.
-struct Came<'a> {
-    /// The topic as it was written first.
+/// An account's posts on a topic.
+struct TopicPosts<'a> {
+    /// The topic, in its first spelling.
     topic: &'a str,
-    /// When each was written, and which it is.
+    /// Time and id of each post.
     posts: Vec<(i64, &'a str)>,
 }
 
-/// Topics that came in [`OFTEN`] posts or more of one account with no more than [`WEEK_MS`] between the first and the last of them: for
-/// each account and topic the week with the most posts, the later one of two that have as many. Most posts first.
+/// Returns topics with at least [`MIN_POSTS`] posts of one account within [`WEEK_MS`]. For each account
+/// and topic, the week with the most posts counts, the later one of equals. Most posts first.
 pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
-    let mut by_topic: BTreeMap<(&str, String), Came<'_>> = BTreeMap::new();
+    let mut by_topic: BTreeMap<(&str, String), TopicPosts<'_>> = BTreeMap::new();
     for post in posts {
         let mut own = HashSet::new();
         for topic in &post.topics {
@@ -182,13 +182,13 @@ pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
             if !key.is_empty() && own.insert(key.clone()) {
                 let came = by_topic
                     .entry((&post.author, key))
-                    .or_insert(Came { topic, posts: Vec::new() });
+                    .or_insert(TopicPosts { topic, posts: Vec::new() });
                 came.posts.push((post.at, &post.post));
             }
         }
     }
     let mut found = Vec::new();
-    for ((author, _), Came { topic, mut posts }) in by_topic {
+    for ((author, _), TopicPosts { topic, mut posts }) in by_topic {
         posts.sort_unstable();
         let mut seen = HashSet::new();
         posts.retain(|(_, post)| seen.insert(*post));
@@ -207,7 +207,7 @@ pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
     found
 }
 
-/// The most posts within a week, if they are often enough. `posts` are sorted by time.
+/// Returns the largest week of posts, if large enough. `posts` must be sorted by time.
 fn fullest<'a, 'b>(posts: &'b [(i64, &'a str)]) -> Option<&'b [(i64, &'a str)]> {
     let mut best: Option<&[(i64, &str)]> = None;
     let mut start = 0;
@@ -216,7 +216,7 @@ fn fullest<'a, 'b>(posts: &'b [(i64, &'a str)]) -> Option<&'b [(i64, &'a str)]> 
             start += 1;
         }
         let week = &posts[start..=end];
-        if week.len() >= OFTEN && best.is_none_or(|best| week.len() >= best.len()) {
+        if week.len() >= MIN_POSTS && best.is_none_or(|best| week.len() >= best.len()) {
             best = Some(week);
         }
     }

@@ -1,10 +1,9 @@
-//! Answers that nobody expected, in words, with what people have most often when they get them. Pure.
+//! Explains failed calls and unexpected answers, with the most common causes. No I/O.
 
 use super::{Failed, Target};
 use brain_net::{Answer, Tls, Trouble};
 
-/// Text from the other side as it may stand in a report: at most `most` characters on one line, with nothing that a terminal obeys or that
-/// turns what stands beside it.
+/// Cuts remote text to `max` characters on one line, without control or bidirectional characters.
 pub(super) fn shown(text: &str, most: usize) -> String {
     let harmless = |c: char| match c {
         _ if c.is_whitespace() => ' ',
@@ -22,10 +21,10 @@ pub(super) fn shown(text: &str, most: usize) -> String {
     out
 }
 
-/// The answer as it may be told: some servers repeat what was sent to them, and reports are shown to others.
+/// Removes the secret from an answer. Some servers echo requests, and reports are shared.
 pub(super) fn without(mut answer: Answer, secret: &str) -> Answer {
     const HIDDEN: &str = "[secret]";
-    // A shorter one is none, and stands in any text.
+    // Shorter values are not secrets and would match anywhere.
     if secret.len() < 8 {
         return answer;
     }
@@ -41,7 +40,7 @@ pub(super) fn without(mut answer: Answer, secret: &str) -> Answer {
     answer
 }
 
-/// A call without an answer.
+/// Explains a call without an answer.
 pub(super) fn troubled(target: &Target<'_>, trouble: &Trouble) -> Failed {
     let hint = match trouble {
         Trouble::Name(_) => {
@@ -84,13 +83,13 @@ pub(super) fn troubled(target: &Target<'_>, trouble: &Trouble) -> Failed {
     Failed { message: trouble.to_string(), hint: hint.into() }
 }
 
-/// An answer that comes from something before the endpoint, or from nothing that is one.
+/// Explains an answer that does not come from a tool endpoint.
 pub(super) fn foreign(target: &Target<'_>, answer: &Answer) -> Option<Failed> {
     let says = |message: String, hint: String| Some(Failed { message, hint });
     let status = answer.status;
     if (300..400).contains(&status) {
         let to = answer.header("location").unwrap_or_default();
-        // Without its query: who knows what is in it.
+        // Without the query, which may contain secrets.
         let to = shown(to.split(['?', '#']).next().unwrap_or_default(), 120);
         let login = ["login", "signin", "sign-in", "access.com", "oauth", "sso"]
             .iter()
@@ -128,7 +127,7 @@ pub(super) fn foreign(target: &Target<'_>, answer: &Answer) -> Option<Failed> {
     None
 }
 
-/// Any other answer that is not the one expected.
+/// Explains any other unexpected answer.
 pub(super) fn unexpected(answer: &Answer, hint: &str) -> Failed {
     let body = String::from_utf8_lossy(&answer.body);
     let said = reason(&body).unwrap_or_else(|| shown(&body, 120));
@@ -136,7 +135,7 @@ pub(super) fn unexpected(answer: &Answer, hint: &str) -> Failed {
     Failed { message: format!("it answers {}{said}", answer.status), hint: hint.into() }
 }
 
-/// What a refusal in JSON says: its code, and its words.
+/// Returns code and message of a JSON error.
 pub(super) fn reason(body: &str) -> Option<String> {
     let value: serde_json::Value = serde_json::from_str(body).ok()?;
     let error = &value["error"];
@@ -147,13 +146,13 @@ pub(super) fn reason(body: &str) -> Option<String> {
     Some(shown(&both, 160))
 }
 
-/// The code of a refusal.
+/// Returns the code of a JSON error.
 pub(super) fn code(answer: &Answer) -> String {
     let value: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     value["error"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A page's title.
+/// Returns the title of an HTML page.
 fn title(answer: &Answer) -> String {
     let text = String::from_utf8_lossy(&answer.body);
     let lower = text.to_ascii_lowercase();
@@ -166,15 +165,15 @@ fn title(answer: &Answer) -> String {
     found.map_or_else(String::new, |title| format!(" (\"{title}\")"))
 }
 
-/// A parameter of the Bearer challenge among the values of `WWW-Authenticate` (RFC 9110 section 11.6.1); `None` without such a challenge,
-/// an empty text without the parameter.
+/// Returns a parameter of the Bearer challenge in `WWW-Authenticate` (RFC 9110 section 11.6.1).
+/// `None` without such a challenge; empty without the parameter.
 pub(super) fn challenged(answer: &Answer, parameter: &str) -> Option<String> {
     let values = answer.headers.iter().filter(|(name, _)| name == "www-authenticate");
     values.filter_map(|(_, value)| bearer(value, parameter)).next()
 }
 
 fn bearer(value: &str, parameter: &str) -> Option<String> {
-    // Another scheme may stand before it in the same value.
+    // Another scheme may precede it in the same value.
     let at = value.to_ascii_lowercase().match_indices("bearer").map(|(at, _)| at).find(|&at| {
         let before = value[..at].trim_end();
         let after = value[at + 6..].chars().next();
@@ -198,7 +197,7 @@ fn bearer(value: &str, parameter: &str) -> Option<String> {
     Some(String::new())
 }
 
-/// A quoted text whose first quote is gone, and what follows it.
+/// Splits a quoted text, after its first quote, from the rest.
 fn quoted_text(text: &str) -> (String, &str) {
     let mut out = String::new();
     let mut chars = text.char_indices();

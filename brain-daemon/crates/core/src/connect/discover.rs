@@ -1,5 +1,7 @@
-//! From an address to who lets people in: the connection, the 401 that says where to look, the document about the resource (RFC 9728), the
-//! document about the authorization server (RFC 8414).
+//! Discovery: from an endpoint to its authorization server.
+//!
+//! Connects, reads the 401 challenge, the resource metadata (RFC 9728) and the server metadata (RFC
+//! 8414).
 
 use serde_json::{Value, json};
 use url::Url;
@@ -10,17 +12,18 @@ use brain_net::{Answer, Call};
 
 /// The authorization server, as far as a client needs it.
 pub(super) struct Server {
-    /// Its name.
+    /// The issuer.
     pub(super) issuer: String,
-    /// Where tokens are given out.
+    /// The token endpoint.
     pub(super) token: Url,
-    /// Whether it lists HTTP Basic for clients with a secret, or no way at all, which means the same (RFC 8414 section 2).
+    /// Whether it offers HTTP Basic for clients with a secret. Without a list, it does (RFC 8414
+    /// section 2).
     pub(super) basic: bool,
     /// Whether it lists the scope `read`.
     pub(super) reads: bool,
 }
 
-/// The host answers.
+/// Checks that the host answers.
 pub(super) fn reach(target: &Target<'_>) -> Ended<()> {
     let answer = target.net.call(&Call {
         url: &target.url,
@@ -28,7 +31,7 @@ pub(super) fn reach(target: &Target<'_>) -> Ended<()> {
         headers: &[("accept", "text/event-stream")],
         authorization: None,
         public: false,
-        // The head is all that is wanted.
+        // Only the response head matters.
         enough: |_| true,
     });
     let answer = answer.map_err(|trouble| troubled(target, &trouble))?;
@@ -48,7 +51,7 @@ pub(super) fn reach(target: &Target<'_>) -> Ended<()> {
     }
 }
 
-/// Whoever comes without a token is told where to get one. The address of the document about the resource.
+/// Checks the challenge of a request without a token. Returns the URL of the resource metadata.
 pub(super) fn challenge(target: &Target<'_>) -> Ended<Url> {
     let hello = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -140,7 +143,7 @@ fn unchallenged(target: &Target<'_>, answer: &Answer) -> Failed {
     }
 }
 
-/// What is said of the resource. The issuer of its tokens.
+/// Reads the resource metadata. Returns the issuer.
 pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Ended<String> {
     let found = document(target, metadata)?;
     let resource = found["resource"].as_str().unwrap_or_default();
@@ -182,7 +185,7 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> Ended<String> {
     failed(message, hint)
 }
 
-/// What is said of the authorization server.
+/// Reads the metadata of the authorization server.
 pub(super) fn server(target: &Target<'_>, issuer: &str) -> Ended<Server> {
     let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
     else {
@@ -250,7 +253,8 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> Ended<Server> {
     passed(server, message)
 }
 
-/// Where a server's metadata are: the well-known name goes before its path (RFC 8414 section 3.1).
+/// Returns the metadata URL of a server: the well-known name precedes its path (RFC 8414 section
+/// 3.1).
 fn well_known(issuer: &Url, path: &str) -> Url {
     let mut url = issuer.clone();
     url.set_path(&format!("/.well-known/oauth-authorization-server{}", path.trim_end_matches('/')));
@@ -258,7 +262,7 @@ fn well_known(issuer: &Url, path: &str) -> Url {
     url
 }
 
-/// An endpoint that the document names: `https`, or on this machine.
+/// Returns an endpoint of the metadata. It must be `https` or local.
 fn endpoint(found: &Value, name: &str) -> Result<Url, Failed> {
     let text = found[name].as_str().unwrap_or_default();
     let url = Url::parse(text)
@@ -270,7 +274,7 @@ fn endpoint(found: &Value, name: &str) -> Result<Url, Failed> {
     })
 }
 
-/// The JSON object at `url`.
+/// Reads the JSON object at `url`.
 fn document(target: &Target<'_>, url: &Url) -> Result<Value, Failed> {
     let place = shown(url.as_str(), 160);
     let at = |failed: Failed| Failed { message: format!("{place}: {}", failed.message), ..failed };
@@ -293,7 +297,7 @@ fn document(target: &Target<'_>, url: &Url) -> Result<Value, Failed> {
     })
 }
 
-/// Whether two texts are one address; a host alone may be written with a slash behind it or without.
+/// Compares two URLs. A bare host may have a trailing slash.
 fn same(one: &str, other: &str) -> bool {
     let alone = |text: &str| Url::parse(text).is_ok_and(|url| url.path() == "/");
     one == other

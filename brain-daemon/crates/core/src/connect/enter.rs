@@ -1,4 +1,6 @@
-//! A token for the walk: one that was given, one for a client's secret, or one of our own, which is taken back whatever happens.
+//! Gets a token for the test: the given one, one for a client's secret, or a temporary one.
+//!
+//! A temporary token is always revoked.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,16 +15,16 @@ use crate::Brain;
 use brain_base::random;
 use brain_net::{Answer, Call};
 
-/// How long a token of our own lives, in seconds, should nobody be left to take it back.
+/// Lifetime of a temporary token, in seconds, if it cannot be revoked.
 const LIFE: u64 = 10 * 60;
 
-/// What opens the endpoint.
+/// Access to the endpoint.
 pub(super) struct Pass<'a> {
-    /// The whole value of `Authorization`.
+    /// The value of `Authorization`.
     pub(super) bearer: Secret,
-    /// What to do when it is refused.
+    /// What to do if it is rejected.
     pub(super) hint: &'static str,
-    /// Held for as long as the token is used.
+    /// Revokes a temporary token when dropped.
     _loan: Option<Loan<'a>>,
 }
 
@@ -32,7 +34,7 @@ impl Pass<'_> {
     }
 }
 
-/// A token of our own; dropping it takes it back.
+/// A temporary token; revoked when dropped.
 struct Loan<'a> {
     brain: &'a Brain,
     id: String,
@@ -47,7 +49,7 @@ impl Drop for Loan<'_> {
 }
 
 impl Brain {
-    /// Gets what opens the endpoint.
+    /// Gets access to the endpoint.
     pub(super) fn enter(
         &self,
         target: &Target<'_>,
@@ -64,7 +66,8 @@ impl Brain {
         }
     }
 
-    /// Makes a token for reading, when endpoint and authorization server are this brain's own: nobody else may ever see it.
+    /// Creates a token with scope `read` if endpoint and authorization server are this brain's own.
+    /// No other server may see it.
     fn lend(&self, target: &Target<'_>, server: &Server) -> Ended<Pass<'_>> {
         if server.issuer != target.issuer || !self.is_our_resource(target.url.as_str()) {
             return failed(
@@ -92,7 +95,7 @@ impl Brain {
     }
 }
 
-/// Asks for a token by a client's secret (RFC 6749 section 4.4), for this resource (RFC 8707).
+/// Requests a token with a client's secret (RFC 6749 section 4.4), for this resource (RFC 8707).
 fn by_secret<'a>(
     target: &Target<'_>,
     server: &Server,
@@ -105,7 +108,7 @@ fn by_secret<'a>(
         form.append_pair("scope", "read");
     }
     let basic = if server.basic {
-        // Each part is encoded as in a form (RFC 6749 section 2.3.1).
+        // Each part is form-encoded (RFC 6749 section 2.3.1).
         let part =
             |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let joined = format!("{}:{}", part(id), part(secret.expose()));

@@ -1,11 +1,11 @@
-//! `connect test`: the way of an AI client to a tool endpoint, step by step, and which step fails.
+//! `connect test`: walks through an AI client's connection to a tool endpoint, step by step.
 //!
-//! It knows as little of the endpoint as a client does: only its address and how to be let in. So it finds what a client would stumble
-//! over, above all when the endpoint is this very brain behind a tunnel. What the other side says is data: it is cut and cleaned before
-//! it gets into a report. An address that the other side names is held to the rules for strangers' addresses.
+//! Like a client, it knows only the address and how to authenticate. So it finds what a client
+//! would stumble over, even if the endpoint is this brain behind a tunnel. Remote text is
+//! untrusted: it is cut and cleaned for the report. Remote addresses must be public.
 //!
-//! `discover.rs` finds out who lets people in, `enter.rs` gets a token, `speak.rs` does what the token is for, `rpc.rs` is the protocol's
-//! messages, `answer.rs` says in words what an answer is that nobody expected.
+//! `discover` finds the authorization server, `access` gets a token, `session` speaks MCP, `checks`
+//! uses it, and `explain` words unexpected answers.
 
 mod answer;
 mod discover;
@@ -20,28 +20,29 @@ use super::Brain;
 use super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use brain_net::{Answer, Call, Outgoing, Trouble};
 
-/// The endpoint, and the way out to it.
+/// The endpoint and the network.
 struct Target<'a> {
     net: &'a dyn Outgoing,
     url: Url,
-    /// The same, as it was typed: clients compare texts.
+    /// The endpoint as typed, because clients compare texts.
     typed: String,
-    /// Our own name. Its host is the owner's word as much as the endpoint's.
+    /// This brain's issuer. Its host is trusted like the endpoint.
     issuer: String,
 }
 
 impl Target<'_> {
-    /// Whether the endpoint is on this machine.
+    /// Returns whether the endpoint is on this machine.
     fn is_local(&self) -> bool {
         is_loopback(&self.url)
     }
 
-    /// Its scheme, host and port.
+    /// Returns scheme, host and port.
     fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 
-    /// Whether an address that was found on the way must be public: the owner has named neither its host nor this machine.
+    /// Returns whether a discovered address must be public: the owner named neither its host nor
+    /// this machine.
     fn is_strange(&self, url: &Url) -> bool {
         let issuer = Url::parse(&self.issuer).ok();
         let named = [Some(&self.url), issuer.as_ref()];
@@ -49,7 +50,7 @@ impl Target<'_> {
         !(same || self.is_local() && is_loopback(url))
     }
 
-    /// Reads what is at `url`.
+    /// Reads `url`.
     fn get(&self, url: &Url) -> Result<Answer, Trouble> {
         self.net.call(&Call {
             url,
@@ -62,7 +63,7 @@ impl Target<'_> {
     }
 }
 
-/// Whether an address leads to this machine.
+/// Returns whether a URL leads to this machine.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -73,7 +74,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 impl Brain {
-    /// Walks to a tool endpoint. Blocks for up to some minutes when everything on the way is slow.
+    /// Tests a tool endpoint. Blocks for up to some minutes if every step is slow.
     pub(super) fn connect_test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
         let target =
@@ -104,7 +105,7 @@ impl Brain {
     }
 }
 
-/// The endpoint that was typed.
+/// Parses the endpoint.
 fn endpoint(text: &str) -> Result<Url, Fault> {
     let refuse = |why: &str| {
         let hint = "type it as into a client, for example https://brain.example.org/mcp or http://127.0.0.1:3131/mcp";

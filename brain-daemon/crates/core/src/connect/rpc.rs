@@ -1,5 +1,6 @@
-//! Messages of MCP over streamable HTTP, as clients of both kinds send them: with a handshake (revisions up to 2025-11-25), and with
-//! everything in each request (2026-07-28).
+//! MCP over streamable HTTP, as clients of both kinds speak it.
+//!
+//! Revisions up to 2025-11-25 begin with a handshake; 2026-07-28 has everything in each request.
 
 use serde_json::{Value, json};
 
@@ -10,35 +11,35 @@ use brain_net::{Answer, Call};
 
 /// The newest revision with a handshake.
 pub(super) const LEGACY: &str = "2025-11-25";
-/// The first one without.
+/// The first revision without a handshake.
 pub(super) const MODERN: &str = "2026-07-28";
 
-/// A conversation.
+/// A session.
 pub(super) struct Session<'a> {
     target: &'a Target<'a>,
     pass: &'a Pass<'a>,
-    /// The revision that is spoken, once there was a handshake.
+    /// The agreed revision, after a handshake.
     pub(super) agreed: Option<String>,
-    /// What the server calls the conversation.
+    /// The server's session id.
     id: Option<String>,
     sent: u64,
 }
 
-/// A question without a result.
+/// A request without a result.
 pub(super) struct Snag {
-    /// What came instead.
+    /// The actual answer.
     pub(super) message: String,
-    /// What to do about it, when it is plain.
+    /// What to do about it, if known.
     pub(super) hint: Option<String>,
 }
 
 impl<'a> Session<'a> {
-    /// A conversation that has not begun.
+    /// Creates a session without a handshake.
     pub(super) fn new(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Self {
         Self { target, pass, agreed: None, id: None, sent: 0 }
     }
 
-    /// Shakes hands: what the server says of itself.
+    /// Performs the handshake and returns the server's description.
     pub(super) fn initialize(&mut self) -> Result<Value, Snag> {
         let hello =
             json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ourselves() });
@@ -49,7 +50,7 @@ impl<'a> Session<'a> {
                 hint: None,
             });
         };
-        // It goes into a field of each head that follows.
+        // It becomes part of the header of later requests.
         self.agreed = Some(shown(revision, 20));
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         let answer = self.post(&ready, "notifications/initialized", None)?;
@@ -62,7 +63,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks in the way that was agreed on, or without any agreement.
+    /// Sends a request, with or without a handshake.
     pub(super) fn ask(&mut self, method: &str, mut params: Value) -> Result<Value, Snag> {
         let modern = self.agreed.is_none() && method != "initialize";
         if modern {
@@ -125,7 +126,7 @@ impl<'a> Session<'a> {
         Ok(without(answer, token.strip_prefix("Bearer ").unwrap_or(token)))
     }
 
-    /// An answer that is no message.
+    /// Explains an answer without a message.
     fn unanswered(&self, answer: &Answer) -> Snag {
         let status = answer.status;
         let said = reason(&String::from_utf8_lossy(&answer.body));
@@ -158,7 +159,7 @@ fn ourselves() -> Value {
     json!({ "name": "brain connect test", "version": brain_protocol::VERSION })
 }
 
-/// The response in an answer: its body, or an event of the stream that it is.
+/// Returns the response in an answer: its body or an event of its stream.
 fn reply(answer: &Answer) -> Option<Value> {
     let body = std::str::from_utf8(&answer.body).ok()?;
     let is_reply = |value: &Value| value.get("result").is_some() || value["error"].is_object();
@@ -166,7 +167,7 @@ fn reply(answer: &Answer) -> Option<Value> {
         return serde_json::from_str(body).ok().filter(is_reply);
     }
     let text = body.replace("\r\n", "\n");
-    // What stands behind the last empty line has not come whole.
+    // Text after the last empty line is incomplete.
     let (whole, _) = text.rsplit_once("\n\n")?;
     whole.split("\n\n").find_map(|event| {
         let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));

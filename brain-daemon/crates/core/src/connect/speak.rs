@@ -1,4 +1,4 @@
-//! What the token is for: greeting, the list of tools, a search.
+//! Checks of a session: greeting, list of tools, and a search.
 
 use serde_json::{Value, json};
 
@@ -7,16 +7,16 @@ use super::enter::Pass;
 use super::rpc::{MODERN, Session, Snag};
 use super::{Ended, Failed, Target, failed, passed, warned};
 
-/// The most parts of a list that are read.
+/// Maximum number of pages of a list.
 const MOST_PARTS: usize = 20;
-/// Above this a list of tools costs a model more than it is worth, in tokens.
+/// Above this size, in tokens, a list of tools is expensive for a model.
 const MANY: usize = 8000;
 
 fn stuck(snag: Snag, otherwise: &str) -> Failed {
     Failed { message: snag.message, hint: snag.hint.unwrap_or_else(|| otherwise.to_owned()) }
 }
 
-/// Greets in both ways. The conversation goes on without a handshake where that is understood.
+/// Greets with both kinds of protocol. Continues without a handshake if the server supports it.
 pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Ended<Session<'a>> {
     let mut modern = Session::new(target, pass);
     let discovered =
@@ -56,7 +56,7 @@ pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Ended<Ses
             )
         }
         (Err(modern), Err(legacy)) => {
-            // Both refused for the same reason, most of the time.
+            // Both kinds usually fail for the same reason.
             let both = match modern.message == legacy.message {
                 true => legacy.message,
                 false => format!("{}; {}", modern.message, legacy.message),
@@ -70,13 +70,13 @@ pub(super) fn greet<'a>(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Ended<Ses
     }
 }
 
-/// The revisions that a server lists.
+/// Returns the revisions that a server lists.
 fn revisions(said: &Value) -> Vec<String> {
     let all = said["supportedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
     all.iter().filter_map(Value::as_str).take(10).map(|text| shown(text, 20)).collect()
 }
 
-/// What a server calls itself.
+/// Returns the server's name.
 fn name(said: &Value, otherwise: &Value) -> String {
     let info = [
         &said["serverInfo"],
@@ -91,7 +91,7 @@ fn name(said: &Value, otherwise: &Value) -> String {
     }
 }
 
-/// The tools, with the two that chat products look for.
+/// Checks the tools, including the two that chat products need.
 pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
     let mut all: Vec<Value> = Vec::new();
     let mut cursor = None::<String>;
@@ -125,7 +125,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
             );
         }
     }
-    // Four bytes a token is what lists of this kind come to.
+    // Lists of this kind have about four bytes per token.
     let tokens = Value::Array(all.clone()).to_string().len() / 4;
     let message =
         format!("{} tools, search and fetch among them, about {tokens} tokens", all.len());
@@ -139,7 +139,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> Ended<()> {
     }
 }
 
-/// A search.
+/// Checks a search.
 pub(super) fn search(session: &mut Session<'_>) -> Ended<()> {
     let call = json!({ "name": "search", "arguments": { "query": "brain" } });
     let found = session

@@ -1,155 +1,165 @@
-//! Crosses: four at a time, each asked once. One that fails is counted and left out; a service that fails ends the phase. Knows neither
+//! Cross phase: asks the model about four crosses at a time, each once.
+//!
+//! A failed cross is counted and skipped; an unavailable service ends the phase. Knows neither
 //! pages nor files.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::mind::{Because, Lost, Mind};
+use super::idea_model::{FailureReason, IdeaModel, ModelError};
 use super::parse;
 use super::prompt::Prompt;
 
-/// How many are asked at a time.
-const AT_A_TIME: usize = 4;
-/// After so many failures of a passing kind without an answer between them, the service is the reason.
-const IN_A_ROW: u32 = 4;
+/// Maximum number of concurrent questions.
+const MAX_CONCURRENT: usize = 4;
+/// After this many transient failures without an answer in between, the service counts as
+/// unavailable.
+const MAX_CONSECUTIVE_FAILURES: u32 = 4;
 
-/// What became of a cross.
+/// The outcome of one cross.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Came {
-    /// These ideas, one at least.
+pub(super) enum CrossOutcome {
+    /// At least one idea.
     Ideas(Vec<String>),
-    /// None, and why.
+    /// The reason why there is no idea.
     Failed(String),
 }
 
-/// What the phase needs to know.
-pub(super) struct Phase<'a> {
-    /// Who is asked.
-    pub(super) mind: &'a dyn Mind,
-    /// The most ideas of a cross.
+/// The inputs of the phase.
+pub(super) struct CrossPhase<'a> {
+    /// The model that is asked.
+    pub(super) model: &'a dyn IdeaModel,
+    /// Maximum number of ideas per cross.
     pub(super) each: usize,
-    /// Whether one more cross can be paid, and the judge's word on all ideas after it; else why not.
-    pub(super) affords: &'a (dyn Fn() -> Result<(), Lost> + Sync),
-    /// Whether anybody still waits.
-    pub(super) goes_on: &'a (dyn Fn() -> bool + Sync),
-    /// Keeps what became of a cross. One call at a time.
-    pub(super) keep: &'a (dyn Fn(usize, Came) -> Result<(), Lost> + Sync),
+    /// Checks that the budget covers one more cross and judging all ideas after it.
+    pub(super) check_budget: &'a (dyn Fn() -> Result<(), ModelError> + Sync),
+    /// Returns whether the caller is still waiting.
+    pub(super) should_continue: &'a (dyn Fn() -> bool + Sync),
+    /// Saves the outcome of a cross. Calls do not overlap.
+    pub(super) save: &'a (dyn Fn(usize, CrossOutcome) -> Result<(), ModelError> + Sync),
 }
 
-/// What those at work share.
-struct Work {
+/// State shared by the workers.
+struct WorkerState {
     waiting: VecDeque<(usize, Prompt)>,
-    under_way: usize,
-    /// How many answers came, of whatever kind.
+    in_flight: usize,
+    /// Number of answers of any kind.
     answered: u64,
-    failed_in_a_row: u32,
-    ended: Option<Lost>,
+    consecutive_failures: u32,
+    ended: Option<ModelError>,
 }
 
-impl Phase<'_> {
-    /// Asks for the ideas of `crosses`, each with its number. Why it ended before its end, if it did.
-    pub(super) fn run(&self, crosses: Vec<(usize, Prompt)>) -> Option<Lost> {
-        let workers = crosses.len().min(AT_A_TIME);
-        let work = Work {
+impl CrossPhase<'_> {
+    /// Asks for the ideas of the numbered `crosses`. Returns the error if the phase ended early.
+    pub(super) fn run(&self, crosses: Vec<(usize, Prompt)>) -> Option<ModelError> {
+        let workers = crosses.len().min(MAX_CONCURRENT);
+        let shared = WorkerState {
             waiting: crosses.into(),
-            under_way: 0,
+            in_flight: 0,
             answered: 0,
-            failed_in_a_row: 0,
+            consecutive_failures: 0,
             ended: None,
         };
-        let (work, turn) = (Mutex::new(work), Condvar::new());
+        let (shared, progress_made) = (Mutex::new(shared), Condvar::new());
         std::thread::scope(|scope| {
             for _ in 0..workers {
-                scope.spawn(|| self.work(&work, &turn));
+                scope.spawn(|| self.run_worker(&shared, &progress_made));
             }
         });
-        work.into_inner().unwrap_or_else(PoisonError::into_inner).ended
+        shared.into_inner().unwrap_or_else(PoisonError::into_inner).ended
     }
 
-    fn work(&self, work: &Mutex<Work>, turn: &Condvar) {
-        while let Some((number, prompt, before)) = self.next(work, turn) {
-            let answer = self.mind.ask(&prompt, &self.goes_on);
-            let mut now = lock(work);
-            let others = now.answered > before || now.under_way > 1;
-            now.under_way -= 1;
-            now.answered += 1;
+    fn run_worker(&self, shared: &Mutex<WorkerState>, progress_made: &Condvar) {
+        while let Some((number, prompt, before)) = self.next(shared, progress_made) {
+            let answer = self.model.ask(&prompt, &self.should_continue);
+            let mut state = lock(shared);
+            let has_concurrent = state.answered > before || state.in_flight > 1;
+            state.in_flight -= 1;
+            state.answered += 1;
             match answer {
                 Ok(text) => {
-                    now.failed_in_a_row = 0;
+                    state.consecutive_failures = 0;
                     let ideas = parse::ideas(&text, self.each);
-                    let came = match ideas.is_empty() {
-                        true => Came::Failed("the model's answer has no ideas in it".into()),
-                        false => Came::Ideas(ideas),
+                    let outcome = match ideas.is_empty() {
+                        true => {
+                            CrossOutcome::Failed("the model's answer has no ideas in it".into())
+                        }
+                        false => CrossOutcome::Ideas(ideas),
                     };
-                    self.kept(&mut now, number, came);
+                    self.record_outcome(&mut state, number, outcome);
                 }
-                // Others that were under way meanwhile were counted at their worst, and as a rule they cost less.
-                Err(lost) if lost.because == Because::Budget && others => {
-                    now.waiting.push_front((number, prompt));
-                    now.answered -= 1;
-                    if now.under_way > 0 {
-                        now = turn.wait(now).unwrap_or_else(PoisonError::into_inner);
+                // Concurrent calls reserve their maximum cost and usually cost less, so retry
+                // later.
+                Err(error) if error.reason == FailureReason::Budget && has_concurrent => {
+                    state.waiting.push_front((number, prompt));
+                    state.answered -= 1;
+                    if state.in_flight > 0 {
+                        state = progress_made.wait(state).unwrap_or_else(PoisonError::into_inner);
                     }
                 }
-                Err(lost) => self.failed(&mut now, number, lost),
+                Err(error) => self.failed(&mut state, number, error),
             }
-            drop(now);
-            turn.notify_all();
+            drop(state);
+            progress_made.notify_all();
         }
     }
 
-    /// The next cross, when there is one and it can be paid, and how many were answered before it.
-    fn next(&self, work: &Mutex<Work>, turn: &Condvar) -> Option<(usize, Prompt, u64)> {
-        let mut now = lock(work);
+    /// Returns the next affordable cross and the number of answers before it.
+    fn next(
+        &self,
+        shared: &Mutex<WorkerState>,
+        progress_made: &Condvar,
+    ) -> Option<(usize, Prompt, u64)> {
+        let mut state = lock(shared);
         loop {
-            if now.ended.is_some() || now.waiting.is_empty() {
+            if state.ended.is_some() || state.waiting.is_empty() {
                 return None;
             }
-            match (self.affords)() {
+            match (self.check_budget)() {
                 Ok(()) => break,
-                Err(_) if now.under_way > 0 => {
-                    now = turn.wait(now).unwrap_or_else(PoisonError::into_inner)
+                Err(_) if state.in_flight > 0 => {
+                    state = progress_made.wait(state).unwrap_or_else(PoisonError::into_inner)
                 }
-                Err(lost) => {
-                    now.ended = Some(lost);
+                Err(error) => {
+                    state.ended = Some(error);
                     return None;
                 }
             }
         }
-        now.under_way += 1;
-        let answered = now.answered;
-        now.waiting.pop_front().map(|(number, prompt)| (number, prompt, answered))
+        state.in_flight += 1;
+        let answered = state.answered;
+        state.waiting.pop_front().map(|(number, prompt)| (number, prompt, answered))
     }
 
-    fn failed(&self, now: &mut Work, number: usize, lost: Lost) {
-        match lost.because {
-            // It is no fault of this cross: it waits.
-            Because::Budget | Because::Stopped | Because::Service => {
-                now.ended.get_or_insert(lost);
+    fn failed(&self, state: &mut WorkerState, number: usize, error: ModelError) {
+        match error.reason {
+            // The cross itself did not fail, so it stays open.
+            FailureReason::Budget | FailureReason::Stopped | FailureReason::Service => {
+                state.ended.get_or_insert(error);
             }
-            Because::Passing | Because::Question => {
-                tracing::info!(cross = number, message = lost.message, "a cross failed");
-                self.kept(now, number, Came::Failed(lost.message.clone()));
-                if lost.because == Because::Passing {
-                    now.failed_in_a_row += 1;
+            FailureReason::Passing | FailureReason::Question => {
+                tracing::info!(cross = number, message = error.message, "a cross failed");
+                self.record_outcome(state, number, CrossOutcome::Failed(error.message.clone()));
+                if error.reason == FailureReason::Passing {
+                    state.consecutive_failures += 1;
                 }
-                if now.failed_in_a_row >= IN_A_ROW {
-                    now.ended.get_or_insert(lost);
+                if state.consecutive_failures >= MAX_CONSECUTIVE_FAILURES {
+                    state.ended.get_or_insert(error);
                 }
             }
         }
     }
 
-    /// What cannot be kept would be paid again.
-    fn kept(&self, now: &mut Work, number: usize, came: Came) {
-        if let Err(lost) = (self.keep)(number, came) {
-            now.ended.get_or_insert(lost);
+    /// Saves an outcome. Ends the phase on an error: an unsaved outcome would be paid again.
+    fn record_outcome(&self, state: &mut WorkerState, number: usize, outcome: CrossOutcome) {
+        if let Err(error) = (self.save)(number, outcome) {
+            state.ended.get_or_insert(error);
         }
     }
 }
 
-fn lock(work: &Mutex<Work>) -> MutexGuard<'_, Work> {
-    work.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(shared: &Mutex<WorkerState>) -> MutexGuard<'_, WorkerState> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -160,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers by the prompt's text, and counts.
+    /// Answers depending on the prompt, and counts calls.
     struct Fake<F> {
         says: F,
         asked: AtomicUsize,
@@ -168,11 +178,11 @@ mod tests {
         most_at_once: AtomicUsize,
     }
 
-    impl<F: Fn(&str) -> Result<String, Lost> + Sync> Mind for Fake<F> {
-        fn ask(&self, prompt: &Prompt, _: &dyn Fn() -> bool) -> Result<String, Lost> {
+    impl<F: Fn(&str) -> Result<String, ModelError> + Sync> IdeaModel for Fake<F> {
+        fn ask(&self, prompt: &Prompt, _: &dyn Fn() -> bool) -> Result<String, ModelError> {
             self.asked.fetch_add(1, SeqCst);
-            let now = self.at_once.fetch_add(1, SeqCst) + 1;
-            self.most_at_once.fetch_max(now, SeqCst);
+            let state = self.at_once.fetch_add(1, SeqCst) + 1;
+            self.most_at_once.fetch_max(state, SeqCst);
             std::thread::sleep(std::time::Duration::from_millis(5));
             let said = (self.says)(&prompt.text);
             self.at_once.fetch_sub(1, SeqCst);
@@ -180,12 +190,12 @@ mod tests {
         }
     }
 
-    fn fake<F: Fn(&str) -> Result<String, Lost> + Sync>(says: F) -> Fake<F> {
+    fn fake<F: Fn(&str) -> Result<String, ModelError> + Sync>(says: F) -> Fake<F> {
         Fake { says, asked: 0.into(), at_once: 0.into(), most_at_once: 0.into() }
     }
 
-    fn lost(because: Because) -> Lost {
-        Lost { because, message: format!("{because:?}"), hint: String::new() }
+    fn error(reason: FailureReason) -> ModelError {
+        ModelError { reason, message: format!("{reason:?}"), hint: String::new() }
     }
 
     fn crosses(n: usize) -> Vec<(usize, Prompt)> {
@@ -194,91 +204,97 @@ mod tests {
         (0..n).map(|number| (number, prompt(number.to_string()))).collect()
     }
 
-    /// What came of each, and why it ended.
+    /// Returns the outcome of each cross and the error that ended the phase.
     fn run(
-        mind: &dyn Mind,
+        model: &dyn IdeaModel,
         n: usize,
-        affords: &(dyn Fn() -> Result<(), Lost> + Sync),
-    ) -> (BTreeMap<usize, Came>, Option<Lost>) {
-        let came = Mutex::new(BTreeMap::new());
-        let keep = |number, one| {
-            assert!(came.lock().unwrap().insert(number, one).is_none(), "{number} was asked twice");
+        check_budget: &(dyn Fn() -> Result<(), ModelError> + Sync),
+    ) -> (BTreeMap<usize, CrossOutcome>, Option<ModelError>) {
+        let outcome = Mutex::new(BTreeMap::new());
+        let save = |number, one| {
+            assert!(
+                outcome.lock().unwrap().insert(number, one).is_none(),
+                "{number} was asked twice"
+            );
             Ok(())
         };
-        let phase = Phase { mind, each: 3, affords, goes_on: &|| true, keep: &keep };
+        let phase =
+            CrossPhase { model, each: 3, check_budget, should_continue: &|| true, save: &save };
         let ended = phase.run(crosses(n));
-        (came.into_inner().unwrap(), ended)
+        (outcome.into_inner().unwrap(), ended)
     }
 
-    fn good(text: &str) -> Result<String, Lost> {
+    fn good(text: &str) -> Result<String, ModelError> {
         Ok(format!("{{\"ideas\": [\"of {text}\"]}}"))
     }
 
     #[test]
-    fn each_is_asked_once_and_never_more_than_four_at_a_time() {
-        let mind = fake(good);
-        let (came, ended) = run(&mind, 24, &|| Ok(()));
-        assert_eq!((came.len(), ended), (24, None));
-        assert_eq!(came[&7], Came::Ideas(vec!["of 7".into()]));
-        assert_eq!(mind.asked.load(SeqCst), 24);
-        assert!((2..=4).contains(&mind.most_at_once.load(SeqCst)));
+    fn each_cross_is_asked_once_with_limited_concurrency() {
+        let model = fake(good);
+        let (outcome, ended) = run(&model, 24, &|| Ok(()));
+        assert_eq!((outcome.len(), ended), (24, None));
+        assert_eq!(outcome[&7], CrossOutcome::Ideas(vec!["of 7".into()]));
+        assert_eq!(model.asked.load(SeqCst), 24);
+        assert!((2..=4).contains(&model.most_at_once.load(SeqCst)));
     }
 
     #[test]
-    fn one_that_fails_is_left_out() {
-        let mind = fake(|text: &str| match text {
-            "3" => Err(lost(Because::Question)),
+    fn failed_cross_is_skipped() {
+        let model = fake(|text: &str| match text {
+            "3" => Err(error(FailureReason::Question)),
             "5" => Ok("No.".into()),
-            "9" => Err(lost(Because::Passing)),
+            "9" => Err(error(FailureReason::Passing)),
             _ => good(text),
         });
-        let (came, ended) = run(&mind, 12, &|| Ok(()));
-        assert_eq!((came.len(), ended), (12, None));
-        let failed: Vec<_> =
-            came.iter().filter(|(_, came)| matches!(came, Came::Failed(_))).collect();
+        let (outcome, ended) = run(&model, 12, &|| Ok(()));
+        assert_eq!((outcome.len(), ended), (12, None));
+        let failed: Vec<_> = outcome
+            .iter()
+            .filter(|(_, outcome)| matches!(outcome, CrossOutcome::Failed(_)))
+            .collect();
         assert_eq!(failed.iter().map(|(number, _)| **number).collect::<Vec<_>>(), [3, 5, 9]);
     }
 
     #[test]
-    fn a_service_that_fails_ends_the_phase_and_costs_the_others_nothing() {
-        let mind = fake(|_: &str| Err(lost(Because::Service)));
-        let (came, ended) = run(&mind, 24, &|| Ok(()));
-        assert!(came.is_empty(), "they wait for another time: {came:?}");
-        assert_eq!(ended.unwrap().because, Because::Service);
-        assert!(mind.asked.load(SeqCst) <= AT_A_TIME);
+    fn unavailable_service_ends_the_phase() {
+        let model = fake(|_: &str| Err(error(FailureReason::Service)));
+        let (outcome, ended) = run(&model, 24, &|| Ok(()));
+        assert!(outcome.is_empty(), "they wait for another time: {outcome:?}");
+        assert_eq!(ended.unwrap().reason, FailureReason::Service);
+        assert!(model.asked.load(SeqCst) <= MAX_CONCURRENT);
 
-        let mind = fake(|_: &str| Err(lost(Because::Passing)));
-        let (_, ended) = run(&mind, 24, &|| Ok(()));
-        assert_eq!(ended.unwrap().because, Because::Passing);
-        assert!(mind.asked.load(SeqCst) <= IN_A_ROW as usize + AT_A_TIME);
+        let model = fake(|_: &str| Err(error(FailureReason::Passing)));
+        let (_, ended) = run(&model, 24, &|| Ok(()));
+        assert_eq!(ended.unwrap().reason, FailureReason::Passing);
+        assert!(model.asked.load(SeqCst) <= MAX_CONSECUTIVE_FAILURES as usize + MAX_CONCURRENT);
     }
 
     #[test]
-    fn what_cannot_be_paid_is_not_asked() {
+    fn crosses_beyond_the_budget_are_not_asked() {
         let paid = AtomicUsize::new(0);
-        let affords = || match paid.fetch_add(1, SeqCst) {
+        let check_budget = || match paid.fetch_add(1, SeqCst) {
             0..5 => Ok(()),
-            _ => Err(lost(Because::Budget)),
+            _ => Err(error(FailureReason::Budget)),
         };
-        let mind = fake(good);
-        let (came, ended) = run(&mind, 24, &affords);
-        assert_eq!((came.len(), mind.asked.load(SeqCst)), (5, 5));
-        assert_eq!(ended.unwrap().because, Because::Budget);
+        let model = fake(good);
+        let (outcome, ended) = run(&model, 24, &check_budget);
+        assert_eq!((outcome.len(), model.asked.load(SeqCst)), (5, 5));
+        assert_eq!(ended.unwrap().reason, FailureReason::Budget);
     }
 
     #[test]
-    fn a_refusal_of_the_budget_waits_for_those_under_way() {
-        // The budget has room for one at a time.
+    fn budget_refusal_waits_for_calls_in_flight() {
+        // The budget covers one call at a time.
         let room = AtomicUsize::new(1);
-        let mind = fake(|text: &str| {
+        let model = fake(|text: &str| {
             if room.fetch_update(SeqCst, SeqCst, |room| room.checked_sub(1)).is_err() {
-                return Err(lost(Because::Budget));
+                return Err(error(FailureReason::Budget));
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
             room.fetch_add(1, SeqCst);
             good(text)
         });
-        let (came, ended) = run(&mind, 8, &|| Ok(()));
-        assert_eq!((came.len(), ended), (8, None));
+        let (outcome, ended) = run(&model, 8, &|| Ok(()));
+        assert_eq!((outcome.len(), ended), (8, None));
     }
 }

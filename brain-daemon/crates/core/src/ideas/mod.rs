@@ -1,45 +1,46 @@
-//! `brainstorm` and `lsd`: what is close to a question crossed with what is far from it, and the children judged.
+//! `brainstorm` and `lsd`: cross pages near a question with distant ones and judge the ideas.
 //!
-//! `profile` tells the two apart, `estimate` says before what it will cost, `close` chooses the pages (`far` is the domain bank), `run` walks the
-//! phases: `cross` and `judge` ask (`mind` is who is asked, `prompt` has the words, `parse` reads the answers), `kept` keeps each step as a file,
-//! `saved` makes a page of the result, `reply` says what came of it.
+//! `profile` holds the differences, `estimate` the expected cost. `near_pages` and `distant_pages`
+//! select pages, `execute` runs the phases (`phases`, `cross`, `judge`). `prompt` builds questions,
+//! `parse` reads answers, `run_store` saves each step. `save_page` and `reply` present the result.
 //!
-//! What a page or a model says is data here: it never decides which page is read, what is asked, or what is spent.
+//! Text of pages and models is data: it never decides what is read, asked or spent.
 
-mod close;
 mod cross;
+mod distant_pages;
 mod estimate;
-mod far;
+mod execute;
+mod idea_model;
 mod judge;
-mod kept;
-mod mind;
+mod near_pages;
 mod parse;
+mod phases;
 mod profile;
 mod prompt;
 mod reply;
-mod run;
-mod saved;
-mod state;
-mod work;
+mod run_state;
+mod run_store;
+mod save_page;
 
 use brain_protocol::{CostCall, Fault, FaultCode, IdeaRuns, Ideas, IdeasReply};
 
-use self::kept::{Shelf, no_run, run_id};
 use self::profile::Profile;
-use self::state::{Run, State};
+use self::run_state::{Run, RunState};
+use self::run_store::{RunStore, no_run, run_id};
 use super::{Brain, Caller, Progress};
 use brain_base::random;
 
-pub(super) use kept::AtWork;
+pub(super) use run_store::ActiveRuns;
 
-/// The longest question, in characters.
-const QUESTION: usize = 2000;
-/// The most pages of either set, and ideas of an answer.
-const MOST_CLOSE: u32 = 12;
-const MOST_FAR: u32 = 24;
-const MOST_IDEAS: u32 = 200;
-/// The longest time between two steps of a run, in milliseconds, tries again included: calls of it that were entered later are none.
-const STEP_MS: i64 = 60 * 60 * 1000;
+/// Maximum length of a question, in characters.
+const MAX_QUESTION_CHARS: usize = 2000;
+/// Maximum sizes of the two page sets, and number of ideas in a reply.
+const MAX_CLOSE: u32 = 12;
+const MAX_FAR: u32 = 24;
+const MAX_IDEAS: u32 = 200;
+/// Maximum time between two steps of a run, in milliseconds, including retries. Later ledger
+/// entries belong to other runs.
+const MAX_STEP_MS: i64 = 60 * 60 * 1000;
 
 impl Brain {
     pub(super) fn ideas(
@@ -49,15 +50,18 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<IdeasReply, Fault> {
         check(request)?;
-        let shelf = Shelf::at(self.home.ideas());
+        let store = RunStore::at(self.home.ideas());
         let Some(id) = &request.resume else {
             let run = self.new_run(caller, request)?;
-            let _held = self.idea_making.take(&run.run_id).ok_or_else(|| at_work(&run.run_id))?;
-            return self.make_ideas(caller, request, run, &shelf, progress);
+            let _held = self
+                .active_idea_runs
+                .take(&run.run_id)
+                .ok_or_else(|| already_running(&run.run_id))?;
+            return self.make_ideas(caller, request, run, &store, progress);
         };
-        let _held = self.idea_making.take(id).ok_or_else(|| at_work(id))?;
-        let mut run = shelf.run(id)?;
-        if !sees(caller, &run) {
+        let _held = self.active_idea_runs.take(id).ok_or_else(|| already_running(id))?;
+        let mut run = store.run(id)?;
+        if !is_visible(caller, &run) {
             return Err(no_run(id));
         }
         if run.profile != request.profile {
@@ -67,24 +71,25 @@ impl Brain {
                 Fault::new(FaultCode::Usage, message).hint(format!("brain {name} --resume {id}"))
             );
         }
-        self.count_open(&mut run);
-        self.make_ideas(caller, request, run, &shelf, progress)
+        self.add_open_calls(&mut run);
+        self.make_ideas(caller, request, run, &store, progress)
     }
 
     pub(super) fn idea_runs(&self, caller: &Caller) -> Result<IdeaRuns, Fault> {
-        let (runs, damaged) = Shelf::at(self.home.ideas()).all()?;
-        let seen = runs.iter().filter(|run| sees(caller, run));
-        let runs = seen.map(|run| run.row(self.idea_making.has(&run.run_id))).collect();
+        let (runs, damaged) = RunStore::at(self.home.ideas()).all()?;
+        let seen = runs.iter().filter(|run| is_visible(caller, run));
+        let runs = seen.map(|run| run.row(self.active_idea_runs.has(&run.run_id))).collect();
         Ok(IdeaRuns { runs, damaged })
     }
 
-    /// Counts what a run that was killed had entered into the ledger after its file was written: those calls went out, so they count, at their worst, as the ledger has them.
-    /// Those of another run of the same command that was killed in that time may be among them: a budget is rather too strict.
-    fn count_open(&self, run: &mut Run) {
-        if run.state != State::Running {
+    /// Adds open ledger entries of a killed run to its cost, at their maximum. These calls were
+    /// sent after the last save. Entries of a concurrent killed run may be included, so the budget
+    /// is rather too strict.
+    fn add_open_calls(&self, run: &mut Run) {
+        if run.state != RunState::Running {
             return;
         }
-        let until = run.changed_at.saturating_add(STEP_MS);
+        let until = run.changed_at.saturating_add(MAX_STEP_MS);
         match self.ledger.read(Some(run.changed_at), Some(until), usize::MAX) {
             Ok(costs) => {
                 let ours =
@@ -96,23 +101,23 @@ impl Brain {
                     run.cost.calls = run.cost.calls.saturating_add(spent.calls);
                 }
             }
-            // Without it nothing that has a price is asked either.
+            // Without the ledger, paid calls are refused as well.
             Err(error) => {
                 tracing::warn!(%error, run = run.run_id, "what a killed run had asked last is not known");
             }
         }
     }
 
-    /// A run with its pages chosen. Nothing is spent for it, and it is not kept yet.
+    /// Creates a run with its pages. Spends and saves nothing.
     fn new_run(&self, caller: &Caller, request: &Ideas) -> Result<Run, Fault> {
         let profile = Profile::of(request.profile);
         let id = run_id(random::number(&*self.grants.random)?);
         let mut run = Run::new(id, profile.kind, request.question.trim(), self.clock.now());
         let close = request.close.map_or(profile.close, |n| n as usize);
         let far = request.far.map_or(profile.far, |n| n as usize);
-        match self.choose(caller, profile, &mut run, close, far) {
-            // Without pages nothing is asked, which is what it costs; the run itself says what is
-            // missing.
+        match self.select_pages(caller, profile, &mut run, close, far) {
+            // Without pages nothing is asked, so the estimate is zero and the run reports the
+            // reason.
             Err(fault) if request.estimate && fault.code == FaultCode::NotFound => {}
             chosen => chosen?,
         }
@@ -121,7 +126,7 @@ impl Brain {
     }
 }
 
-/// Refuses what no run can be made of.
+/// Validates the request.
 fn check(request: &Ideas) -> Result<(), Fault> {
     let name = request.profile.as_str();
     if request.resume.is_none() {
@@ -132,34 +137,35 @@ fn check(request: &Ideas) -> Result<(), Fault> {
             )));
         }
         let length = question.chars().count();
-        if length > QUESTION {
-            let message = format!("the question has {length} characters, more than {QUESTION}");
+        if length > MAX_QUESTION_CHARS {
+            let message =
+                format!("the question has {length} characters, more than {MAX_QUESTION_CHARS}");
             return Err(Fault::new(FaultCode::Usage, message)
                 .hint("put the matter into a page, and ask about it in a few sentences"));
         }
     }
     let bounds = [
-        ("close", request.close, MOST_CLOSE),
-        ("far", request.far, MOST_FAR),
-        ("limit", request.limit, MOST_IDEAS),
+        ("close", request.close, MAX_CLOSE),
+        ("far", request.far, MAX_FAR),
+        ("limit", request.limit, MAX_IDEAS),
     ];
-    for (name, value, most) in bounds {
-        if value.is_some_and(|value| !(1..=most).contains(&value)) {
-            return Err(Fault::new(FaultCode::Usage, format!("{name} is not from 1 to {most}")));
+    for (name, value, max) in bounds {
+        if value.is_some_and(|value| !(1..=max).contains(&value)) {
+            return Err(Fault::new(FaultCode::Usage, format!("{name} is not from 1 to {max}")));
         }
     }
     Ok(())
 }
 
-/// Whether the caller may see the sources of all pages of a run: its ideas are made of them.
-fn sees(caller: &Caller, run: &Run) -> bool {
+/// Returns whether the caller may see the sources of all pages of a run.
+fn is_visible(caller: &Caller, run: &Run) -> bool {
     let view = caller.view();
     let mut pages =
         run.close.iter().map(|pick| &pick.page).chain(run.far.iter().map(|pick| &pick.page));
     pages.all(|page| view.shows(page.source.as_str()))
 }
 
-fn at_work(run_id: &str) -> Fault {
+fn already_running(run_id: &str) -> Fault {
     Fault::new(
         FaultCode::Conflict,
         format!("the run \"{}\" is under way already", run_id.escape_debug()),

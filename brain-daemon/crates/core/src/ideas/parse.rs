@@ -1,20 +1,21 @@
-//! What models answer, read with patience: behind a code fence, after a preamble, in other shapes than the one that was asked for, or cut in
-//! the middle. What is whole counts. Pure.
+//! Parses model answers leniently: code fences, preambles, other shapes, cut texts. No I/O.
+//!
+//! Complete parts of an answer count.
 
 use brain_protocol::Scores;
 use serde_json::{Map, Value};
 
-/// The longest answer that is looked at, in bytes.
-const MOST: usize = 256 * 1024;
-/// How many beginnings of values without an end are tried.
-const TRIES: usize = 500;
-/// How deep values may lie in each other.
-const DEPTH: usize = 6;
-/// The longest idea and note that are kept, in characters.
-const IDEA: usize = 2000;
-const NOTE: usize = 300;
+/// Maximum length of a parsed answer, in bytes.
+const MAX_ANSWER_BYTES: usize = 256 * 1024;
+/// Maximum number of unclosed values that are tried.
+const MAX_ATTEMPTS: usize = 500;
+/// Maximum nesting depth.
+const MAX_DEPTH: usize = 6;
+/// Maximum length of an idea and of a note, in characters.
+const MAX_IDEA_CHARS: usize = 2000;
+const MAX_NOTE_CHARS: usize = 300;
 
-/// What a judge says of one idea.
+/// The judge's scores for one idea.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     /// The idea's number in the question, from 1.
@@ -23,12 +24,12 @@ pub(super) struct Verdict {
     pub(super) note: String,
 }
 
-/// At most `most` ideas of an answer, each once.
-pub(super) fn ideas(answer: &str, most: usize) -> Vec<String> {
-    let answer = bounded(answer);
+/// Returns at most `max` distinct ideas of an answer.
+pub(super) fn ideas(answer: &str, max: usize) -> Vec<String> {
+    let answer = truncated(answer);
     let mut found = Vec::new();
     for value in values(answer) {
-        gather_ideas(&value, 0, &mut found);
+        collect_ideas(&value, 0, &mut found);
     }
     if found.is_empty() {
         found = cut_list(answer);
@@ -38,22 +39,22 @@ pub(super) fn ideas(answer: &str, most: usize) -> Vec<String> {
     }
     let mut ideas: Vec<String> = Vec::new();
     for idea in found {
-        let idea = tidy(&idea, IDEA);
+        let idea = clean(&idea, MAX_IDEA_CHARS);
         if !idea.is_empty() && !ideas.contains(&idea) {
             ideas.push(idea);
         }
     }
-    ideas.truncate(most);
+    ideas.truncate(max);
     ideas
 }
 
-/// The verdicts of an answer on `asked` ideas, each number once; the first word on an idea counts.
+/// Returns the verdicts on `asked` ideas. The first verdict on an idea counts.
 pub(super) fn verdicts(answer: &str, asked: usize) -> Vec<Verdict> {
     let mut found = Vec::new();
-    for value in values(bounded(answer)) {
-        gather_verdicts(&value, None, 0, &mut found);
+    for value in values(truncated(answer)) {
+        collect_verdicts(&value, None, 0, &mut found);
     }
-    // Without any number they stand in the order of the ideas, if none is missing.
+    // Without numbers, a complete list is in the order of the ideas.
     if found.len() == asked && found.iter().all(|(number, _, _)| number.is_none()) {
         found.iter_mut().enumerate().for_each(|(at, verdict)| verdict.0 = Some(at + 1));
     }
@@ -67,21 +68,22 @@ pub(super) fn verdicts(answer: &str, asked: usize) -> Vec<Verdict> {
     verdicts
 }
 
-/// A model's words, at most `most` characters, without what a terminal obeys and a page does not take: the store refuses a NUL as no text.
-fn tidy(text: &str, most: usize) -> String {
-    let steers = |c: &char| c.is_control() && !matches!(c, '\n' | '\t');
-    let text: String = text.chars().filter(|c| !steers(c)).collect();
-    text.trim().chars().take(most).collect()
+/// Cuts a model's text to `max` characters and removes control characters, which the store rejects
+/// and terminals interpret.
+fn clean(text: &str, max: usize) -> String {
+    let is_control = |c: &char| c.is_control() && !matches!(c, '\n' | '\t');
+    let text: String = text.chars().filter(|c| !is_control(c)).collect();
+    text.trim().chars().take(max).collect()
 }
 
-fn bounded(answer: &str) -> &str {
-    &answer[..answer.floor_char_boundary(MOST)]
+fn truncated(answer: &str) -> &str {
+    &answer[..answer.floor_char_boundary(MAX_ANSWER_BYTES)]
 }
 
-/// The objects and lists that are whole, outermost ones only. Of one that was cut, those inside.
+/// Returns the complete outermost objects and lists. Of a cut value, those inside.
 fn values(text: &str) -> Vec<Value> {
     let (mut out, mut at, mut tries) = (Vec::new(), 0, 0);
-    while tries < TRIES
+    while tries < MAX_ATTEMPTS
         && let Some(start) = text[at..].find(['{', '[']).map(|found| at + found)
     {
         let value = end_of(text, start)
@@ -100,7 +102,8 @@ fn values(text: &str) -> Vec<Value> {
     out
 }
 
-/// The end of the string, object or list that begins at `start`; `None` when it has none.
+/// Returns the end of the string, object or list that begins at `start`. `None` if it is not
+/// closed.
 fn end_of(text: &str, start: usize) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate().skip(start) {
@@ -119,15 +122,15 @@ fn end_of(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Texts under `ideas`, in objects that have one, or in a bare list.
-fn gather_ideas(value: &Value, depth: usize, out: &mut Vec<String>) {
+/// Collects texts under `ideas`, or those of a bare list.
+fn collect_ideas(value: &Value, depth: usize, out: &mut Vec<String>) {
     match value {
-        _ if depth > DEPTH => {}
+        _ if depth > MAX_DEPTH => {}
         Value::Array(list) => {
             for one in list {
                 match one {
                     Value::String(text) => out.push(text.clone()),
-                    other => gather_ideas(other, depth + 1, out),
+                    other => collect_ideas(other, depth + 1, out),
                 }
             }
         }
@@ -145,14 +148,14 @@ fn gather_ideas(value: &Value, depth: usize, out: &mut Vec<String>) {
             let numbered = map.iter().filter(|(key, value)| is_number(key) && value.is_string());
             out.extend(numbered.filter_map(|(_, value)| value.as_str().map(str::to_owned)));
             map.values().filter(|value| value.is_array() || value.is_object()).for_each(|value| {
-                gather_ideas(value, depth + 1, out);
+                collect_ideas(value, depth + 1, out);
             });
         }
         _ => {}
     }
 }
 
-/// The whole texts of a list of texts that was cut.
+/// Returns the complete texts of a cut list.
 fn cut_list(text: &str) -> Vec<String> {
     let Some(start) = text.find('[') else { return Vec::new() };
     let (mut out, mut at) = (Vec::new(), start + 1);
@@ -167,7 +170,7 @@ fn cut_list(text: &str) -> Vec<String> {
     out
 }
 
-/// The lines of a numbered or bulleted list, for models that know no JSON. Lines that follow belong to the item.
+/// Returns the items of a numbered or bulleted list with their continuation lines.
 fn lines(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim) {
@@ -188,16 +191,16 @@ fn lines(text: &str) -> Vec<String> {
     out
 }
 
-fn gather_verdicts(
+fn collect_verdicts(
     value: &Value,
     key: Option<&str>,
     depth: usize,
     out: &mut Vec<(Option<usize>, Scores, String)>,
 ) {
     match value {
-        _ if depth > DEPTH => {}
+        _ if depth > MAX_DEPTH => {}
         Value::Array(list) => {
-            list.iter().for_each(|one| gather_verdicts(one, None, depth + 1, out))
+            list.iter().for_each(|one| collect_verdicts(one, None, depth + 1, out))
         }
         Value::Object(map) => {
             let inner = get(map, "scores").or_else(|| get(map, "judge")).and_then(Value::as_object);
@@ -208,16 +211,16 @@ fn gather_verdicts(
                 let note = ["note", "reason", "why", "comment"]
                     .iter()
                     .find_map(|name| get(map, name)?.as_str());
-                out.push((number, scores, tidy(note.unwrap_or_default(), NOTE)));
+                out.push((number, scores, clean(note.unwrap_or_default(), MAX_NOTE_CHARS)));
                 return;
             }
-            map.iter().for_each(|(key, value)| gather_verdicts(value, Some(key), depth + 1, out));
+            map.iter().for_each(|(key, value)| collect_verdicts(value, Some(key), depth + 1, out));
         }
         _ => {}
     }
 }
 
-/// All five axes, however their names are written.
+/// Reads all five axes, regardless of the spelling of their names.
 fn scores(map: &Map<String, Value>) -> Option<Scores> {
     let of = |name| score(get(map, name)?);
     Some(Scores {
@@ -229,7 +232,7 @@ fn scores(map: &Map<String, Value>) -> Option<Scores> {
     })
 }
 
-/// The value under a name, without regard to case, `-` and `_`.
+/// Looks up a name, ignoring case, `-` and `_`.
 fn get<'v>(map: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     let plain = |key: &str| -> String {
         key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -237,7 +240,7 @@ fn get<'v>(map: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     map.iter().find(|(key, _)| plain(key) == name).map(|(_, value)| value)
 }
 
-/// A score from 1 to 5: a number, or a text such as `4` and `4/5`. Others are none: a scale of ten is not guessed at.
+/// Parses a score from 1 to 5: a number, `4` or `4/5`. Other scales are rejected.
 fn score(value: &Value) -> Option<f32> {
     let number = match value {
         Value::Number(number) => number.as_f64()?,
@@ -250,7 +253,7 @@ fn score(value: &Value) -> Option<f32> {
     (1.0..=5.0).contains(&number).then_some(number as f32)
 }
 
-/// A number from 1, as a number or a text such as `3` and `#3`.
+/// Parses a number from 1: a number, `3` or `#3`.
 fn whole(value: &Value) -> Option<usize> {
     match value {
         Value::Number(number) => number.as_u64().and_then(|number| number.try_into().ok()),
@@ -273,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ideas_are_found_in_every_shape() {
+    fn ideas_are_parsed_in_every_shape() {
         for answer in [
             r#"{"ideas": ["One.", "Two."]}"#,
             "```json\n{\"ideas\": [\"One.\", \"Two.\"]}\n```",
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_found_in_every_shape() {
+    fn verdicts_are_parsed_in_every_shape() {
         let both = [one(r#""id": 1,"#), one(r#""id": 2,"#)].join(", ");
         let (first, second) = (one(""), one(""));
         for answer in [
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_answer_keeps_what_is_whole() {
+    fn cut_answer_keeps_complete_verdicts() {
         let all = format!(
             r#"{{"scores": [{}, {}, {}]}}"#,
             one(r#""id": 1,"#),
@@ -357,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_counts_not() {
+    fn unrequested_verdicts_are_ignored() {
         let ten = one(r#""id": 1,"#).replace("3.5", "8");
         assert!(numbers(&ten, 1).is_empty(), "another scale");
         assert!(numbers(&one(r#""id": 7,"#), 3).is_empty());
@@ -370,7 +373,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_answer_is_read_without_harm(answer in "[\\[\\]{}\",:a-z0-9 \\\\\\n知]{0,200}") {
+        fn any_answer_is_parsed_without_panic(answer in "[\\[\\]{}\",:a-z0-9 \\\\\\n知]{0,200}") {
             prop_assert!(ideas(&answer, 4).len() <= 4);
             prop_assert!(verdicts(&answer, 12).len() <= 12);
         }

@@ -1,31 +1,31 @@
-//! What tells `brainstorm` and `lsd` apart: one table. Pure.
+//! The differences between `brainstorm` and `lsd`, as one table. No I/O.
 
 use brain_protocol::{IdeaProfile, Scores};
 
-/// One of the two.
+/// The parameters of a command.
 #[derive(Debug, PartialEq)]
 pub(super) struct Profile {
-    /// Which.
+    /// The command.
     pub(super) kind: IdeaProfile,
-    /// How many close pages.
+    /// Number of close pages.
     pub(super) close: usize,
-    /// How many far pages.
+    /// Number of far pages.
     pub(super) far: usize,
-    /// How many ideas of each cross.
+    /// Number of ideas per cross.
     pub(super) ideas: u32,
-    /// How freely the model speaks, 0 to 1.
+    /// Sampling temperature, 0 to 1.
     pub(super) temperature: f32,
-    /// From which weighted score on an idea passes, 1 to 5.
+    /// Minimum weighted score of a passing idea, 1 to 5.
     pub(super) threshold: f32,
-    /// What each axis counts; together 1.
+    /// Weights of the axes; their sum is 1.
     weights: Scores,
-    /// An idea with more resistance than this is too obvious to pass.
+    /// Maximum resistance of a passing idea; above it, the idea is too obvious.
     too_obvious: Option<f32>,
-    /// Far pages that nobody touched for long come first.
+    /// Whether stale pages are preferred in the far set.
     pub(super) stale_first: bool,
-    /// Each idea turns an unspoken axiom of the question around.
+    /// Whether each idea must invert an unspoken axiom of the question.
     pub(super) inverts: bool,
-    /// Whether the result becomes a page when nobody says.
+    /// Whether the result is saved as a page by default.
     pub(super) saves: bool,
 }
 
@@ -70,7 +70,7 @@ static LSD: Profile = Profile {
 };
 
 impl Profile {
-    /// The profile of a command.
+    /// Returns the profile of a command.
     pub(super) fn of(kind: IdeaProfile) -> &'static Self {
         match kind {
             IdeaProfile::Brainstorm => &BRAINSTORM,
@@ -78,7 +78,7 @@ impl Profile {
         }
     }
 
-    /// The weighted mean of scores, 1 to 5, to the hundredth.
+    /// Returns the weighted mean of the scores, 1 to 5, rounded to hundredths.
     pub(super) fn weighted(&self, scores: &Scores) -> f32 {
         let Scores { originality, resistance, thesis, grounding, load_bearing } = self.weights;
         let sum = originality * scores.originality
@@ -89,7 +89,7 @@ impl Profile {
         (sum * 100.0).round() / 100.0
     }
 
-    /// Whether an idea with these scores is good enough.
+    /// Returns whether an idea with these scores passes.
     pub(super) fn passes(&self, scores: &Scores) -> bool {
         self.weighted(scores) >= self.threshold
             && self.too_obvious.is_none_or(|most| scores.resistance <= most)
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_a_mean_and_a_threshold_is_reached_by_itself() {
+    fn weighted_mean_and_threshold() {
         for profile in [&BRAINSTORM, &LSD] {
             for score in [1.0, 3.5, 4.0, 5.0] {
                 assert!((profile.weighted(&all(score)) - score).abs() < 1e-6, "{score}");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn each_axis_counts_as_the_profile_says() {
+    fn axes_are_weighted_by_the_profile() {
         let weighed = |profile: &Profile, scores: Scores| profile.weighted(&scores);
         let bare = all(1.0);
         assert!((weighed(&BRAINSTORM, Scores { originality: 5.0, ..bare }) - 2.0).abs() < 1e-6);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lsd_turns_the_obvious_away() {
+    fn only_lsd_rejects_obvious_ideas() {
         let obvious = Scores { resistance: 4.6, ..all(5.0) };
         assert!(BRAINSTORM.passes(&obvious));
         assert!(!LSD.passes(&obvious));

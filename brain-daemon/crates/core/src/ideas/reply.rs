@@ -1,32 +1,40 @@
-//! What came of a run, in the words of the protocol. Pure.
+//! Builds the reply of a run. No I/O.
 
 use std::cmp::Reverse;
 
 use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, Ideas, IdeasReply, Spent, usd};
 
 use super::profile::Profile;
-use super::state::{CrossState, Run};
+use super::run_state::{CrossState, Run};
 
-/// What the run itself does not say.
+/// Facts about this call that the run does not store.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ReplyContext {
     pub(super) status: &'static str,
     pub(super) prompts: Vec<IdeaPrompt>,
-    /// Crosses that this call asked for.
+    /// Crosses that this call asked about.
     pub(super) crosses: u32,
-    /// What this call was to cost.
+    /// The estimate for this call.
     pub(super) estimated: u64,
-    /// What the run had cost before.
-    pub(super) before: Spent,
+    /// The cost of the run before this call.
+    pub(super) cost_before: Spent,
     pub(super) judge_failed: bool,
     pub(super) save_problem: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
-/// The reply.
-pub(super) fn of(run: &Run, request: &Ideas, said: Said) -> IdeasReply {
-    let Said { status, prompts, crosses, estimated, before, judge_failed, save_problem, mut notes } =
-        said;
+/// Builds the reply.
+pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasReply {
+    let ReplyContext {
+        status,
+        prompts,
+        crosses,
+        estimated,
+        cost_before,
+        judge_failed,
+        save_problem,
+        mut notes,
+    } = context;
     let close_set = run.close.iter().map(|pick| ClosePage {
         slug: pick.page.slug.clone(),
         title: pick.page.title.clone(),
@@ -42,12 +50,12 @@ pub(super) fn of(run: &Run, request: &Ideas, said: Said) -> IdeasReply {
     });
     let cost = Spent {
         estimated,
-        actual: run.cost.actual.saturating_sub(before.actual),
-        tokens_in: run.cost.tokens_in.saturating_sub(before.tokens_in),
-        tokens_out: run.cost.tokens_out.saturating_sub(before.tokens_out),
-        calls: run.cost.calls.saturating_sub(before.calls),
+        actual: run.cost.actual.saturating_sub(cost_before.actual),
+        tokens_in: run.cost.tokens_in.saturating_sub(cost_before.tokens_in),
+        tokens_out: run.cost.tokens_out.saturating_sub(cost_before.tokens_out),
+        calls: run.cost.calls.saturating_sub(cost_before.calls),
     };
-    if cost.actual > 0 && before.actual > 0 {
+    if cost.actual > 0 && cost_before.actual > 0 {
         notes.push(format!(
             "with what was spent before, this run has cost ${}",
             usd(run.cost.actual)
@@ -88,24 +96,24 @@ pub(super) fn of(run: &Run, request: &Ideas, said: Said) -> IdeasReply {
     }
 }
 
-/// The ideas: those that pass first, then by score, those without one last; at most `limit`.
+/// Returns at most `limit` ideas: passing ones first, then by score, unscored ones last.
 pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
     let profile = Profile::of(run.profile);
-    let idea = |(number, at, child): (usize, usize, &super::state::Child)| {
+    let idea = |(number, at, idea): (usize, usize, &super::run_state::RunIdea)| {
         let (close, far) = run.pages(number)?;
         let to = run.crosses.get(number)?.close;
         Some(Idea {
             id: run.number(number, at),
-            text: child.text.clone(),
+            text: idea.text.clone(),
             close_slug: close.page.slug.clone(),
             far_slug: far.page.slug.clone(),
-            distance: far.distances.get(to).copied().unwrap_or(super::close::UNKNOWN),
-            passes: child.judge.as_ref().is_some_and(|judge| profile.passes(&judge.scores)),
-            judge: child.judge.clone(),
+            distance: far.distances.get(to).copied().unwrap_or(super::near_pages::UNKNOWN_DISTANCE),
+            passes: idea.judge.as_ref().is_some_and(|judge| profile.passes(&judge.scores)),
+            judge: idea.judge.clone(),
         })
     };
-    let mut ideas: Vec<Idea> = run.children().filter_map(idea).collect();
-    // Scores are hundredths; whole ones can be compared.
+    let mut ideas: Vec<Idea> = run.ideas().filter_map(idea).collect();
+    // Scores are hundredths, so integers compare exactly.
     let hundredths =
         |idea: &Idea| idea.judge.as_ref().map(|judge| (judge.weighted * 100.0).round() as i64);
     ideas.sort_by_key(|idea| (!idea.passes, Reverse(hundredths(idea)), idea.id));
@@ -113,7 +121,7 @@ pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
     ideas
 }
 
-/// How many crosses failed, and why the first one did.
+/// Describes how many crosses failed and why the first one did.
 fn failures(run: &Run) -> Option<String> {
     let failed = run.failed();
     let why = run.crosses.iter().find_map(|cross| match &cross.state {
@@ -136,10 +144,10 @@ fn failures(run: &Run) -> Option<String> {
 mod tests {
     use brain_protocol::{IdeaProfile, Judged, Scores, Slug, SourceId};
 
-    use super::super::state::{Child, ClosePick, FarPick, Pick};
+    use super::super::run_state::{ClosePageRef, FarPageRef, RunIdea, RunPage};
     use super::*;
 
-    fn child(text: &str, score: Option<f32>) -> Child {
+    fn idea(text: &str, score: Option<f32>) -> RunIdea {
         let judge = score.map(|score| {
             let scores = Scores {
                 originality: score,
@@ -150,31 +158,32 @@ mod tests {
             };
             Judged { scores, weighted: score, note: String::new() }
         });
-        Child { text: text.into(), judge }
+        RunIdea { text: text.into(), judge }
     }
 
     fn run() -> Run {
-        let pick = |slug: &str| Pick {
+        let pick = |slug: &str| RunPage {
             source: SourceId::default(),
             slug: Slug::parse(slug).unwrap(),
             title: slug.into(),
         };
         let mut run = Run::new("abcdefgh".into(), IdeaProfile::Brainstorm, "Why?", 0);
         run.close = vec![
-            ClosePick { page: pick("a/one"), score: 1.0 },
-            ClosePick { page: pick("a/two"), score: 0.5 },
+            ClosePageRef { page: pick("a/one"), score: 1.0 },
+            ClosePageRef { page: pick("a/two"), score: 0.5 },
         ];
-        run.far = vec![FarPick { page: pick("b/one"), distances: vec![0.7, 0.4], domain: false }];
+        run.far =
+            vec![FarPageRef { page: pick("b/one"), distances: vec![0.7, 0.4], domain: false }];
         run.cross();
         run.crosses[0].state =
-            CrossState::Done { ideas: vec![child("low", Some(2.0)), child("none", None)] };
+            CrossState::Done { ideas: vec![idea("low", Some(2.0)), idea("none", None)] };
         run.crosses[1].state =
-            CrossState::Done { ideas: vec![child("good", Some(4.0)), child("best", Some(4.5))] };
+            CrossState::Done { ideas: vec![idea("good", Some(4.0)), idea("best", Some(4.5))] };
         run
     }
 
     #[test]
-    fn ideas_that_pass_come_first_by_score_and_keep_their_numbers() {
+    fn passing_ideas_come_first_and_keep_their_numbers() {
         let ideas = ideas(&run(), None);
         let shown: Vec<_> =
             ideas.iter().map(|idea| (idea.id, idea.text.as_str(), idea.passes)).collect();
@@ -191,12 +200,17 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_is_this_calls_and_the_runs_is_said_beside_it() {
+    fn reply_has_the_cost_of_this_call() {
         let mut run = run();
         run.cost = Spent { estimated: 9, actual: 500_000, tokens_in: 50, tokens_out: 20, calls: 5 };
-        let before =
+        let cost_before =
             Spent { estimated: 9, actual: 200_000, tokens_in: 30, tokens_out: 15, calls: 3 };
-        let said = Said { status: "done", estimated: 310_000, before, ..Said::default() };
+        let context = ReplyContext {
+            status: "done",
+            estimated: 310_000,
+            cost_before,
+            ..ReplyContext::default()
+        };
         let request = Ideas {
             profile: IdeaProfile::Brainstorm,
             question: String::new(),
@@ -210,7 +224,7 @@ mod tests {
             resume: None,
             estimate: false,
         };
-        let reply = of(&run, &request, said);
+        let reply = build(&run, &request, context);
         let cost =
             Spent { estimated: 310_000, actual: 300_000, tokens_in: 20, tokens_out: 5, calls: 2 };
         assert_eq!(reply.cost, cost);

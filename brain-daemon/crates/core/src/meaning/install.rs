@@ -1,5 +1,4 @@
-//! `brain model install`: a model's files are brought together beside the others, looked at, tried with one sentence, and only then put where
-//! they are used from.
+//! `brain model install`: collects a model's files, verifies and tries them, then activates them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -9,11 +8,11 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstalled};
 use sha2::{Digest as _, Sha256};
 
-use super::gather::{clear, disk, gather, stopped};
-use super::known::{MORE, NEEDED};
+use super::fetch_files::{clear, disk, gather, stopped};
+use super::known_models::{MORE, NEEDED};
+use super::model_record::{ModelRecord, size};
 use super::models::{OLD, TMP, installed};
 use super::origin::{Origin, Place};
-use super::record::{Record, size};
 use super::{Brain, Progress};
 use brain_base::clock::rfc3339;
 use brain_base::home::make_private;
@@ -22,13 +21,13 @@ use brain_embed::{
 };
 use brain_page::hex;
 
-/// What a model is tried with.
+/// The text that a new model is tried with.
 const SENTENCE: &str = "The quick brown fox jumps over the lazy dog.";
-/// Held while a model is put in place: two at once would step on each other's files.
+/// The lock file that prevents concurrent installations.
 const LOCK: &str = ".lock";
 
 impl Brain {
-    /// Puts a model where it is used from.
+    /// Installs a model.
     pub(crate) fn model_install(
         &self,
         request: &ModelInstall,
@@ -38,16 +37,16 @@ impl Brain {
         let origin = Origin::of(request)?;
         let models = self.home.models();
         make_private(&models).map_err(|e| disk(&models, &e))?;
-        let _alone = alone(&models)?;
+        let _alone = others_removed(&models)?;
         let place = models.join(&origin.name);
         refuse_own(&models, &origin)?;
         recover(&models, &origin.name)?;
         refuse_others(&place)?;
         let pinned = wanted.or(origin.known.map(|known| known.sha256.to_owned()));
         let from = origin.place.text();
-        let before = Record::read(&place).filter(|record| record.from == from);
+        let before = ModelRecord::read(&place).filter(|record| record.from == from);
 
-        // What is there already, to the byte, needs nobody.
+        // An identical installed model needs no change.
         let is_web = matches!(origin.place, Place::Web(_));
         if let Some(record) = before.as_ref().filter(|_| is_web)
             && let Ok(facts) = inspect(&place)
@@ -57,11 +56,11 @@ impl Brain {
         }
 
         let tmp = models.join(format!("{}{TMP}", origin.name));
-        let told = |done: u64, total: u64| progress.at(done, total) && !self.is_stopping();
-        let weights = match gather(&origin, &tmp, &*self.net, &told) {
+        let progress = |done: u64, total: u64| progress.at(done, total) && !self.is_stopping();
+        let weights = match gather(&origin, &tmp, &*self.net, &progress) {
             Ok(weights) => weights,
             Err(fault) => {
-                // What was downloaded is gone on with; a copy begins anew anyhow, and its room may be needed.
+                // Downloads are resumed. A copy restarts anyway, and its disk space may be needed.
                 if !is_web {
                     clear(&tmp)?;
                 }
@@ -71,10 +70,10 @@ impl Brain {
         let pinned = pinned.or_else(|| before.as_ref().map(|record| record.sha256.clone()));
         let known = origin.known.map(|known| known.files).unwrap_or_default();
         let seen = before.as_ref().filter(|_| is_web).map(|record| &record.files);
-        let goes_on = || told(0, 0);
+        let should_continue = || progress(0, 0);
         let verified = check_files(&tmp, known, seen).and_then(|files| {
-            let facts = verify(&tmp, pinned.as_deref(), &goes_on)?;
-            if goes_on() { Ok((facts, files)) } else { Err(stopped()) }
+            let facts = verify(&tmp, pinned.as_deref(), &should_continue)?;
+            if should_continue() { Ok((facts, files)) } else { Err(stopped()) }
         });
         let (facts, files) = match verified {
             Ok(verified) => verified,
@@ -84,7 +83,7 @@ impl Brain {
             }
         };
         let already = inspect(&place).is_ok_and(|there| there.sha256 == facts.sha256);
-        let record = Record {
+        let record = ModelRecord {
             from,
             installed_at: rfc3339(self.clock.now()),
             weights: weights.to_owned(),
@@ -140,7 +139,7 @@ impl Brain {
     }
 }
 
-/// The hash that the owner wants, in lower case.
+/// Returns the hash that the owner expects, in lower case.
 fn wanted_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
     let Some(hash) = &request.sha256 else { return Ok(None) };
     let hash = hash.trim().to_ascii_lowercase();
@@ -151,8 +150,8 @@ fn wanted_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
         .hint("`sha256sum FILE` prints it"))
 }
 
-/// Nobody else installs a model here meanwhile.
-fn alone(models: &Path) -> Result<File, Fault> {
+/// Takes the installation lock.
+fn others_removed(models: &Path) -> Result<File, Fault> {
     let path = models.join(LOCK);
     let file = File::create(&path).map_err(|e| disk(&path, &e))?;
     match file.try_lock() {
@@ -165,7 +164,7 @@ fn alone(models: &Path) -> Result<File, Fault> {
     }
 }
 
-/// What is on its way into a model's place is cleared at the beginning: nothing is copied from there.
+/// Rejects a source inside the staging directory, which is cleared first.
 fn refuse_own(models: &Path, origin: &Origin) -> Result<(), Fault> {
     let Place::Directory(source) = &origin.place else { return Ok(()) };
     let own = [models.join(format!("{}{TMP}", origin.name)), aside(models, &origin.name)];
@@ -180,10 +179,10 @@ fn refuse_own(models: &Path, origin: &Origin) -> Result<(), Fault> {
     .hint("move it elsewhere, and install it from there"))
 }
 
-/// What somebody else put into the model's place stays there.
+/// Rejects a target that brain did not create.
 fn refuse_others(place: &Path) -> Result<(), Fault> {
     let is_free = fs::symlink_metadata(place).is_err_and(|e| e.kind() == ErrorKind::NotFound);
-    let is_ours = || !place.is_symlink() && Record::read(place).is_some();
+    let is_ours = || !place.is_symlink() && ModelRecord::read(place).is_some();
     if is_free || is_ours() {
         return Ok(());
     }
@@ -194,21 +193,21 @@ fn refuse_others(place: &Path) -> Result<(), Fault> {
     .hint("move it away, or give the new one another name: --name NAME"))
 }
 
-/// Where a model is while another takes its place. Hidden: what is there is brain's, and no name that its owner would give.
+/// Returns the hidden path of a model while it is being replaced.
 fn aside(models: &Path, name: &str) -> PathBuf {
     models.join(format!(".{name}{OLD}"))
 }
 
-/// A crash between two renames leaves the former model aside.
+/// Restores the former model after a crash between the two renames.
 fn recover(models: &Path, name: &str) -> Result<(), Fault> {
     let (place, old) = (models.join(name), aside(models, name));
-    if fs::symlink_metadata(&place).is_err() && Record::read(&old).is_some() {
+    if fs::symlink_metadata(&place).is_err() && ModelRecord::read(&old).is_some() {
         fs::rename(&old, &place).map_err(|e| disk(&place, &e))?;
     }
     clear(&old)
 }
 
-/// The hashes of the files besides the weights; each as it is known, or as it was seen before.
+/// Hashes the files besides the weights and compares them with known or earlier hashes.
 fn check_files(
     dir: &Path,
     known: &[(&str, &str)],
@@ -237,11 +236,11 @@ fn check_files(
     Ok(files)
 }
 
-/// Whether what came is what was wanted, and a model that makes vectors.
+/// Verifies the hashes and that the model produces vectors.
 fn verify(
     dir: &Path,
     pinned: Option<&str>,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<ModelFacts, Fault> {
     let unusable = |fault: EmbedFault| {
         let message = format!("this is no model that can be used: {}", fault.message);
@@ -251,10 +250,10 @@ fn verify(
                 .unwrap_or_else(|| "`brain model install all-minilm-l6-v2` is one that can".into()),
         )
     };
-    if !goes_on() {
+    if !should_continue() {
         return Err(stopped());
     }
-    let facts = inspect_while(dir, goes_on).map_err(unusable)?;
+    let facts = inspect_while(dir, should_continue).map_err(unusable)?;
     if let Some(pinned) = pinned.filter(|pinned| **pinned != facts.sha256) {
         let message = format!(
             "the weights have SHA-256 {}, where {pinned} was expected: nothing was installed",
@@ -264,11 +263,11 @@ fn verify(
             "if the other ones are meant, install them under another name (--name), with --sha256 and what they should have",
         ));
     }
-    if !goes_on() {
+    if !should_continue() {
         return Err(stopped());
     }
     let vectors = Local::new(dir.to_owned(), 1)
-        .embed(&[SENTENCE.to_owned()], Purpose::Document, goes_on)
+        .embed(&[SENTENCE.to_owned()], Purpose::Document, should_continue)
         .map_err(unusable)?;
     let fits = vectors.first().is_some_and(|vector| vector.len() == facts.dimensions as usize);
     if !fits {
@@ -281,7 +280,7 @@ fn verify(
     Ok(facts)
 }
 
-/// Puts the directory that is ready under the model's name. The one that was there goes once the new one is in its place.
+/// Renames the staged directory to the model's name. The former model is removed afterwards.
 fn put_in_place(models: &Path, name: &str) -> Result<(), Fault> {
     let (place, old) = (models.join(name), aside(models, name));
     let wrong = |e: io::Error| disk(&place, &e);

@@ -1,26 +1,27 @@
-//! Search by meaning, for pages: which embedder is configured, its vectors kept in step with the store in the background, and pages near a question.
+//! Search by meaning: the configured embedder, page vectors, and pages near a question.
 //!
-//! The follower hears of every commit through the store's hook, as the full-text index does: a page that is deleted, or whose text changed, loses its vectors before
-//! anybody is told that the commit happened; a worker makes the new ones. What is missing after a start is found by comparing keys with the store.
+//! The store's commit hook removes the vectors of changed and deleted pages before the commit is
+//! acknowledged. A worker makes new ones. After a start, missing vectors are found by comparing
+//! keys with the store.
 
-mod follow;
-mod gather;
+mod background_throttle;
+mod commit_hook;
+mod embed_command;
+mod fetch_files;
 mod install;
-mod keeping;
-mod known;
-mod making;
+mod known_models;
+mod model_record;
 mod models;
-mod near;
 mod origin;
-mod pace;
-mod record;
+mod pending_changes;
+mod query;
 mod rounds;
 mod scale;
 mod state;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
-mod unseen;
+mod vector_writer;
 
 use std::time::Duration;
 
@@ -28,50 +29,51 @@ use brain_protocol::{Scope, SourceId};
 
 use super::{Brain, Caller, Progress};
 
-pub(crate) use follow::both;
+pub(crate) use commit_hook::combine_hooks;
 pub(crate) use models::installed;
 pub(crate) use state::Meaning;
 
 /// How long a search waits for a question's vector.
 pub(super) const QUERY_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The pages of a caller who may see some sources only.
+/// The pages of a caller with access to some sources only.
 #[derive(Debug)]
-pub(super) struct Own {
-    /// Those sources.
+pub(super) struct CallerPages {
+    /// The visible sources.
     pub(super) sources: Vec<SourceId>,
-    /// The numbers of their pages, ascending.
+    /// The ids of their pages, ascending.
     pub(super) pages: Vec<u64>,
 }
 
-/// What vectors say about a question.
+/// The vector results for a question.
 #[derive(Debug, Default)]
-pub(super) struct Meant {
-    /// Pages that are near, nearest first.
+pub(super) struct VectorResults {
+    /// Near pages, nearest first.
     pub(super) near: Vec<brain_embed::vectors::Near>,
-    /// The cosine of windows that have nothing to do with each other, in this space.
+    /// The cosine of unrelated windows in this space.
     pub(super) floor: f32,
-    /// The cosine of this question with windows taken by chance; more than `floor` where the model can hardly tell texts of its script or language apart.
+    /// The cosine of this question with random windows. Higher than `floor` if the model barely
+    /// distinguishes texts of its script or language.
     pub(super) background: f32,
-    /// The cosine of what matches best, as a rule, less `floor`.
+    /// The usual cosine of the best matches, minus `floor`.
     pub(super) span: f32,
-    /// How much of the question the model can read, from 0 to 1: [`brain_embed::Embedder::reads`].
+    /// The share of the question that the model can read, 0 to 1: [`brain_embed::Embedder::reads`].
     pub(super) read: f32,
-    /// Why there are none, or not all: for `degraded`. `None` when no provider is configured: that is no fault.
-    pub(super) lacking: Option<Lacking>,
+    /// Why results are missing or incomplete, for `degraded`. `None` without a configured provider.
+    pub(super) degradation: Option<Degradation>,
 }
 
-/// Why vectors say less than they could.
+/// Why vector results are incomplete.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lacking {
-    /// How many of a hundred pages have vectors, when some can be asked.
+pub(super) struct Degradation {
+    /// Percentage of pages with vectors, if any can be searched.
     pub(super) share: Option<u64>,
-    /// What is wrong, in words. May name directories and addresses of this machine.
+    /// The problem in words. May contain local paths and addresses.
     pub(super) why: Option<String>,
 }
 
-impl Lacking {
-    /// One line; what is wrong only for whoever runs this brain.
+impl Degradation {
+    /// Formats one line. Only administrators see the problem.
     pub(super) fn text(&self, caller: &Caller) -> String {
         let why = self.why.as_deref().filter(|_| caller.scopes().most() >= Scope::Admin);
         match (self.share, why) {
@@ -91,26 +93,26 @@ impl Lacking {
     }
 }
 
-/// How search by meaning is.
+/// The status of search by meaning.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Standing {
-    /// Where vectors come from: `none`, `local` or `openai`.
+pub(super) struct MeaningStatus {
+    /// The source of vectors: `none`, `local` or `openai`.
     pub(super) provider: String,
     /// The model in use.
     pub(super) model: Option<String>,
     /// Pages with vectors.
     pub(super) pages: u64,
-    /// Their windows.
+    /// Windows with vectors.
     pub(super) windows: u64,
-    /// Pages that wait for theirs.
+    /// Pages without vectors.
     pub(super) missing: u64,
-    /// What keeps vectors from being made or asked, in words, with the way out.
+    /// What prevents embedding or queries, with a hint.
     pub(super) problem: Option<(String, Option<String>)>,
 }
 
-/// What a round of work did.
+/// The result of an embedding round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Round {
+pub(super) struct RoundResult {
     /// Pages that got vectors.
     pub(super) pages: u64,
     /// Their windows.

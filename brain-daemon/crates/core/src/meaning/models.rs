@@ -1,4 +1,4 @@
-//! Which models there are, and how search by meaning is.
+//! Lists installed models and the status of search by meaning.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,28 +6,28 @@ use std::time::SystemTime;
 
 use brain_protocol::{Fault, ModelRow, Models};
 
-use super::known::{NEEDED, WEIGHTS};
-use super::record::{NOTE, Record, size};
+use super::known_models::{NEEDED, WEIGHTS};
+use super::model_record::{ModelRecord, NOTE, size};
 use super::{Brain, Caller};
 use brain_base::home::Home;
 use brain_embed::inspect;
 
-/// What the directory of a model that is not ready ends with.
+/// Suffix of the directory of an unfinished model.
 pub(super) const TMP: &str = ".tmp";
-/// What the directory of a model that is being replaced ends with.
+/// Suffix of the directory of a model that is being replaced.
 pub(super) const OLD: &str = ".old";
 
 impl Brain {
-    /// Which models there are, and how search by meaning is.
+    /// Lists the models and the status of search by meaning.
     pub(crate) fn models(&self, _caller: &Caller) -> Result<Models, Fault> {
-        let standing = self.meaning_standing();
+        let standing = self.meaning_status();
         let used = match standing.provider.as_str() {
             "local" => standing.model.clone(),
             _ => None,
         };
         let row = |dir: PathBuf| {
             let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let (dimensions, problem) = match (Record::read(&dir), inspect(&dir)) {
+            let (dimensions, problem) = match (ModelRecord::read(&dir), inspect(&dir)) {
                 (_, Ok(facts)) => (Some(facts.dimensions), None),
                 (record, Err(fault)) => {
                     (record.map(|record| record.dimensions), Some(fault.message))
@@ -51,14 +51,14 @@ impl Brain {
     }
 }
 
-/// The model to use when none is named: the one that was installed last. `None` when there is none.
+/// Returns the default model: the one installed last. `None` if there is none.
 #[must_use]
 pub(crate) fn installed(home: &Home) -> Option<PathBuf> {
     let ready = directories(&home.models()).into_iter().filter(|dir| is_whole(dir));
     ready.max_by_key(|dir| (since(dir), std::cmp::Reverse(dir.clone())))
 }
 
-/// The directories of models, by name. What is not ready, and what is not a model's, is none.
+/// Returns the directories of complete models, by name.
 fn directories(models: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(models).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<PathBuf> = entries
@@ -72,16 +72,16 @@ fn directories(models: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the files of a model are there; not whether they are good.
+/// Returns whether all files of a model exist. Does not verify them.
 fn is_whole(dir: &Path) -> bool {
     NEEDED.iter().all(|name| dir.join(name).is_file())
         && (WEIGHTS.iter().any(|name| dir.join(name).is_file())
             || dir.join("onnx/model.onnx").is_file())
 }
 
-/// When a model was put there.
+/// Returns when a model was installed.
 fn since(dir: &Path) -> (String, Option<SystemTime>) {
-    let noted = Record::read(dir).map(|record| record.installed_at).unwrap_or_default();
+    let noted = ModelRecord::read(dir).map(|record| record.installed_at).unwrap_or_default();
     let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
     (noted, changed(&dir.join(NOTE)).or_else(|| changed(dir)))
 }
@@ -98,7 +98,7 @@ mod tests {
             fs::write(dir.join(file), "x").unwrap();
         }
         if let Some(at) = at {
-            let record = Record {
+            let record = ModelRecord {
                 from: "/x".into(),
                 installed_at: at.into(),
                 weights: "model.safetensors".into(),
@@ -121,7 +121,7 @@ mod tests {
         put(&models, "former.old", Some("2026-11-30T00:00:00.000Z"));
         put(&models, ".hidden", Some("2026-11-30T00:00:00.000Z"));
         assert_eq!(installed(&home), None);
-        // One that somebody put there by hand is used when there is no other.
+        // A manually copied model is used if there is no other.
         put(&models, "by-hand", None);
         assert_eq!(installed(&home), Some(models.join("by-hand")));
         put(&models, "b", Some("2026-11-21T10:00:00.000Z"));

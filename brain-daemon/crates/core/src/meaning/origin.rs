@@ -1,39 +1,39 @@
-//! Where a model is to come from, read from what the owner typed. Looks at the disk, changes nothing.
+//! Resolves what the owner typed to the origin of a model. Reads the disk only.
 
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode, ModelInstall};
 use url::Url;
 
-use super::known::{HUB, Known, WEIGHTS, known, names};
+use super::known_models::{HUB, Known, WEIGHTS, known, names};
 
-/// The longest name of a model, in characters.
+/// Maximum length of a model's name, in characters.
 const LONGEST: usize = 64;
 
-/// Where a model comes from, and what it is called here.
+/// The origin and local name of a model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// Its name here.
+    /// The local name.
     pub(super) name: String,
-    /// Where its files are.
+    /// The location of the files.
     pub(super) place: Place,
-    /// The file with its weights there; `None`: the one of a usual name.
+    /// The file with the weights; `None` for the usual names.
     pub(super) weights: Option<String>,
-    /// What is known of it.
+    /// The entry of a known model.
     pub(super) known: Option<&'static Known>,
 }
 
-/// Where a model's files are.
+/// The location of a model's files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In this directory.
+    /// A local directory.
     Directory(PathBuf),
-    /// Below this address, which ends with `/`.
+    /// A base URL that ends with `/`.
     Web(Url),
 }
 
 impl Place {
-    /// The place in words that last.
+    /// Formats the location for the model record.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Directory(dir) => dir.display().to_string(),
@@ -43,10 +43,10 @@ impl Place {
 }
 
 impl Origin {
-    /// What the request means.
+    /// Resolves a request.
     ///
     /// # Errors
-    /// `usage` and `not_found`, with the way out.
+    /// `usage` or `not_found`, with a hint.
     pub(super) fn of(request: &ModelInstall) -> Result<Self, Fault> {
         let from = request.from.trim();
         let mut origin = if let Some(known) = known(from) {
@@ -77,7 +77,7 @@ impl Origin {
     }
 }
 
-/// Whether a text may be a model's name: it becomes a directory's.
+/// Returns whether a text is a valid model name. It becomes a directory name.
 pub(super) fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b);
     let begins = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
@@ -87,7 +87,7 @@ pub(super) fn is_name(name: &str) -> bool {
         && ![".tmp", ".old"].iter().any(|end| name.ends_with(end))
 }
 
-/// A name made of another text.
+/// Derives a name from another text.
 fn named(text: &str) -> String {
     let text = text.to_ascii_lowercase();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
@@ -117,7 +117,7 @@ fn address(text: &str) -> Result<Url, Fault> {
         Ok(url) if url.scheme() != "https" => refuse("the address must begin with https://"),
         Ok(url) if url.host_str().is_none() => refuse("the address has no host"),
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            // Not repeated: it may be a password.
+            // Not repeated in the message: it may be a password.
             Err(Fault::new(FaultCode::Usage, "the address must name no user")
                 .hint("fetch the files yourself, and give their directory"))
         }
@@ -137,7 +137,7 @@ fn at_address(text: &str) -> Result<Origin, Fault> {
         [.., directory, last] if is_weights(last) => {
             let weights = Some(last.to_owned());
             let base = url.join(".").map_err(|e| Fault::new(FaultCode::Usage, e.to_string()))?;
-            // The hub's own way to a file of a repository: who/what/resolve/main/file.
+            // The hub's URL of a file in a repository: owner/name/resolve/main/file.
             let name = match *parts.as_slice() {
                 [_, repository, "resolve", ..] if at_hub => repository,
                 _ => directory,
@@ -146,7 +146,7 @@ fn at_address(text: &str) -> Result<Origin, Fault> {
         }
         [owner, repository] if at_hub => {
             let path = format!("{owner}/{repository}");
-            // Another owner's repository of the same name is another model.
+            // The same repository name of another owner is another model.
             let known = known(repository).filter(|known| known.repository.eq_ignore_ascii_case(&path));
             let place = match known {
                 Some(known) => hub(known.repository, known.revision)?,
@@ -188,7 +188,7 @@ fn at_path(path: &Path) -> Result<Origin, Fault> {
     })
 }
 
-/// What a directory's model is called: after it, or after the one above it, when it only says that a model is in it.
+/// Names a model after its directory, or after the parent if the directory has a generic name.
 fn directory_name(dir: &Path) -> String {
     let names = dir.iter().rev().map(|part| named(&part.to_string_lossy()));
     let says =
@@ -201,7 +201,7 @@ fn directory_name(dir: &Path) -> String {
 }
 
 fn unknown(from: &str) -> Fault {
-    let nearest = super::known::KNOWN
+    let nearest = super::known_models::KNOWN
         .iter()
         .map(|known| known.name)
         .max_by(|a, b| strsim::jaro_winkler(a, from).total_cmp(&strsim::jaro_winkler(b, from)));

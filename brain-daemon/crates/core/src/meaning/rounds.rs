@@ -1,52 +1,53 @@
-//! Making the vectors that are missing: newest changes first, a few pages a round, so that the round can be left at any time and little is held in memory.
+//! Makes missing vectors in small rounds, newest changes first.
 //!
-//! In the background this gives way to everything else: to whoever asks, to what streams in, to `brain embed`. What is kept was compared with the store at that moment, so a page that
-//! changed while its vectors were made does not get those.
+//! Rounds are short and use little memory. In the background they give way to searches, imports and
+//! `brain embed`. Before vectors are stored, the page is compared again, so a page that changed
+//! meanwhile gets none.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::follow::{key_of, later};
-use super::keeping::FLUSH_EVERY;
+use super::commit_hook::{key_of, transient_fault};
 use super::scale::{Scale, Windows};
-use super::state::{InUse, Work, locked};
-use super::{Brain, QUERY_DEADLINE, Round, Standing};
+use super::state::{EmbedState, OpenVectors, locked};
+use super::vector_writer::FLUSH_EVERY;
+use super::{Brain, MeaningStatus, QUERY_DEADLINE, RoundResult};
 use brain_base::caller::Visibility;
 use brain_embed::vectors::{Key, VectorError, Windowed};
 use brain_embed::{EmbedFault, EmbedWhy, Purpose};
 use brain_page::windows;
 use brain_store::{StoreError, unless_damaged};
 
-/// A round takes so many windows and about so many bytes of text, and looks at so many pages for them.
+/// Maximum windows, approximate bytes of text, and examined pages per round.
 const WINDOWS: usize = 128;
 const BYTES: usize = 1_000_000;
 const PAGES: usize = 2000;
-/// How long a rest is when there is nothing to do; the bell ends it.
+/// Delay when nothing is to do; a wakeup ends it.
 const REST: Duration = Duration::from_secs(60);
-/// How long the background gives way, and how often it looks within a round whether it may go on.
+/// Delay when the background gives way, and poll interval within a round.
 const WAY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
-/// So many items that wait are many.
+/// Queued ingest jobs above which the background gives way.
 const MANY: u64 = 64;
-/// After a failure, doubled with each one.
+/// First and maximum delay after failures; doubles with each one.
 const AGAIN: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// What is tried before all vectors are made anew.
+/// The text that is tried before all vectors are made again.
 const TRIED: &str = "Is anybody there?";
 
-/// A page that is to get vectors.
-struct Due {
+/// A page without current vectors.
+struct PendingPage {
     page: u64,
     key: Key,
     windows: Vec<brain_page::Window>,
 }
 
 impl Brain {
-    /// One round of the background work: some pages get their vectors. How long to wait before the next; nothing to do is a long time.
-    pub fn embed_due(&self) -> Duration {
+    /// Runs one background round and returns the delay until the next one.
+    pub fn embed_in_background(&self) -> Duration {
         let meaning = &self.meaning;
-        if self.is_stopping() || meaning.in_front.load(Ordering::Acquire) > 0 {
+        if self.is_stopping() || meaning.waiting_commands.load(Ordering::Acquire) > 0 {
             return WAY;
         }
         let Ok(mut work) = meaning.turn.try_lock() else { return WAY };
@@ -54,8 +55,8 @@ impl Brain {
         if !self.is_home_here() {
             return idle.min(REST);
         }
-        self.begin_afresh(&mut work);
-        if let Some(open) = meaning.shared.in_use() {
+        self.reload_if_needed(&mut work);
+        if let Some(open) = meaning.shared.open_vectors() {
             open.embedder.rest(idle);
         }
         if work.given_up {
@@ -76,56 +77,62 @@ impl Brain {
             self.keep(&mut work, &open, false);
             return WAY;
         }
-        let goes_on = || !self.is_stopping() && !meaning.afresh.load(Ordering::Acquire);
-        // Within a round, too: that of a long page takes minutes. Not while somebody waits for the turn.
-        let may = || {
+        let should_continue =
+            || !self.is_stopping() && !meaning.needs_reload.load(Ordering::Acquire);
+        // Also within a round, because a long page takes minutes. Not while a command waits for the
+        // lock.
+        let wait_for_turn = || {
             while self.should_give_way()
-                && goes_on()
-                && meaning.in_front.load(Ordering::Acquire) == 0
+                && should_continue()
+                && meaning.waiting_commands.load(Ordering::Acquire) == 0
             {
                 std::thread::sleep(LOOK);
             }
-            goes_on()
+            should_continue()
         };
-        match self.make_some(&open, &goes_on, &may) {
+        match self.embed_some(&open, &should_continue, &wait_for_turn) {
             Ok(Some(_)) => {
-                self.went_well(&mut work);
+                self.record_success(&mut work);
                 self.keep(&mut work, &open, false);
-                self.measure(&open);
+                self.measure_scale(&open);
                 Duration::ZERO
             }
             Ok(None) => {
                 self.keep(&mut work, &open, false);
-                self.forget_others(&mut work, &open);
-                idle.min(if self.is_kept(&work, &open) { REST } else { FLUSH_EVERY })
+                self.remove_other_models(&mut work, &open);
+                idle.min(if self.is_flushed(&work, &open) { REST } else { FLUSH_EVERY })
             }
             Err(fault) if fault.why == EmbedWhy::Stopped => WAY,
             Err(fault) => self.failed(&mut work, &fault),
         }
     }
 
-    /// Returns when there may be something to do for [`Brain::embed_due`] before its time.
-    pub async fn pages_change(&self) {
+    /// Waits until [`Brain::embed_in_background`] should run early.
+    pub async fn embed_wakeup(&self) {
         self.meaning.shared.bell.notified().await;
     }
 
-    /// For `brain embed`: one round of work now, whatever rest was given before; `all` forgets every vector first. `goes_on` as
-    /// [`brain_embed::Embedder::embed`] has it. Nothing is missing any more when the round has no pages.
+    /// Runs one round for `brain embed`, ignoring backoff. With `all`, every vector is removed
+    /// first. `should_continue` is as in [`brain_embed::Embedder::embed`]. A round without pages
+    /// means that nothing is missing.
     pub(super) fn embed_round(
         &self,
         all: bool,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Round, EmbedFault> {
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<RoundResult, EmbedFault> {
         let meaning = &self.meaning;
-        meaning.in_front.fetch_add(1, Ordering::AcqRel);
+        meaning.waiting_commands.fetch_add(1, Ordering::AcqRel);
         let mut work = locked(&meaning.turn);
-        meaning.in_front.fetch_sub(1, Ordering::AcqRel);
-        self.begin_afresh(&mut work);
+        meaning.waiting_commands.fetch_sub(1, Ordering::AcqRel);
+        self.reload_if_needed(&mut work);
         if work.given_up || work.failures > 0 {
-            // What was wrong may be well: the model is there now, the key is right.
-            *work =
-                Work { flushed: work.flushed, unkept: work.unkept, ..Work::new(Instant::now()) };
-            if meaning.shared.in_use().is_none() {
+            // The cause may be fixed: the model is installed now, or the key is valid.
+            *work = EmbedState {
+                flushed: work.flushed,
+                flush_failed: work.flush_failed,
+                ..EmbedState::new(Instant::now())
+            };
+            if meaning.shared.open_vectors().is_none() {
                 *locked(&meaning.provider) = None;
             }
         }
@@ -141,8 +148,9 @@ impl Brain {
             }
         };
         if all {
-            // Those that are there go only when there is somebody who makes new ones.
-            if let Err(fault) = open.embedder.embed(&[TRIED.to_owned()], Purpose::Document, goes_on)
+            // Existing vectors are only removed if the embedder works.
+            if let Err(fault) =
+                open.embedder.embed(&[TRIED.to_owned()], Purpose::Document, should_continue)
             {
                 if fault.why != EmbedWhy::Stopped {
                     self.failed(&mut work, &fault);
@@ -151,20 +159,20 @@ impl Brain {
             }
             open.vectors.clear();
         }
-        if all || !locked(&meaning.shared.held).is_empty() {
-            meaning.shared.look_again();
+        if all || !locked(&meaning.shared.suppressed_pages).is_empty() {
+            meaning.shared.mark_all_pending();
         }
         let result = loop {
-            match self.make_some(&open, goes_on, goes_on) {
+            match self.embed_some(&open, should_continue, should_continue) {
                 Ok(Some(round)) if round.pages == 0 => {}
                 Ok(Some(round)) => break Ok(round),
                 Ok(None) => {
-                    self.forget_others(&mut work, &open);
-                    break Ok(Round::default());
+                    self.remove_other_models(&mut work, &open);
+                    break Ok(RoundResult::default());
                 }
                 Err(fault) => break Err(fault),
             }
-            if !goes_on() {
+            if !should_continue() {
                 let message = "told to stop".to_owned();
                 break Err(EmbedFault { why: EmbedWhy::Stopped, message, hint: None });
             }
@@ -172,34 +180,35 @@ impl Brain {
         match &result {
             Err(fault) if fault.why != EmbedWhy::Stopped => drop(self.failed(&mut work, fault)),
             Err(_) => {}
-            Ok(_) => self.went_well(&mut work),
+            Ok(_) => self.record_success(&mut work),
         }
         self.keep(&mut work, &open, result.as_ref().is_ok_and(|round| round.pages == 0));
-        self.measure(&open);
+        self.measure_scale(&open);
         result
     }
 
-    /// A model was installed: looks at what is configured and installed anew, without a restart.
+    /// Reloads the configured and installed models without a restart.
     pub(super) fn embedding_changed(&self) {
-        self.meaning.afresh.store(true, Ordering::Release);
+        self.meaning.needs_reload.store(true, Ordering::Release);
         self.meaning.shared.bell.notify_one();
     }
 
-    /// How search by meaning is: for `brain model list`, `brain embed` and doctor. Quick; loads and asks nothing.
-    pub(crate) fn meaning_standing(&self) -> Standing {
+    /// Returns the status for `brain model list`, `brain embed` and doctor. Loads and embeds
+    /// nothing.
+    pub(crate) fn meaning_status(&self) -> MeaningStatus {
         let until = Instant::now() + QUERY_DEADLINE;
-        // What was installed just now is in use in a moment; what was before is no answer any more.
-        while self.meaning.afresh.load(Ordering::Acquire) && Instant::now() < until {
+        // A model installed just now is about to be used; the former status is obsolete.
+        while self.meaning.needs_reload.load(Ordering::Acquire) && Instant::now() < until {
             std::thread::sleep(LOOK);
         }
         let Some(provider) = self.embedding_provider() else {
-            return Standing { provider: "none".into(), ..Standing::default() };
+            return MeaningStatus { provider: "none".into(), ..MeaningStatus::default() };
         };
         let open = self.meaning.shared.wait(until, QUERY_DEADLINE);
         let size = open.as_ref().map(|open| open.vectors.size()).unwrap_or_default();
         let counts = self.store.read(Visibility::All).and_then(|reader| reader.counts());
         let active = counts.map_or(size.pages, |counts| counts.active);
-        Standing {
+        MeaningStatus {
             provider: provider.name.into(),
             model: Some(open.map_or(provider.model, |open| open.space.model.clone())),
             pages: size.pages.min(active),
@@ -209,24 +218,24 @@ impl Brain {
         }
     }
 
-    /// Lets go of everything when another model is to be used.
-    fn begin_afresh(&self, work: &mut Work) {
+    /// Closes the vectors and resets the provider if a reload was requested.
+    fn reload_if_needed(&self, work: &mut EmbedState) {
         let meaning = &self.meaning;
-        if !meaning.afresh.load(Ordering::Acquire) {
+        if !meaning.needs_reload.load(Ordering::Acquire) {
             return;
         }
-        let former = meaning.shared.in_use();
+        let former = meaning.shared.open_vectors();
         meaning.shared.opening();
         *locked(&meaning.provider) = None;
-        meaning.afresh.store(false, Ordering::Release);
-        // Again: somebody may have looked before a model that came just now.
+        meaning.needs_reload.store(false, Ordering::Release);
+        // Reset twice: another thread may have cached the former model in between.
         *locked(&meaning.provider) = None;
-        former.iter().for_each(|former| self.settle_these(former));
+        former.iter().for_each(|former| self.flush_open_vectors(former));
         meaning.set_problem(None);
-        *work = Work::new(Instant::now());
+        *work = EmbedState::new(Instant::now());
     }
 
-    /// Whether something else goes first: pages that stream in, items that wait, a sync.
+    /// Returns whether an import, queued jobs or a sync should go first.
     fn should_give_way(&self) -> bool {
         let changes = self.meaning.shared.changes.load(Ordering::Relaxed);
         locked(&self.meaning.pace).streams(Instant::now(), changes)
@@ -234,27 +243,36 @@ impl Brain {
             || self.syncing.try_lock().is_err()
     }
 
-    /// Vectors of some pages; `None` when nothing is left to look at. `may` waits until the next batch may be made, and says whether to go on.
-    fn make_some(
+    /// Embeds some pages; `None` if no changes are pending. `wait_for_turn` blocks until the next
+    /// batch may start and returns whether to continue.
+    fn embed_some(
         &self,
-        open: &InUse,
-        goes_on: &dyn Fn() -> bool,
-        may: &dyn Fn() -> bool,
-    ) -> Result<Option<Round>, EmbedFault> {
-        let unseen = &self.meaning.shared.unseen;
-        let Some((after, upto)) = locked(unseen).take() else { return Ok(None) };
-        let made = self.due(open, after, upto).map_err(|e| later(&e)).and_then(|(due, reached)| {
-            let round = self.make(open, &due, goes_on, may)?;
-            Ok((round, reached))
-        });
-        // What failed is looked at again; pages that have theirs by now cost nothing.
+        open: &OpenVectors,
+        should_continue: &dyn Fn() -> bool,
+        wait_for_turn: &dyn Fn() -> bool,
+    ) -> Result<Option<RoundResult>, EmbedFault> {
+        let pending_changes = &self.meaning.shared.pending_changes;
+        let Some((after, upto)) = locked(pending_changes).take() else { return Ok(None) };
+        let made = self.due(open, after, upto).map_err(|e| transient_fault(&e)).and_then(
+            |(due, reached)| {
+                let round = self.make(open, &due, should_continue, wait_for_turn)?;
+                Ok((round, reached))
+            },
+        );
+        // Failed pages stay pending; finished ones cost nothing to examine again.
         let upto = made.as_ref().map_or(upto, |(_, reached)| *reached);
-        locked(unseen).add(after, upto);
+        locked(pending_changes).add(after, upto);
         made.map(|(round, _)| Some(round))
     }
 
-    /// Pages without vectors among the changes behind `after` up to `upto`, newest first; the second value is the change up to which it must still be looked.
-    fn due(&self, open: &InUse, after: u64, upto: u64) -> Result<(Vec<Due>, u64), StoreError> {
+    /// Finds pages without current vectors among the changes in `(after, upto]`, newest first. The
+    /// second value is the change up to which the search must continue.
+    fn due(
+        &self,
+        open: &OpenVectors,
+        after: u64,
+        upto: u64,
+    ) -> Result<(Vec<PendingPage>, u64), StoreError> {
         let reader = self.store.read(Visibility::All)?;
         let (mut due, mut reached) = (Vec::new(), after);
         let (mut looked, mut count, mut bytes) = (0, 0, 0);
@@ -265,13 +283,13 @@ impl Brain {
             let key = key_of(&record);
             looked += 1;
             if open.vectors.key(record.id) != Some(key)
-                && !locked(&self.meaning.shared.held).contains(&record.id)
+                && !locked(&self.meaning.shared.suppressed_pages).contains(&record.id)
                 && let Some(content) = unless_damaged(reader.content(&record))?
             {
                 let windows = windows(&record.title, &content.body);
                 count += windows.len().max(1);
                 bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
-                due.push(Due { page: record.id, key, windows });
+                due.push(PendingPage { page: record.id, key, windows });
             }
             let more = looked < PAGES && count < WINDOWS && bytes < BYTES;
             if !more {
@@ -282,21 +300,21 @@ impl Brain {
         Ok((due, reached))
     }
 
-    /// Makes and keeps vectors of these pages.
+    /// Embeds and stores these pages.
     fn make(
         &self,
-        open: &InUse,
-        due: &[Due],
-        goes_on: &dyn Fn() -> bool,
-        may: &dyn Fn() -> bool,
-    ) -> Result<Round, EmbedFault> {
+        open: &OpenVectors,
+        due: &[PendingPage],
+        should_continue: &dyn Fn() -> bool,
+        wait_for_turn: &dyn Fn() -> bool,
+    ) -> Result<RoundResult, EmbedFault> {
         let mut texts = due.iter().flat_map(|due| &due.windows).map(|window| window.text.clone());
-        let (mut ready, mut round) = (std::collections::VecDeque::new(), Round::default());
+        let (mut ready, mut round) = (std::collections::VecDeque::new(), RoundResult::default());
         let mut due = due.iter().peekable();
         loop {
             while let Some(page) = due.next_if(|page| page.windows.len() <= ready.len()) {
                 let vectors = ready.drain(..page.windows.len());
-                if self.keep_page(open, page, vectors)? {
+                if self.store_page_vectors(open, page, vectors)? {
                     round.pages += 1;
                     round.windows += page.windows.len() as u64;
                 }
@@ -305,18 +323,18 @@ impl Brain {
             if some.is_empty() {
                 return Ok(round);
             }
-            while may() && self.meaning.asker.is_asked() {
+            while wait_for_turn() && self.meaning.query_embedder.is_asked() {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            ready.extend(some_vectors(open, &some, goes_on)?);
+            ready.extend(embed_texts(open, &some, should_continue)?);
         }
     }
 
-    /// Keeps a page's vectors, if it still says what they were made of.
-    fn keep_page(
+    /// Stores a page's vectors if the page is unchanged.
+    fn store_page_vectors(
         &self,
-        open: &InUse,
-        due: &Due,
+        open: &OpenVectors,
+        due: &PendingPage,
         vectors: impl Iterator<Item = Option<Vec<f32>>>,
     ) -> Result<bool, EmbedFault> {
         let windowed: Vec<Windowed> = due
@@ -331,11 +349,14 @@ impl Brain {
                 })
             })
             .collect();
-        let _gate = locked(&self.meaning.shared.gate);
-        // Not by `Store::read`, which may wait for the writer, who may wait for the gate.
-        let reader = self.store.reader_maker().read(Visibility::All).map_err(|e| later(&e))?;
-        let now =
-            reader.by_id(due.page).map_err(|e| later(&e))?.map(|(_, _, record)| key_of(&record));
+        let _gate = locked(&self.meaning.shared.apply_lock);
+        // `Store::read` may wait for the writer, and the writer may wait for this lock.
+        let reader =
+            self.store.reader_maker().read(Visibility::All).map_err(|e| transient_fault(&e))?;
+        let now = reader
+            .by_id(due.page)
+            .map_err(|e| transient_fault(&e))?
+            .map(|(_, _, record)| key_of(&record));
         if now != Some(due.key) {
             return Ok(false);
         }
@@ -344,11 +365,11 @@ impl Brain {
             Err(error @ VectorError::Length { .. }) => {
                 Err(EmbedFault { why: EmbedWhy::Model, message: error.to_string(), hint: None })
             }
-            Err(error) => Err(later(&error)),
+            Err(error) => Err(transient_fault(&error)),
         }
     }
 
-    fn measure(&self, open: &InUse) {
+    fn measure_scale(&self, open: &OpenVectors) {
         let due = open
             .scale
             .read()
@@ -366,15 +387,15 @@ impl Brain {
         }
     }
 
-    fn went_well(&self, work: &mut Work) {
-        if !work.unkept {
+    fn record_success(&self, work: &mut EmbedState) {
+        if !work.flush_failed {
             self.meaning.set_problem(None);
         }
         (work.failures, work.rests_until) = (0, None);
     }
 
-    /// Notes why nothing can be made. How long to rest.
-    fn failed(&self, work: &mut Work, fault: &EmbedFault) -> Duration {
+    /// Records a failure and returns the delay.
+    fn failed(&self, work: &mut EmbedState, fault: &EmbedFault) -> Duration {
         if fault.why == EmbedWhy::Changed {
             tracing::info!(%fault, "search by meaning begins anew");
             self.embedding_changed();
@@ -400,13 +421,13 @@ impl Brain {
     }
 }
 
-/// A vector of each text; `None` for one that the model does not take.
-fn some_vectors(
-    open: &InUse,
+/// Embeds each text; `None` for a text that the model rejects.
+fn embed_texts(
+    open: &OpenVectors,
     texts: &[String],
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<Option<Vec<f32>>>, EmbedFault> {
-    match open.embedder.embed(texts, Purpose::Document, goes_on) {
+    match open.embedder.embed(texts, Purpose::Document, should_continue) {
         Ok(vectors) if vectors.len() == texts.len() => Ok(vectors.into_iter().map(Some).collect()),
         Ok(vectors) => {
             let message =
@@ -414,8 +435,9 @@ fn some_vectors(
             Err(EmbedFault { why: EmbedWhy::Model, message, hint: None })
         }
         Err(fault) if fault.why == EmbedWhy::Text && texts.len() > 1 => {
-            let each =
-                texts.iter().map(|text| some_vectors(open, std::slice::from_ref(text), goes_on));
+            let each = texts
+                .iter()
+                .map(|text| embed_texts(open, std::slice::from_ref(text), should_continue));
             Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
         Err(fault) if fault.why == EmbedWhy::Text => {

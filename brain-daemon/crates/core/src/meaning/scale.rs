@@ -1,57 +1,58 @@
-//! What a cosine means in a space: how near windows are that have nothing to do with each other, and how near those that match best. Measured on the user's own pages, because it differs
-//! from model to model; the fusion of full text and vectors needs it.
+//! Measures the cosine scale of a vector space: unrelated windows and best matches.
+//!
+//! The scale differs between models, so it is measured on the user's own pages. Ranking needs it to
+//! combine words and vectors.
 
 use brain_embed::vectors::Vectors;
 
-/// What is known of a space.
+/// The scale of a space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scale {
-    /// The cosine of windows that have nothing to do with each other.
+    /// The cosine of unrelated windows.
     pub(super) floor: f32,
-    /// The cosine of what matches best, as a rule, less `floor`.
+    /// The usual cosine of the best matches, minus `floor`.
     pub(super) span: f32,
-    /// Of how many windows it was measured; 0: it was not.
+    /// The number of windows at the measurement; 0 if not measured.
     windows: u64,
 }
 
-/// What holds until there is enough to measure, and for the models that it was measured with on fourteen sets of questions: sentence models of the MiniLM family.
+/// The default until there is enough to measure, and for MiniLM sentence models, for which it was
+/// measured on fourteen sets of questions.
 const KNOWN: Scale = Scale { floor: 0.10, span: 0.60, windows: 0 };
-/// So many windows and pages are enough.
+/// Minimum windows and pages for a measurement.
 const WINDOWS: u64 = 500;
 const PAGES: u64 = 50;
-/// How many pairs are compared, and how many windows look for their nearest.
+/// Number of compared pairs, and of windows that search their nearest page.
 const PAIRS: u64 = 2000;
 const QUERIES: u64 = 60;
-/// With how many windows all of them are compared while somebody waits, about; but at least so many
-/// look for their nearest.
+/// Approximate maximum of comparisons while a caller waits, and minimum number of searches.
 const COMPARED: u64 = 2_000_000;
 const FEWEST_QUERIES: u64 = 10;
-/// With how many windows a question is compared to know what is near for it, and from how many on.
+/// Windows compared with a question for its background, and minimum number of windows.
 const SAMPLE: u64 = 100;
 const FEWEST: u64 = 50;
-/// A span that is less would make noise of differences.
+/// Minimum span. A smaller one would amplify noise.
 const LEAST_SPAN: f32 = 0.15;
 
-/// The windows that a scale is made of.
+/// The windows that a scale is measured on.
 pub(super) struct Windows<'a> {
     vectors: &'a Vectors,
-    /// Where they are those of some pages: each page that has windows, in order, with how many
-    /// there are up to its last one.
+    /// For some pages only: each page with windows, with the cumulative number of windows.
     ends: Option<Vec<(u64, u64)>>,
     /// Pages with vectors.
     pub(super) pages: u64,
-    /// How many windows there are.
+    /// Number of windows.
     pub(super) windows: u64,
 }
 
 impl<'a> Windows<'a> {
-    /// All that there are.
+    /// Uses all windows.
     pub(super) fn all(vectors: &'a Vectors) -> Self {
         let size = vectors.size();
         Self { vectors, ends: None, pages: size.pages, windows: size.windows }
     }
 
-    /// Those of `pages`, ascending.
+    /// Uses the windows of `pages`, which must be ascending.
     pub(super) fn of(vectors: &'a Vectors, pages: &[u64]) -> Self {
         let counts = vectors.windows_of(pages);
         let (mut ends, mut windows) = (Vec::new(), 0);
@@ -64,7 +65,7 @@ impl<'a> Windows<'a> {
         Self { vectors, ends: Some(ends), pages: counts.iter().flatten().count() as u64, windows }
     }
 
-    /// The page and vector of the window at `nth` place.
+    /// Returns the page and vector of the window with this index.
     fn nth(&self, nth: u64) -> Option<(u64, Vec<f32>)> {
         let Some(ends) = &self.ends else { return self.vectors.window(nth) };
         let at = ends.partition_point(|(_, end)| *end <= nth);
@@ -73,7 +74,7 @@ impl<'a> Windows<'a> {
         Some((page, self.vectors.window_of(page, (nth - before) as usize)?))
     }
 
-    /// The cosine of the nearest page to `query` besides its `own`.
+    /// Returns the cosine of the nearest page to `query` other than `own`.
     fn nearest(&self, query: &[f32], own: u64) -> Option<f32> {
         let near = match &self.ends {
             None => self.vectors.search(query, 1, &|page| page != own),
@@ -85,8 +86,8 @@ impl<'a> Windows<'a> {
         near.first().map(|near| near.cosine)
     }
 
-    /// How many windows look for their nearest. Those of some pages are measured while somebody
-    /// waits, so fewer where each has to look far.
+    /// Returns how many windows search their nearest page. For some pages a caller waits, so large
+    /// sets use fewer.
     fn queries(&self) -> u64 {
         match self.ends {
             None => QUERIES,
@@ -96,23 +97,23 @@ impl<'a> Windows<'a> {
 }
 
 impl Scale {
-    /// Before anything is measured.
+    /// Returns the default scale.
     pub(super) const fn new() -> Self {
         KNOWN
     }
 
-    /// Whether what is said of the space of `model` is neither measured nor known: a guess, that is.
+    /// Returns whether the scale is a guess: neither measured nor of a known model.
     pub(super) fn is_guess(&self, model: &str) -> bool {
         self.windows == 0 && !is_known(model)
     }
 
-    /// Whether it should be measured now, in the space of `model`.
+    /// Returns whether the scale should be measured now.
     pub(super) fn is_due(&self, model: &str, size: &Windows<'_>) -> bool {
         !is_known(model) && size.windows >= WINDOWS.max(2 * self.windows) && size.pages >= PAGES
     }
 
-    /// The floor is the median cosine of windows of two pages taken by chance; the top is what 95 of 100 windows do not reach with their nearest page besides their own.
-    /// The same vectors give the same.
+    /// Measures the scale. The floor is the median cosine of random windows of two pages. The top
+    /// is the 95th percentile of nearest-page cosines. Deterministic.
     pub(super) fn measured(all: &Windows<'_>) -> Self {
         let windows = all.windows;
         let mut dice = Dice(windows);
@@ -137,7 +138,7 @@ impl Scale {
         Self { floor, span: (top - floor).max(LEAST_SPAN), windows }
     }
 
-    /// The median cosine of `question` with windows taken by chance; `None` when there are too few.
+    /// Returns the median cosine of `question` with random windows. `None` if there are too few.
     pub(super) fn background(all: &Windows<'_>, question: &[f32]) -> Option<f32> {
         let windows = all.windows;
         if windows < FEWEST {
@@ -152,19 +153,19 @@ impl Scale {
     }
 }
 
-/// Whether the scale of this model was measured with questions.
+/// Returns whether the default scale was measured for this model.
 fn is_known(model: &str) -> bool {
     model.to_ascii_lowercase().contains("minilm")
 }
 
-/// What this part of `numbers` does not exceed.
+/// Returns the quantile `part` of `numbers`.
 fn part(mut numbers: Vec<f32>, part: f64) -> Option<f32> {
     numbers.sort_by(f32::total_cmp);
     let at = (numbers.len() as f64 * part) as usize;
     numbers.get(at.min(numbers.len().saturating_sub(1))).copied()
 }
 
-/// Numbers by chance that are the same each time: this is no secret.
+/// A deterministic random number generator, not for secrets.
 struct Dice(u64);
 
 impl Dice {
@@ -187,7 +188,8 @@ mod tests {
         let vectors = Vectors::open(dir.path(), "s", "m", 64).unwrap().0;
         let mut dice = Dice(1);
         assert!(!Scale::new().is_due("other", &Windows::all(&vectors)));
-        // All share a direction, by which any two have a cosine of 0.5; of each page's two neighbours one is nearer by its topic.
+        // All vectors share a direction, so any two have a cosine of 0.5; of each page's two
+        // neighbours, one is nearer by topic.
         for page in 0..400_u64 {
             let window = |n: u64, dice: &mut Dice| {
                 let mut vector = vec![0.0_f32; 64];
@@ -216,7 +218,7 @@ mod tests {
         );
         assert!(!scale.is_guess("other"));
         assert_eq!(scale, Scale::measured(&Windows::all(&vectors)));
-        // What some pages say does not change with others.
+        // The scale of some pages does not depend on other pages.
         let own: Vec<u64> = (0..350).collect();
         let before = Scale::measured(&Windows::of(&vectors, &own));
         assert!((before.floor - 0.5).abs() < 0.03, "{before:?}");

@@ -1,4 +1,4 @@
-//! What is in memory for search by meaning, shared by searches, the store's writer, and whoever makes vectors.
+//! The state of search by meaning, shared by searches, the commit hook and the embedding worker.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,100 +8,101 @@ use std::time::{Duration, Instant};
 use brain_protocol::SourceId;
 use tokio::sync::Notify;
 
-use super::near::Asker;
-use super::pace::Pace;
+use super::background_throttle::BackgroundThrottle;
+use super::pending_changes::PendingChanges;
+use super::query::QueryEmbedder;
 use super::scale::Scale;
-use super::unseen::Unseen;
 use brain_embed::vectors::Vectors;
 use brain_embed::{EmbedFault, Embedder, Space};
 
-/// Search by meaning, in this process.
+/// Search by meaning of this process.
 pub(crate) struct Meaning {
     pub(super) shared: Arc<Shared>,
-    pub(super) asker: Arc<Asker>,
-    /// What is configured, once somebody asked; the inner `None` is "nothing".
+    pub(super) query_embedder: Arc<QueryEmbedder>,
+    /// The provider once it was loaded; the inner `None` means "not configured".
     pub(super) provider: Mutex<Option<Option<Provider>>>,
-    /// A test's own embedder, instead of the configured one.
-    pub(super) instead: OnceLock<Arc<dyn Embedder>>,
-    /// Held by whoever makes vectors.
-    pub(super) turn: Mutex<Work>,
-    /// How many wait for their turn at the command line: the background lets them go first.
-    pub(super) in_front: AtomicUsize,
-    /// What is configured or installed is another than before.
-    pub(super) afresh: AtomicBool,
-    /// Whether pages stream in.
-    pub(super) pace: Mutex<Pace>,
-    /// What keeps vectors from being made, with the way out.
+    /// A test's embedder, in place of the configured one.
+    pub(super) override_embedder: OnceLock<Arc<dyn Embedder>>,
+    /// Locked during an embedding round.
+    pub(super) turn: Mutex<EmbedState>,
+    /// Number of commands waiting for a round; the background lets them go first.
+    pub(super) waiting_commands: AtomicUsize,
+    /// Set when another model was configured or installed.
+    pub(super) needs_reload: AtomicBool,
+    /// Detects imports.
+    pub(super) pace: Mutex<BackgroundThrottle>,
+    /// What prevents embedding, with a hint.
     problem: Mutex<Option<(String, Option<String>)>>,
 }
 
-/// What the store's hook needs.
+/// The state that the commit hook uses.
 pub(super) struct Shared {
-    stage: Mutex<Stage>,
-    moved: Condvar,
-    /// Held while a commit's changes are taken in, and while a page's vectors are compared with the store and kept: so what is kept is never older than what was committed.
-    pub(super) gate: Mutex<()>,
-    /// The last change whose consequences are in memory.
+    stage: Mutex<VectorStage>,
+    stage_changed: Condvar,
+    /// Locked while a commit is applied, and while a page is compared and its vectors stored. So
+    /// stored vectors are never older than the commit.
+    pub(super) apply_lock: Mutex<()>,
+    /// The last change that was applied.
     pub(super) seen: AtomicU64,
-    pub(super) unseen: Mutex<Unseen>,
-    /// Pages that came in by a sync that was told to make no vectors.
-    pub(super) held: Mutex<HashSet<u64>>,
-    /// How many such syncs are under way.
-    pub(super) quiet: AtomicUsize,
-    /// How many pages were changed since the start.
+    pub(super) pending_changes: Mutex<PendingChanges>,
+    /// Pages imported by a sync with suppressed embedding.
+    pub(super) suppressed_pages: Mutex<HashSet<u64>>,
+    /// Number of such syncs in progress.
+    pub(super) suppressions: AtomicUsize,
+    /// Number of page changes since the start.
     pub(super) changes: AtomicU64,
-    /// Rings when there is something to do.
+    /// Wakes the embedding worker.
     pub(super) bell: Notify,
 }
 
-/// How far the vectors are.
-enum Stage {
-    /// Not open yet; since when.
+/// The state of the vectors.
+enum VectorStage {
+    /// Not open yet, since this time.
     Opening(Instant),
-    /// They can be searched, and hear of every commit.
-    Open(Arc<InUse>),
-    /// They cannot be opened, or nothing is configured.
+    /// Searchable and updated by the commit hook.
+    Open(Arc<OpenVectors>),
+    /// Cannot be opened, or no provider is configured.
     Shut,
 }
 
-/// What makes vectors.
+/// The configured embedder.
 #[derive(Clone)]
 pub(super) struct Provider {
     /// `local` or `openai`.
     pub(super) name: &'static str,
     /// The model's name.
     pub(super) model: String,
-    /// Itself, or why it cannot be.
+    /// The embedder, or why it is unusable.
     pub(super) embedder: Result<Arc<dyn Embedder>, EmbedFault>,
-    /// How many windows it gets at once.
+    /// Windows per call.
     pub(super) at_once: usize,
 }
 
-/// The vectors in use.
-pub(super) struct InUse {
+/// The open vectors and their embedder.
+pub(super) struct OpenVectors {
     pub(super) space: Space,
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) at_once: usize,
     pub(super) vectors: Vectors,
     pub(super) scale: RwLock<Scale>,
-    /// What cosines mean to callers who may see some sources only, by those sources.
+    /// Scales of restricted callers, by their sources.
     pub(super) scales: Mutex<HashMap<Vec<SourceId>, Scale>>,
 }
 
-/// What is known between two rounds of work.
-pub(super) struct Work {
-    /// Nothing is tried before.
+/// State between two rounds.
+pub(super) struct EmbedState {
+    /// No attempt before this time.
     pub(super) rests_until: Option<Instant>,
-    /// How often in a row it failed.
+    /// Consecutive failures.
     pub(super) failures: u32,
-    /// Trying again does not help.
+    /// Retrying does not help.
     pub(super) given_up: bool,
     /// When the file was last written.
     pub(super) flushed: Instant,
-    /// It could not be.
-    pub(super) unkept: bool,
-    /// The vectors of other models are gone.
-    pub(super) alone: bool,
+    /// The last write failed.
+    pub(super) flush_failed: bool,
+    /// Vectors of other models were removed.
+    pub(super) others_removed: bool,
 }
 
 impl Meaning {
@@ -109,23 +110,23 @@ impl Meaning {
         let now = Instant::now();
         Self {
             shared: Arc::new(Shared {
-                stage: Mutex::new(Stage::Opening(now)),
-                moved: Condvar::new(),
-                gate: Mutex::default(),
+                stage: Mutex::new(VectorStage::Opening(now)),
+                stage_changed: Condvar::new(),
+                apply_lock: Mutex::default(),
                 seen: AtomicU64::new(0),
-                unseen: Mutex::default(),
-                held: Mutex::default(),
-                quiet: AtomicUsize::new(0),
+                pending_changes: Mutex::default(),
+                suppressed_pages: Mutex::default(),
+                suppressions: AtomicUsize::new(0),
                 changes: AtomicU64::new(0),
                 bell: Notify::new(),
             }),
-            asker: Arc::default(),
+            query_embedder: Arc::default(),
             provider: Mutex::default(),
-            instead: OnceLock::new(),
-            turn: Mutex::new(Work::new(now)),
-            in_front: AtomicUsize::new(0),
-            afresh: AtomicBool::new(false),
-            pace: Mutex::new(Pace::new(now)),
+            override_embedder: OnceLock::new(),
+            turn: Mutex::new(EmbedState::new(now)),
+            waiting_commands: AtomicUsize::new(0),
+            needs_reload: AtomicBool::new(false),
+            pace: Mutex::new(BackgroundThrottle::new(now)),
             problem: Mutex::default(),
         }
     }
@@ -139,74 +140,79 @@ impl Meaning {
     }
 }
 
-impl Work {
+impl EmbedState {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             rests_until: None,
             failures: 0,
             given_up: false,
             flushed: now,
-            unkept: false,
-            alone: false,
+            flush_failed: false,
+            others_removed: false,
         }
     }
 }
 
 impl Shared {
-    /// The vectors, when they are open.
-    pub(super) fn in_use(&self) -> Option<Arc<InUse>> {
+    /// Returns the vectors if they are open.
+    pub(super) fn open_vectors(&self) -> Option<Arc<OpenVectors>> {
         match &*locked(&self.stage) {
-            Stage::Open(in_use) => Some(Arc::clone(in_use)),
+            VectorStage::Open(open_vectors) => Some(Arc::clone(open_vectors)),
             _ => None,
         }
     }
 
-    /// The same, waiting while they are being opened: until then, and not longer than `patience` after that began.
-    pub(super) fn wait(&self, until: Instant, patience: Duration) -> Option<Arc<InUse>> {
+    /// Returns the vectors. Waits while they are being opened, until `until` or `patience` after
+    /// the opening began.
+    pub(super) fn wait(&self, until: Instant, patience: Duration) -> Option<Arc<OpenVectors>> {
         let mut stage = locked(&self.stage);
         loop {
             let began = match &*stage {
-                Stage::Open(in_use) => return Some(Arc::clone(in_use)),
-                Stage::Shut => return None,
-                Stage::Opening(began) => *began,
+                VectorStage::Open(open_vectors) => return Some(Arc::clone(open_vectors)),
+                VectorStage::Shut => return None,
+                VectorStage::Opening(began) => *began,
             };
             let left = until.min(began + patience).saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return None;
             }
-            stage = self.moved.wait_timeout(stage, left).unwrap_or_else(PoisonError::into_inner).0;
+            stage = self
+                .stage_changed
+                .wait_timeout(stage, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 
-    /// They are open from here on, and have seen everything up to `seen`.
-    pub(super) fn open(&self, in_use: Arc<InUse>, seen: u64) {
-        let mut unseen = Unseen::default();
-        unseen.add(0, seen);
-        *locked(&self.unseen) = unseen;
+    /// Publishes opened vectors that include all changes up to `seen`.
+    pub(super) fn open(&self, open_vectors: Arc<OpenVectors>, seen: u64) {
+        let mut pending_changes = PendingChanges::default();
+        pending_changes.add(0, seen);
+        *locked(&self.pending_changes) = pending_changes;
         self.seen.store(seen, Ordering::Release);
-        *locked(&self.stage) = Stage::Open(in_use);
-        self.moved.notify_all();
+        *locked(&self.stage) = VectorStage::Open(open_vectors);
+        self.stage_changed.notify_all();
     }
 
-    /// They cannot be opened.
+    /// Marks the vectors as unavailable.
     pub(super) fn shut(&self) {
-        *locked(&self.stage) = Stage::Shut;
-        self.moved.notify_all();
+        *locked(&self.stage) = VectorStage::Shut;
+        self.stage_changed.notify_all();
     }
 
-    /// They are about to be opened, again.
+    /// Marks the vectors as being opened again.
     pub(super) fn opening(&self) {
-        *locked(&self.stage) = Stage::Opening(Instant::now());
+        *locked(&self.stage) = VectorStage::Opening(Instant::now());
     }
 
-    /// Everything is to be looked at again, also what was held back.
-    pub(super) fn look_again(&self) {
-        locked(&self.held).clear();
-        locked(&self.unseen).add(0, self.seen.load(Ordering::Acquire));
+    /// Marks all changes as pending, including suppressed pages.
+    pub(super) fn mark_all_pending(&self) {
+        locked(&self.suppressed_pages).clear();
+        locked(&self.pending_changes).add(0, self.seen.load(Ordering::Acquire));
     }
 }
 
-/// A lock, also after somebody failed who had it.
+/// Locks a mutex, ignoring poisoning.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! The follower, the rounds and the search by vectors, with an embedder whose vectors can be foretold: each word is a direction.
+//! Tests of the commit hook, the rounds and vector search, with a deterministic embedder: each word
+//! is a direction.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -26,14 +27,14 @@ impl Clock for Hands {
     }
 }
 
-/// What is done while a text's vector is made.
+/// A callback that runs while a text is embedded.
 type Meanwhile = Box<dyn Fn(&str) + Send>;
 
-/// Makes vectors of words, as it is told.
+/// A fake embedder: one dimension per word.
 #[derive(Default)]
 struct Words {
     identity: Mutex<String>,
-    /// Texts of pages that it was given.
+    /// The page texts that it received.
     texts: Mutex<Vec<String>>,
     calls: AtomicUsize,
     inside: AtomicUsize,
@@ -58,20 +59,20 @@ impl Embedder for Words {
         &self,
         texts: &[String],
         purpose: Purpose,
-        goes_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedFault> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_inside.fetch_max(inside, Ordering::SeqCst);
         while self.stalls.load(Ordering::SeqCst) {
-            // One that does not even look whether it is to go on.
+            // An embedder that ignores cancellation.
             std::thread::sleep(Duration::from_millis(5));
         }
         self.inside.fetch_sub(1, Ordering::SeqCst);
         if let Some(fault) = self.fault.lock().unwrap().clone() {
             return Err(fault);
         }
-        if !goes_on() {
+        if !should_continue() {
             return Err(fault(EmbedWhy::Stopped));
         }
         if texts.iter().any(|text| text.contains("unspeakable")) {
@@ -157,7 +158,7 @@ fn delete(brain: &Brain, name: &str) {
 /// Lets the background work until it has nothing to do.
 fn work(brain: &Brain) {
     for _ in 0..200 {
-        if !brain.embed_due().is_zero() {
+        if !brain.embed_in_background().is_zero() {
             return;
         }
     }
@@ -165,11 +166,11 @@ fn work(brain: &Brain) {
 }
 
 /// What vectors lack for a question, as the owner reads it.
-fn text(meant: &super::Meant) -> Option<String> {
-    meant.lacking.as_ref().map(|lacking| lacking.text(&Caller::local(0)))
+fn text(meant: &super::VectorResults) -> Option<String> {
+    meant.degradation.as_ref().map(|degradation| degradation.text(&Caller::local(0)))
 }
 
-fn lacking(brain: &Brain, question: &str) -> Option<String> {
+fn degradation(brain: &Brain, question: &str) -> Option<String> {
     text(&brain.near(question, 10, &|_| true, None))
 }
 
@@ -194,7 +195,7 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     assert_eq!(near(&brain, "tomatoes basil"), [garden]);
     let meant = brain.near("boats", 10, &|page| page != harbour, None);
     assert!(meant.near.iter().all(|near| near.page != harbour), "only what may be seen");
-    assert_eq!((meant.floor, meant.span, meant.read, meant.lacking), (0.10, 0.60, 1.0, None));
+    assert_eq!((meant.floor, meant.span, meant.read, meant.degradation), (0.10, 0.60, 1.0, None));
     let meant = brain.near("illegible boats", 10, &|_| true, None);
     assert!((meant.read - 0.25).abs() < 1e-6, "the model says what it can read");
     assert!(brain.distance(harbour, garden).unwrap() > 0.3);
@@ -203,7 +204,7 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     assert_eq!(near(&brain, "boats quay"), [] as [u64; 0]);
     assert_eq!(near(&brain, "cranes containers"), [] as [u64; 0]);
     assert_eq!(
-        lacking(&brain, "cranes").unwrap(),
+        degradation(&brain, "cranes").unwrap(),
         "search by meaning: 50 % of the pages have their vectors"
     );
     work(&brain);
@@ -211,7 +212,7 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     delete(&brain, "garden");
     assert_eq!(near(&brain, "tomatoes basil"), [] as [u64; 0]);
     assert_eq!(brain.distance(harbour, garden), None);
-    let standing = brain.meaning_standing();
+    let standing = brain.meaning_status();
     assert_eq!(
         (standing.pages, standing.missing, standing.model.as_deref()),
         (1, 0, Some("words"))
@@ -307,7 +308,7 @@ fn a_page_that_changes_while_its_vectors_are_made_does_not_get_those() {
     work(&brain);
     *words.meanwhile.lock().unwrap() = None;
     assert_eq!(near(&brain, "second wording"), [id]);
-    let open = brain.meaning.shared.in_use().unwrap();
+    let open = brain.meaning.shared.open_vectors().unwrap();
     assert_eq!((open.vectors.pages(), open.vectors.key(other)), (vec![id], None));
     assert!(words.texts.lock().unwrap().iter().any(|text| text.contains("second wording")));
 }
@@ -325,11 +326,11 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
     *words.identity.lock().unwrap() = "of another kind".into();
     *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Later(None)));
     brain.embedding_changed();
-    brain.embed_due();
-    let lacking = lacking(&brain, "boats").unwrap();
+    brain.embed_in_background();
+    let degradation = degradation(&brain, "boats").unwrap();
     assert!(
-        lacking.starts_with("search by meaning: 0 % of the pages have their vectors"),
-        "{lacking}"
+        degradation.starts_with("search by meaning: 0 % of the pages have their vectors"),
+        "{degradation}"
     );
     assert_eq!(files(), 1, "the former vectors are still there, should it go back");
     *words.fault.lock().unwrap() = None;
@@ -375,7 +376,7 @@ fn what_a_sync_brings_without_vectors_gets_them_when_somebody_asks() {
     work(&brain);
     let texts = words.texts.lock().unwrap().clone();
     assert!(texts.len() == 1 && texts[0].contains("tomatoes grow"), "{texts:?}");
-    assert_eq!(brain.meaning_standing().missing, 1);
+    assert_eq!(brain.meaning_status().missing, 1);
     let dry = brain.embed(&Embed { all: false, dry_run: true }, &Silent).unwrap();
     assert_eq!((dry.pages, dry.missing), (1, 1));
     let made = brain.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
@@ -394,9 +395,9 @@ fn without_a_model_nothing_is_asked_and_nothing_is_missed() {
     let id = put(&brain, "page", "boats moor");
     work(&brain);
     let meant = brain.near("boats", 10, &|_| true, None);
-    assert_eq!((meant.near.len(), meant.lacking), (0, None));
+    assert_eq!((meant.near.len(), meant.degradation), (0, None));
     assert_eq!(brain.distance(id, id), None);
-    let standing = brain.meaning_standing();
+    let standing = brain.meaning_status();
     assert_eq!((standing.provider.as_str(), standing.missing, standing.problem), ("none", 0, None));
     assert!(brain.embed_round(false, &|| true).unwrap_err().message.contains("no embedding model"));
     assert!(!dir.path().join("home/index/vectors").exists());

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use brain_protocol::ScorePart;
 
 use super::relations::Relations;
-use crate::meaning::Meant;
+use crate::meaning::VectorResults;
 use brain_search::Ranked;
 
 /// What a tier is worth; the same as the index's.
@@ -41,7 +41,7 @@ pub(super) struct Legs<'a> {
     /// What the words found, best first.
     pub(super) text: Vec<Ranked>,
     /// What the vectors found.
-    pub(super) meant: &'a Meant,
+    pub(super) meant: &'a VectorResults,
     /// What the links found.
     pub(super) relations: Relations,
     /// The word that asks for what is new, and the age in days of every page.
@@ -89,7 +89,7 @@ struct Nearness {
 }
 
 impl Nearness {
-    fn of(meant: &Meant) -> Self {
+    fn of(meant: &VectorResults) -> Self {
         let span = meant.span.max(1e-3);
         let top = meant.floor + span;
         let by_chance = (meant.background - meant.floor).max(0.0) / (BY_CHANCE * span);
@@ -198,13 +198,13 @@ mod tests {
         Ranked { id, score: score + f32::from(tier) * TIER, tier, matched: vec!["text"], explain }
     }
 
-    fn meant(near: &[(u64, f32)]) -> Meant {
+    fn meant(near: &[(u64, f32)]) -> VectorResults {
         let near =
             near.iter().map(|&(page, cosine)| Near { page, cosine, start: 3, end: 9 }).collect();
-        Meant { near, floor: 0.1, background: 0.1, span: 0.6, read: 1.0, lacking: None }
+        VectorResults { near, floor: 0.1, background: 0.1, span: 0.6, read: 1.0, degradation: None }
     }
 
-    fn run(text: Vec<Ranked>, meant: &Meant, relations: Relations) -> Vec<Fused> {
+    fn run(text: Vec<Ranked>, meant: &VectorResults, relations: Relations) -> Vec<Fused> {
         fuse(Legs { text, meant, relations, new: None, explain: true })
     }
 
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_question_that_is_further_from_all_than_they_are_from_each_other_has_a_scale_of_its_own() {
         let score = |floor, background| {
-            let near = Meant { floor, span: 0.7 - floor, background, ..meant(&[(1, 0.7)]) };
+            let near = VectorResults { floor, span: 0.7 - floor, background, ..meant(&[(1, 0.7)]) };
             run(vec![ranked(1, 8.0, 0)], &near, Relations::default())[0].score
         };
         assert!((score(0.4, 0.1) - score(0.1, 0.1)).abs() < 1e-3, "the best is the best");
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn the_newer_of_equals_is_first_when_asked_for() {
         let ages = HashMap::from([(1, 400.0), (2, 1.0)]);
-        let nothing = Meant::default();
+        let nothing = VectorResults::default();
         let legs = |new| Legs {
             text: vec![ranked(1, 9.0, 0), ranked(2, 8.9, 0)],
             meant: &nothing,

@@ -25,7 +25,7 @@ use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, Source
 use self::fuse::{Fused, Legs, fuse};
 use self::relations::relations;
 use super::index::index_fault;
-use super::meaning::{Meant, Own};
+use super::meaning::{CallerPages, VectorResults};
 use super::{Brain, Caller};
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
@@ -120,7 +120,7 @@ impl Brain {
         let degraded: Vec<String> = [
             self.index.degraded_for(caller),
             catching_up,
-            meant.lacking.map(|lacking| lacking.text(caller)),
+            meant.degradation.map(|degradation| degradation.text(caller)),
         ]
         .into_iter()
         .flatten()
@@ -136,16 +136,16 @@ impl Brain {
     }
 
     /// What vectors say about the question, of the pages that meet its conditions.
-    fn meant(&self, asked: &Asked, conditions: &Conditions<'_>) -> Result<Meant, Fault> {
+    fn meant(&self, asked: &Asked, conditions: &Conditions<'_>) -> Result<VectorResults, Fault> {
         // Marks alone, or the beginning of a word, mean nothing; and a model finds something near to anything.
         if asked.words.is_empty() || !self.has_embedding() {
-            return Ok(Meant::default());
+            return Ok(VectorResults::default());
         }
         let own = match &conditions.question.view {
             None => None,
             Some(sources) => {
                 let pages = conditions.index.pages_of(sources).map_err(|e| index_fault(&e))?;
-                Some(Own { sources: sources.clone(), pages })
+                Some(CallerPages { sources: sources.clone(), pages })
             }
         };
         Ok(self.near(&asked.text, DEPTH, &|id| conditions.admit(id), own.as_ref()))
@@ -209,7 +209,7 @@ impl Conditions<'_> {
 }
 
 /// The places of the pages that words and vectors found, best first.
-fn order(text: &[Ranked], meant: &Meant) -> HashMap<u64, usize> {
+fn order(text: &[Ranked], meant: &VectorResults) -> HashMap<u64, usize> {
     let mut order = HashMap::with_capacity(text.len() + meant.near.len());
     for (place, id) in text.iter().map(|hit| hit.id).enumerate() {
         order.insert(id, place);

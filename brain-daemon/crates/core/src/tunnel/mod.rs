@@ -1,14 +1,14 @@
-//! The tunnel as the brain has it: setting it up, starting, stopping, how it is, and what came through it.
+//! The tunnel operations: setup, start, stop, status and request log.
 //!
-//! `look` is the watchdog's turn, `setup` walks the steps, `phone` keeps the telephone number with the address, `kept` is what outlives the
-//! daemon, `inspect` has the requests that came through it, and replays what they left in the queue, `standing` is for `doctor`.
+//! `watchdog` runs the checks, `setup` the guided steps, `webhook` updates the telephone number,
+//! `state_file` persists state, `requests` lists and replays requests, `health` serves `doctor`.
 
-mod inspect;
-mod kept;
-mod look;
-mod phone;
+mod health;
+mod requests;
 mod setup;
-mod standing;
+mod state_file;
+mod watchdog;
+mod webhook;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -18,52 +18,52 @@ use tokio::sync::Notify;
 
 use super::Brain;
 use brain_base::secrets::Found;
-use brain_tunnel::{Keeper, Proof, Settings, Starter, SystemStarter};
+use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
 
-pub use inspect::PublicRequest;
+pub use requests::PublicRequest;
 
-use inspect::Ring;
-use kept::Kept;
-use phone::Phone;
-pub(super) use standing::Standing;
+pub(super) use health::TunnelHealth;
+use requests::RequestLog;
+use state_file::TunnelState;
+use webhook::WebhookState;
 
 /// The name of the secret with the agent's token.
 const TOKEN: &str = "tunnel-authtoken";
 
-/// The tunnel, in this process.
+/// The tunnel of this process.
 #[derive(Default)]
-pub(super) struct Tunnelling {
-    /// Held by whoever looks: a look may take as long as the network lets it.
-    work: Mutex<Work>,
-    /// What the last look saw.
+pub(super) struct TunnelService {
+    /// Locked during a check, which may take as long as the network timeouts.
+    work: Mutex<WatchdogState>,
+    /// The status at the last check.
     status: Mutex<Option<TunnelStatus>>,
-    /// The address that the tunnel had when it was last proved to lead here.
+    /// The address that was last proved to lead here.
     address: RwLock<Option<String>>,
-    /// What is asked of a public address at the moment.
+    /// The proof in progress.
     proof: Mutex<Option<Proof>>,
-    /// What starts programs.
+    /// Starts programs.
     starter: OnceLock<Arc<dyn Starter>>,
-    /// Somebody wants it stopped, and waits for the work's lock: whoever waits for a tunnel with the lock gives up.
+    /// Set by a caller that wants to stop the tunnel: a waiting check gives up its lock.
     unwanted: AtomicBool,
-    /// Rings when there is something to look at before its time.
+    /// Wakes the watchdog before its next interval.
     wake: Notify,
-    /// What came in at the public listener.
-    requests: Ring,
+    /// Requests at the public listener.
+    requests: RequestLog,
 }
 
-/// What a look changes.
+/// The state that a check changes.
 #[derive(Default)]
-struct Work {
-    keeper: Option<Keeper>,
-    /// What outlives the daemon; `None` until it was read.
-    kept: Option<Kept>,
-    phone: Phone,
-    /// State and message that were told last.
-    told: Option<(String, String)>,
+struct WatchdogState {
+    watchdog: Option<Watchdog>,
+    /// Persistent state; `None` until loaded.
+    persistent_state: Option<TunnelState>,
+    webhook_state: WebhookState,
+    /// State and message that were logged last.
+    last_logged: Option<(String, String)>,
 }
 
-impl Tunnelling {
-    fn work(&self) -> MutexGuard<'_, Work> {
+impl TunnelService {
+    fn work(&self) -> MutexGuard<'_, WatchdogState> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,94 +85,94 @@ impl Tunnelling {
 }
 
 impl Brain {
-    /// What starts the tunnel's agent, instead of the system as it is. Once, before the first look.
+    /// Sets the program starter, in place of the system's. Call it once, before the first check.
     pub fn set_starter(&self, starter: Arc<dyn Starter>) {
-        if self.tunnelling.starter.set(starter).is_err() {
+        if self.tunnel.starter.set(starter).is_err() {
             tracing::warn!("what starts programs was set already");
         }
     }
 
-    /// The address at which this brain is reached from outside, without a slash at its end: the configured one, else the tunnel's fixed name, else
-    /// the one that the tunnel had when it was last proved to lead here.
+    /// Returns the public address of this brain, without a trailing slash: the configured one, else
+    /// the tunnel's fixed name, else the last proved address.
     #[must_use]
     pub fn public_address(&self) -> Option<String> {
         if let Some(url) = self.config.http_base_url() {
             return Some(url.to_owned());
         }
         let fixed = self.config.tunnel().and_then(|settings| settings.domain);
-        fixed.map(|domain| format!("https://{domain}")).or_else(|| self.tunnelling.address())
+        fixed.map(|domain| format!("https://{domain}")).or_else(|| self.tunnel.address())
     }
 
-    /// Returns the answer to the watchdog's question, if a request that is addressed to `host` has
-    /// it: the request came through the public address that is being asked. Once for each question.
+    /// Returns the answer to the watchdog's question, if a request to `host` carries it. Each
+    /// question is answered once.
     #[must_use]
     pub fn tunnel_proof(&self, host: &str, question: &str) -> Option<String> {
-        let mut asked = self.tunnelling.proof();
-        let answer = asked.as_ref()?.answered(host, question)?;
+        let mut asked = self.tunnel.proof();
+        let answer = asked.as_ref()?.answer_for(host, question)?;
         *asked = None;
         Some(answer)
     }
 
-    /// Lets the watchdog look before its time.
-    pub fn look_at_tunnel(&self) {
-        self.tunnelling.wake.notify_one();
+    /// Wakes the watchdog before its next interval.
+    pub fn wake_tunnel_watchdog(&self) {
+        self.tunnel.wake.notify_one();
     }
 
-    /// Returns when there is something to look at before its time.
-    pub async fn tunnel_changes(&self) {
-        self.tunnelling.wake.notified().await;
+    /// Waits until the watchdog should run early.
+    pub async fn tunnel_wakeup(&self) {
+        self.tunnel.wake.notified().await;
     }
 
     pub(super) fn tunnel_start(&self) -> Result<TunnelStatus, Fault> {
         let settings = self.tunnel_settings()?;
-        let mut work = self.tunnelling.work();
-        self.want(&mut work, true)?;
-        let keeper = work.keeper(&settings);
-        keeper.forget();
-        let looked = self.settle_tunnel(&mut work, &settings, look::START);
+        let mut work = self.tunnel.work();
+        self.set_wanted(&mut work, true)?;
+        let watchdog = work.watchdog(&settings);
+        watchdog.reset_backoff();
+        let report = self.wait_for_tunnel(&mut work, &settings, watchdog::START_TIMEOUT);
         drop(work);
-        self.tunnelling.wake.notify_one();
-        let _ = looked?;
+        self.tunnel.wake.notify_one();
+        let _ = report?;
         self.tunnel_status()
     }
 
     pub(super) fn tunnel_stop(&self) -> Result<TunnelStatus, Fault> {
         let settings = self.tunnel_settings()?;
-        self.tunnelling.unwanted.store(true, Ordering::SeqCst);
-        let mut work = self.tunnelling.work();
-        self.tunnelling.unwanted.store(false, Ordering::SeqCst);
-        self.want(&mut work, false)?;
-        if work.keeper(&settings).stop() {
+        self.tunnel.unwanted.store(true, Ordering::SeqCst);
+        let mut work = self.tunnel.work();
+        self.tunnel.unwanted.store(false, Ordering::SeqCst);
+        self.set_wanted(&mut work, false)?;
+        if work.watchdog(&settings).stop() {
             tracing::info!("[watchdog] ended the agent: `brain tunnel stop`");
         }
-        self.look(&mut work, &settings)?;
+        self.run_tunnel_check(&mut work, &settings)?;
         drop(work);
-        self.tunnelling.wake.notify_one();
+        self.tunnel.wake.notify_one();
         self.tunnel_status()
     }
 
     pub(super) fn tunnel_status(&self) -> Result<TunnelStatus, Fault> {
         let Some(settings) = self.config.tunnel() else { return Ok(self.no_tunnel()) };
-        if let Some(status) = self.tunnelling.status().clone() {
+        if let Some(status) = self.tunnel.status().clone() {
             return Ok(status);
         }
-        // Nobody has looked yet.
-        let mut work = self.tunnelling.work();
-        self.look(&mut work, &settings)?;
+        // No check has run yet.
+        let mut work = self.tunnel.work();
+        self.run_tunnel_check(&mut work, &settings)?;
         drop(work);
-        Ok(self.tunnelling.status().clone().unwrap_or_else(|| self.no_tunnel()))
+        Ok(self.tunnel.status().clone().unwrap_or_else(|| self.no_tunnel()))
     }
 
-    /// Ends the agent that the daemon started, if there is one. Blocks until it is gone.
-    pub fn end_tunnel(&self) {
-        if let Some(keeper) = &mut self.tunnelling.work().keeper
-            && keeper.stop()
+    /// Stops the agent that the daemon started, if there is one. Blocks until it is gone.
+    pub fn stop_tunnel_agent(&self) {
+        if let Some(watchdog) = &mut self.tunnel.work().watchdog
+            && watchdog.stop()
         {
             tracing::info!("[watchdog] ended the agent, as the daemon ends");
         }
     }
 
-    /// The status where no tunnel is configured.
+    /// Returns the status without a configured tunnel.
     fn no_tunnel(&self) -> TunnelStatus {
         TunnelStatus {
             provider: "none".into(),
@@ -190,10 +190,10 @@ impl Brain {
         }
     }
 
-    /// What the tunnel goes by.
+    /// Returns the settings of the tunnel.
     ///
     /// # Errors
-    /// `not_set_up` when none is configured.
+    /// `not_set_up` if no tunnel is configured.
     fn tunnel_settings(&self) -> Result<Settings, Fault> {
         self.config.tunnel().ok_or_else(|| {
             let none = self.no_tunnel();
@@ -201,24 +201,24 @@ impl Brain {
         })
     }
 
-    /// The agent's token, if there is one. Looked for anew each time, so that a new one needs no restart.
+    /// Reads the agent's token. Read each time, so that a new token needs no restart.
     fn tunnel_token(&self) -> Result<Option<Found>, Fault> {
         self.secrets.find(TOKEN, self.config.tunnel_token_file(&self.home).as_deref())
     }
 
-    /// Whether the tunnel is to be up, from now on and after a restart.
-    fn want(&self, work: &mut Work, wanted: bool) -> Result<(), Fault> {
-        let kept = work.kept(&self.home);
-        if kept.stopped == wanted {
-            kept.stopped = !wanted;
-            kept.save(&self.home)?;
+    /// Saves whether the tunnel should be up, also after a restart.
+    fn set_wanted(&self, work: &mut WatchdogState, wanted: bool) -> Result<(), Fault> {
+        let persistent_state = work.persistent_state(&self.home);
+        if persistent_state.stopped == wanted {
+            persistent_state.stopped = !wanted;
+            persistent_state.save(&self.home)?;
         }
         Ok(())
     }
 }
 
-impl Work {
-    fn keeper(&mut self, settings: &Settings) -> &mut Keeper {
-        self.keeper.get_or_insert_with(|| Keeper::new(settings.clone()))
+impl WatchdogState {
+    fn watchdog(&mut self, settings: &Settings) -> &mut Watchdog {
+        self.watchdog.get_or_insert_with(|| Watchdog::new(settings.clone()))
     }
 }

@@ -1,27 +1,27 @@
-//! `brain tunnel setup`: seven steps, each checked before the next; it can be walked again.
+//! `brain tunnel setup`: seven steps, each checked before the next. Can be repeated.
 
 use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
 use serde_json::json;
 
 use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use super::super::{Brain, Progress};
-use super::{TOKEN, Work, look};
+use super::{TOKEN, WatchdogState, watchdog};
 use brain_collector::Heartbeat;
-use brain_tunnel::{Kind, Looked, Settings, TUNNEL_VERSION};
+use brain_tunnel::{Kind, Settings, TUNNEL_VERSION, TunnelCheck};
 
-/// A step that a fault ended.
-fn fell(fault: Fault) -> Failed {
+/// Converts a fault into a failed step.
+fn step_of_fault(fault: Fault) -> Failed {
     Failed {
         message: fault.message,
         hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
     }
 }
 
-/// A step that a look ended.
-fn seen<T>(looked: &Looked) -> Ended<T> {
-    let hint = looked.verdict.hint.clone();
+/// Converts a check into a failed step.
+fn step_of_report<T>(report: &TunnelCheck) -> Ended<T> {
+    let hint = report.diagnosis.hint.clone();
     failed(
-        format!("{}: {}", looked.verdict.state, looked.verdict.message),
+        format!("{}: {}", report.diagnosis.state, report.diagnosis.message),
         hint.unwrap_or_else(|| {
             "look at `brain tunnel status` and the daemon's log, then run setup again".into()
         }),
@@ -29,14 +29,15 @@ fn seen<T>(looked: &Looked) -> Ended<T> {
 }
 
 impl Brain {
-    /// Walks the steps. The report says how far it came; the tunnel is kept up from then on.
+    /// Runs the steps. The report lists the steps that were reached; the tunnel stays up
+    /// afterwards.
     ///
     /// # Errors
-    /// None but a defect: what goes wrong is a step.
+    /// Only internal defects; failures are reported as steps.
     pub(crate) fn tunnel_setup(&self, progress: &dyn Progress) -> Result<TunnelSetupReply, Fault> {
         let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
         let through = self.tunnel_steps(&mut steps, progress).is_some();
-        self.tunnelling.wake.notify_one();
+        self.tunnel.wake.notify_one();
         Ok(TunnelSetupReply {
             status: if through { "passed" } else { "failed" }.into(),
             steps: steps.taken,
@@ -45,36 +46,36 @@ impl Brain {
 
     fn tunnel_steps(&self, steps: &mut Steps<'_>, progress: &dyn Progress) -> Option<()> {
         let settings = steps.take("provider", || self.provider())?;
-        let mut work = self.tunnelling.work();
+        let mut work = self.tunnel.work();
         progress.at(1, 7);
         steps.take("agent", || self.agent(&mut work, &settings))?;
         progress.at(2, 7);
-        let looked = steps.take("authtoken", || self.authtoken(&mut work, &settings))?;
+        let report = steps.take("authtoken", || self.authtoken(&mut work, &settings))?;
         progress.at(3, 7);
-        let url = steps.take("start", || match &looked.verdict.url {
+        let url = steps.take("start", || match &report.diagnosis.url {
             Some(url) => passed(
                 url.clone(),
                 format!("the agent has a tunnel to port {} at {url}", settings.forward),
             ),
-            None => seen(&looked),
+            None => step_of_report(&report),
         })?;
         progress.at(4, 7);
-        steps.take("reachable", || match looked.verdict.state {
+        steps.take("reachable", || match report.diagnosis.state {
             "up" => passed((), format!("{url}/health answers, asked from here")),
-            _ => seen(&looked),
+            _ => step_of_report(&report),
         })?;
         progress.at(5, 7);
-        steps.take("telephone", || match self.lead_phone(&mut work) {
+        steps.take("telephone", || match self.update_webhook(&mut work) {
             Ok(said) => passed((), said),
-            Err(fault) => Err(fell(fault)),
+            Err(fault) => Err(step_of_fault(fault)),
         })?;
         progress.at(6, 7);
         steps.take("heartbeat", || self.tunnel_heartbeat(&settings, &url))
     }
 
-    /// 1: what is configured fits together.
+    /// Step 1: the configuration is consistent.
     fn provider(&self) -> Ended<Settings> {
-        let settings = self.tunnel_settings().map_err(fell)?;
+        let settings = self.tunnel_settings().map_err(step_of_fault)?;
         let name = brain_tunnel::agent(&settings).name();
         let public = self.places().public.or_else(|| self.config.http_public());
         let Some(address) = public else {
@@ -127,16 +128,16 @@ impl Brain {
         }
     }
 
-    /// 2: the agent is there.
-    fn agent(&self, work: &mut Work, settings: &Settings) -> Ended<()> {
-        let starter = self.tunnelling.starter();
-        let keeper = work.keeper(settings);
-        let (name, program) = (keeper.name(), keeper.program(&*starter));
+    /// Step 2: the agent is installed.
+    fn agent(&self, work: &mut WatchdogState, settings: &Settings) -> Ended<()> {
+        let starter = self.tunnel.starter();
+        let watchdog = work.watchdog(settings);
+        let (name, program) = (watchdog.name(), watchdog.program(&*starter));
         match program {
             Some(path) => passed((), format!("{name} is {}", path.display())),
             None => {
-                let looked = self.look(work, settings).map_err(fell)?;
-                match looked.adopted {
+                let report = self.run_tunnel_check(work, settings).map_err(step_of_fault)?;
+                match report.adopted {
                     true => passed((), format!("{name} runs already, started by somebody else")),
                     false => failed(
                         format!("there is no program {name} on the daemon's PATH"),
@@ -147,19 +148,20 @@ impl Brain {
         }
     }
 
-    /// 3: the platform takes the token, which it says when the agent connects with it.
-    fn authtoken(&self, work: &mut Work, settings: &Settings) -> Ended<Looked> {
-        let found = self.tunnel_token().map_err(fell)?;
-        self.want(work, true).map_err(fell)?;
-        work.keeper(settings).forget();
-        let looked = self.settle_tunnel(work, settings, look::SETUP).map_err(fell)?;
-        if looked.token_refused {
-            return seen(&looked);
+    /// Step 3: the platform accepts the token, which shows when the agent connects.
+    fn authtoken(&self, work: &mut WatchdogState, settings: &Settings) -> Ended<TunnelCheck> {
+        let found = self.tunnel_token().map_err(step_of_fault)?;
+        self.set_wanted(work, true).map_err(step_of_fault)?;
+        work.watchdog(settings).reset_backoff();
+        let report =
+            self.wait_for_tunnel(work, settings, watchdog::SETUP_TIMEOUT).map_err(step_of_fault)?;
+        if report.token_refused {
+            return step_of_report(&report);
         }
         let file = self.home.secrets().join(TOKEN);
-        let (up, adopted) = (looked.verdict.url.is_some(), looked.adopted);
+        let (up, adopted) = (report.diagnosis.url.is_some(), report.adopted);
         match found {
-            // Only a session shows that the provider takes a token.
+            // Only a session shows that the provider accepts a token.
             _ if !up => {
                 let said = match found {
                     Some(found) => {
@@ -167,14 +169,14 @@ impl Brain {
                     }
                     None => "brain has no token, and whether the agent has one is not known".into(),
                 };
-                let why = format!("the agent has no session: {}", looked.verdict.message);
-                warned(looked, said, why)
+                let why = format!("the agent has no session: {}", report.diagnosis.message);
+                warned(report, said, why)
             }
             _ if adopted => {
-                passed(looked, "the agent was started by somebody else, with a token of its own")
+                passed(report, "the agent was started by somebody else, with a token of its own")
             }
-            Some(found) if !looked.handed => warned(
-                looked,
+            Some(found) if !report.token_passed => warned(
+                report,
                 format!(
                     "the agent takes no token from brain: that of {} is not used",
                     found.origin
@@ -183,25 +185,25 @@ impl Brain {
             ),
             Some(found) => {
                 let said = format!("the agent is connected with the token of {}", found.origin);
-                passed(looked, said)
+                passed(report, said)
             }
             None if settings.provider == Kind::Ngrok => warned(
-                looked,
+                report,
                 "brain has no token: the agent takes the one of its own configuration",
                 format!("to keep it with brain: put it into {} with mode 600", file.display()),
             ),
-            None => passed(looked, "it needs none, or has it in its own configuration"),
+            None => passed(report, "it needs none, or has it in its own configuration"),
         }
     }
 
-    /// 7: the line by which others see that it is set up.
+    /// Step 7: writes the heartbeat that marks a completed setup.
     fn tunnel_heartbeat(&self, settings: &Settings, url: &str) -> Ended<()> {
         let domain = url.split_once("://").map_or(url, |(_, domain)| domain);
         let details = json!({ "domain": domain, "tier": tier(settings, domain) });
         Heartbeat::new(self.home.root(), "tunnel", TUNNEL_VERSION)
             .beat(self.now(), "setup_complete", "ok", &details)
             .map_err(|fault| {
-                fell(
+                step_of_fault(
                     Fault::new(FaultCode::Io, fault.to_string())
                         .hint("look at that file and its disk"),
                 )
@@ -210,7 +212,7 @@ impl Brain {
     }
 }
 
-/// What kind of address it is, as far as its name tells: what a plan costs is nowhere to be asked.
+/// Guesses the kind of plan from the hostname.
 fn tier(settings: &Settings, domain: &str) -> &'static str {
     let free = [".ngrok-free.app", ".ngrok-free.dev"].iter().any(|end| domain.ends_with(end));
     match (settings.provider, &settings.domain) {

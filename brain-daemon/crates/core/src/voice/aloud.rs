@@ -1,20 +1,20 @@
-//! What a page says, made fit for the ear: plain sentences, no markup, no addresses, not much. Pure.
+//! Turns page text into spoken text: a few plain sentences without markup and URLs. No I/O.
 
 use pulldown_cmark::{Event, Options, Parser};
 
 use super::phrases::Phrases;
 
-/// The most sentences of a passage.
+/// Maximum number of sentences of a passage.
 const SENTENCES: usize = 2;
-/// The longest title and the longest sentence, in characters.
+/// Maximum length of a title and of a sentence, in characters.
 const TITLE: usize = 120;
 const SENTENCE: usize = 220;
 
-/// An answer made of the best page: its title, and what it says there.
+/// Builds an answer from the title and passage of the best page.
 pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<String> {
     let title = short(&text(title), TITLE);
     let passage = text(passage);
-    // A passage from a page's beginning has the title once more, as its heading.
+    // A passage from the beginning of a page repeats the title as a heading.
     let heading = |rest: &&str| rest.trim_start().chars().next().is_none_or(|c| !c.is_lowercase());
     let rest = passage.strip_prefix(&title).filter(heading).unwrap_or(&passage);
     let mut said = vec![format!("{} {}", phrases.found, ended(&title))];
@@ -22,9 +22,9 @@ pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<Strin
     said
 }
 
-/// Markdown on one line as somebody would read it out.
+/// Converts Markdown to one line of plain text.
 fn text(markdown: &str) -> String {
-    // As a heading, so that nothing in it is taken for a block.
+    // Parsed as a heading, so that nothing in it becomes a block.
     let line = format!("# {}", markdown.split_whitespace().collect::<Vec<_>>().join(" "));
     let mut out = String::with_capacity(line.len());
     for event in Parser::new_ext(&line, Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS) {
@@ -37,7 +37,7 @@ fn text(markdown: &str) -> String {
     let words = out
         .split_whitespace()
         .filter(|word| !is_address(word))
-        // A passage may begin or end within a mark.
+        // A passage may begin or end inside a mark.
         .map(|word| {
             word.trim_matches(['#', '*', '|', '…', '`', '=', '~', '[', ']', '<', '>', '_', '^'])
         })
@@ -45,7 +45,7 @@ fn text(markdown: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether nobody would read this out: `https://…`, `www.…`, `example.org/x`.
+/// Returns whether a word is a URL or host: `https://…`, `www.…`, `example.org/x`.
 fn is_address(word: &str) -> bool {
     let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     let host = word.split_once('/').and_then(|(host, _)| host.rsplit_once('.'));
@@ -57,7 +57,7 @@ fn is_address(word: &str) -> bool {
     word.contains("://") || word.starts_with("www.") || is_host
 }
 
-/// The sentences of a text, with what ends them.
+/// Splits a text into sentences with their end marks.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1] == b' ';
     let mut from = 0;
@@ -78,14 +78,14 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// At most `most` characters, whole words.
+/// Cuts a text to `max` characters at a word boundary.
 fn short(text: &str, most: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else { return text.into() };
     let kept = text.get(..end).unwrap_or_default();
     kept.rsplit_once(' ').map_or(kept, |(whole, _)| whole).trim_end().into()
 }
 
-/// With a mark at its end, so that the voice pauses.
+/// Adds a full stop if the end mark is missing, so that the voice pauses.
 fn ended(sentence: &str) -> String {
     if sentence.ends_with(['.', '!', '?']) { sentence.into() } else { format!("{sentence}.") }
 }
@@ -126,7 +126,7 @@ mod tests {
             ),
             ["I found this: Ann.", "Ann see her page and Ann Lee, code x cell."]
         );
-        // What is left of a mark where the passage begins and ends.
+        // The rest of a mark at either end of the passage.
         assert_eq!(
             spoken("Pier", "…people/ann.md) lies at [pier 4](https://port.exam…"),
             ["I found this: Pier.", "people/ann.md) lies at pier."]

@@ -1,5 +1,7 @@
-//! The page of a call: who said what, turn by turn, and what was recorded. Written turn by turn, so that a call that breaks off is there
-//! as far as it went; a turn that is in it is not written again.
+//! Writes the page of a call: the transcript and the recordings.
+//!
+//! The page grows turn by turn, so an interrupted call is complete up to that point. A repeated
+//! turn is not written again.
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, Spoken, VoiceEvent, VoiceTurn};
 
@@ -12,21 +14,21 @@ use brain_page::{self as page, Document, Frontmatter, escaped, normal_name, plai
 use brain_store::{Provenance, Reader, StoreError};
 use brain_voice::is_of_provider;
 
-/// Where pages of calls are.
+/// The folder of call pages.
 const FOLDER: &str = "calls/";
-/// The type of a page of a call.
+/// The type of a call page.
 pub(super) const TYPE: &str = "phone-call";
-/// The longest word for how a call ended, in characters.
+/// Maximum length of a call's final state, in characters.
 const STATE: usize = 40;
-/// How much of a call's id stands in its page's slug, from its end, in characters.
+/// Number of final characters of the call id in the slug.
 const SUFFIX: usize = 12;
-/// What was said.
+/// The heading of the transcript.
 const TRANSCRIPT: &str = "Transcript";
-/// What was recorded.
+/// The heading of the recordings.
 const RECORDINGS: &str = "Recordings";
 
 impl Brain {
-    /// Whether the page of the call has these words in this turn.
+    /// Returns whether the page of the call has this turn with these words.
     pub(super) fn is_noted(
         &self,
         caller: &Caller,
@@ -41,7 +43,7 @@ impl Brain {
         Ok(reader.content(&record)?.body.lines().any(|known| known == line))
     }
 
-    /// Puts a turn into the page of its call, which is made with the first.
+    /// Adds a turn to the page of its call and creates the page for the first one.
     pub(super) fn note_turn(
         &self,
         caller: &Caller,
@@ -53,7 +55,7 @@ impl Brain {
         let (source, _) = self.source(caller, &reader, None)?;
         let known = slug_of(&reader, &source, turn)?;
         drop(reader);
-        // The end of a call that nobody answered is no call.
+        // The end of an unanswered call creates no page.
         if known.is_none() && matches!(turn.event, VoiceEvent::Ended(_)) {
             return Ok(());
         }
@@ -63,7 +65,7 @@ impl Brain {
         let (turn, place) = (turn.clone(), source.clone());
         let applied = self.store.write(move |draft| {
             let existing = draft.page(&place, &slug)?;
-            // Its owner did not want it.
+            // The owner deleted the page.
             if existing.as_ref().is_some_and(|record| record.deleted_at.is_some()) {
                 return Ok(None);
             }
@@ -87,18 +89,18 @@ impl Brain {
     }
 }
 
-/// A page that its owner has edited keeps what it is: others' words are in it.
+/// Keeps the origin of a page that its owner edited: it still has text of others.
 fn still_outside(provenance: Provenance) -> Provenance {
     Provenance { source_kind: Some(VOICE.kind.into()), ..provenance }
 }
 
-/// The page of this call, when there is one: it answers to the call's id.
+/// Finds the page of a call by the call's id.
 fn slug_of(reader: &Reader, source: &SourceId, turn: &VoiceTurn) -> Result<Option<Slug>, Fault> {
     let found = reader.named(source, &normal_name(&turn.call), 2)?;
     Ok(found.into_iter().map(|(_, slug, _)| slug).find(|slug| slug.as_str().starts_with(FOLDER)))
 }
 
-/// Where the page of a call goes that begins on `day`.
+/// Returns the slug for the page of a call that begins on `day`.
 fn new_slug(day: &str, turn: &VoiceTurn) -> Result<Slug, Fault> {
     let id = turn.call.to_ascii_lowercase();
     let suffix = id.get(id.len().saturating_sub(SUFFIX)..).unwrap_or(&id);
@@ -106,7 +108,7 @@ fn new_slug(day: &str, turn: &VoiceTurn) -> Result<Slug, Fault> {
         .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
 }
 
-/// The page of a call that has just begun.
+/// Creates the page of a call that just began.
 fn begun(turn: &VoiceTurn, now: i64) -> Document {
     let at = rfc3339(now);
     let mut frontmatter = Frontmatter::empty();
@@ -115,15 +117,15 @@ fn begun(turn: &VoiceTurn, now: i64) -> Document {
         ("title", &format!("Call of {}", at.get(..16).unwrap_or(&at).replace('T', " "))),
         ("call_id", &turn.call),
     ]);
-    // By which it is found again.
+    // The alias by which the page is found again.
     frontmatter.set_list("aliases", std::slice::from_ref(&turn.call));
     Document { frontmatter, body: format!("## {TRANSCRIPT}\n") }
 }
 
-/// Lines for a page, and what each begins with that must not be there yet.
+/// Lines for a page: heading, prefix that must not exist yet, and text.
 type Lines = Vec<(&'static str, String, String)>;
 
-/// What of a turn goes into the page.
+/// Returns the lines of a turn.
 fn lines(turn: &VoiceTurn, said: &Spoken) -> Lines {
     let caller = |text: String| (TRANSCRIPT, mark("Caller", turn), text);
     let mut lines = match &turn.event {
@@ -155,24 +157,24 @@ fn lines(turn: &VoiceTurn, said: &Spoken) -> Lines {
     lines
 }
 
-/// Others' words within a line.
+/// Escapes untrusted text within a line.
 fn shown(text: &str) -> String {
     escaped(&plain(text))
 }
 
-/// Whether this is an address at the provider that can stand between `<` and `>`.
+/// Returns whether a text is a URL of the provider that is valid between `<` and `>`.
 fn can_stand(url: &str) -> bool {
     url.len() <= 500
         && url.bytes().all(|b| b.is_ascii_graphic() && !b"<>()[]\\`|".contains(&b))
         && is_of_provider(url)
 }
 
-/// What the line of one side in a turn begins with.
+/// Returns the prefix of one speaker's line in a turn.
 fn mark(who: &str, turn: &VoiceTurn) -> String {
     format!("- **{who} ({}):**", turn.turn)
 }
 
-/// Adds what is not there yet; whether there was anything.
+/// Adds missing lines. Returns whether there were any.
 fn add(document: &mut Document, turn: &VoiceTurn, lines: &Lines) -> Result<bool, StoreError> {
     let mut changed = false;
     for (heading, begins, rest) in lines {

@@ -1,20 +1,20 @@
-//! Who calls: numbers as they are compared, and as a page names them. Pure.
+//! Callers: normalised numbers for comparison and for pages. No I/O.
 
-/// What stands before names that are no numbers: an account of the owner's at the provider, and an address of internet telephony.
+/// Prefixes of names that are not numbers: accounts at the provider and SIP addresses.
 const NAMED: [&str; 2] = ["client:", "sip:"];
-/// What the provider says in place of a number that is withheld: ANONYMOUS, BLOCKED, RESTRICTED, UNAVAILABLE, UNKNOWN on the keys of a telephone.
+/// The provider's numbers for withheld callers: ANONYMOUS, BLOCKED, RESTRICTED, UNAVAILABLE and
+/// UNKNOWN on a keypad.
 const WITHHELD: [&str; 5] = ["+266696687", "+2562533", "+7378742833", "+86282452253", "+8656696"];
-/// The longest name of a caller, in bytes.
+/// Maximum length of a caller's name, in bytes.
 const LONGEST: usize = 256;
 
-/// Whether one of these numbers is the caller's. Numbers may be written as people write them; names are compared to the letter: what people
-/// put between digits makes two names differ.
+/// Returns whether the list has the caller. Numbers are normalised; names must match exactly.
 pub(super) fn is_among(callers: &[String], from: &str) -> bool {
     let Some(from) = normal(from) else { return false };
     callers.iter().any(|caller| normal(caller).as_ref() == Some(&from))
 }
 
-/// The address of who calls; `tel:unknown` for somebody without a number or a name.
+/// Returns the URI of the caller; `tel:unknown` without a number or name.
 pub(super) fn uri(from: &str) -> String {
     match normal(from) {
         Some(name) if is_named(&name) => name,
@@ -23,7 +23,8 @@ pub(super) fn uri(from: &str) -> String {
     }
 }
 
-/// A number as the provider writes it (E.164: `+` and digits), or a name as it is; `None` for what is neither, or withheld.
+/// Returns an E.164 number (`+` and digits) or a name unchanged. `None` for withheld callers and
+/// anything else.
 fn normal(from: &str) -> Option<String> {
     let from = from.trim();
     if is_named(from) {
@@ -31,7 +32,7 @@ fn normal(from: &str) -> Option<String> {
             from.len() <= LONGEST && !from.contains(|c: char| c.is_control() || c.is_whitespace());
         return fits.then(|| from.to_owned());
     }
-    // `+49 (0)151 …`: the zero is dialled without the country only.
+    // `+49 (0)151 …`: the zero is only dialled without the country code.
     let from =
         if from.starts_with(['+', '0']) { from.replacen("(0)", "", 1) } else { from.to_owned() };
     let between = |c: char| c.is_whitespace() || matches!(c, '-' | '(' | ')' | '/' | '.');

@@ -1,29 +1,31 @@
-//! What a turn of a call means, and what comes next. Stateless: what was asked before came with the turn. Pure.
+//! Interprets a turn of a call and decides the next step. Stateless, no I/O.
+//!
+//! The request carries what was asked before.
 
 use brain_protocol::{Spoken, VoiceEvent, VoiceThen, VoiceTurn};
 
 use super::phrases::Phrases;
 
-/// After so many silences in a row a call ends.
+/// Consecutive silences after which a call ends.
 const SILENCES: u32 = 2;
 
-/// A note is asked for.
+/// State: a note was requested.
 const NOTE: &str = "note";
-/// A question is asked for.
+/// State: a question was requested.
 const QUESTION: &str = "question";
 
-/// What is to be done for a turn.
+/// The action for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Move {
-    /// Only to say something.
+    /// Only speak.
     Say(Spoken),
-    /// To note this.
+    /// Save a note.
     Note(String),
-    /// To look for this.
+    /// Search.
     Search(String),
 }
 
-/// What this turn asks for. Who is not known can only leave a message.
+/// Decides the action for a turn. Unknown callers can only leave a message.
 pub(super) fn next(
     turn: &VoiceTurn,
     known: bool,
@@ -47,7 +49,8 @@ pub(super) fn next(
     }
 }
 
-/// What is said when a turn's work failed: who wanted something noted can leave it with the provider, who asked may go on.
+/// Returns the reply after a failure. A failed note can be left as a recording; a question can be
+/// repeated.
 pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> Spoken {
     let Some(turn) = turn else { return end(&[phrases.sorry, phrases.goodbye]) };
     match turn.event {
@@ -64,7 +67,7 @@ pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> Spoken {
     }
 }
 
-/// These sentences, and whether there is more.
+/// Speaks these sentences and asks for more.
 pub(super) fn more(mut say: Vec<String>, phrases: &Phrases) -> Spoken {
     say.push(phrases.more.into());
     Spoken { say, then: VoiceThen::Listen { asked: None, silences: 0 } }
@@ -83,7 +86,7 @@ fn message(phrases: &Phrases) -> Spoken {
     Spoken { say: vec![phrases.message.into()], then: VoiceThen::Record }
 }
 
-/// Asks once more, or gives up.
+/// Asks again, or ends the call.
 fn unheard(turn: &VoiceTurn, why: &str, phrases: &Phrases) -> Spoken {
     let silences = turn.silences.saturating_add(1);
     if silences >= SILENCES {
@@ -141,14 +144,14 @@ fn speech(turn: &VoiceTurn, text: &str, phrases: &Phrases) -> Move {
     Move::Note(text.trim().into())
 }
 
-/// What was heard, as words are compared: lower case, without marks, one space between two.
+/// Normalises speech for comparison: lower case, no punctuation, single spaces.
 pub(super) fn words(text: &str) -> String {
     let plain = text.replace('\u{2019}', "'").to_lowercase();
     let letters = plain.split(|c: char| !c.is_alphanumeric() && c != '\'');
     letters.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// What stands behind the first of these beginnings that `text` has, as it was said.
+/// Returns the text after the first matching prefix, as it was spoken.
 fn behind<'a>(text: &'a str, beginnings: &[&str]) -> Option<&'a str> {
     beginnings.iter().find_map(|beginning| {
         let mut rest = text;
@@ -188,7 +191,7 @@ mod tests {
         Phrases::of("en-US")
     }
 
-    /// What is done, in one line.
+    /// Formats an action on one line.
     fn told(found: Move) -> String {
         match found {
             Move::Note(text) => format!("note: {text}"),
@@ -317,7 +320,7 @@ mod tests {
         assert_eq!(failed(VoiceEvent::Incoming, None).then, VoiceThen::HangUp);
         assert_eq!(failed(VoiceEvent::Ended("completed".into()), None).then, VoiceThen::Nothing);
         assert_eq!(apology(None, english()), end(&[english().sorry, english().goodbye]));
-        // A question is not to be said once more for a recording.
+        // A question is never repeated for a recording.
         for (question, asked) in [("What is it", None), ("the boat", Some("question"))] {
             let spoken = failed(speech(question), asked);
             assert_eq!(spoken.say, [english().sorry, english().more]);

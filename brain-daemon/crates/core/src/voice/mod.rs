@@ -1,7 +1,8 @@
-//! The telephone: what a turn of a call means, what is noted of it, and what is said in return.
+//! The telephone: interprets turns of a call, takes notes, and replies.
 //!
-//! `dialogue` decides from what came with the turn alone, `call` keeps the page of the call, `aloud` makes an answer of what was found. A turn
-//! may come again: the page of the call knows which were worked off. Numbers are personal: they stand in pages and never in the log.
+//! `dialogue` decides from the turn alone, `call_page` keeps the page of the call, `spoken_text`
+//! builds spoken answers. A turn may be repeated; the call page knows which are done. Numbers are
+//! personal: pages have them, the log never does.
 
 mod aloud;
 mod call;
@@ -23,30 +24,31 @@ use callers::{is_among, uri};
 use dialogue::Move;
 use phrases::Phrases;
 
-/// Who the door is, in the log and the audit. No client has such an id.
+/// The client name of the telephone in log and audit. No client has this id.
 pub const TELEPHONE: &str = "telephone";
 
 /// The name of the secret with the telephony account's token.
 const TOKEN: &str = "telephony-auth-token";
-/// The longest id of a call or a recording, in bytes.
+/// Maximum length of a call or recording id, in bytes.
 const ID: usize = 64;
-/// What the page of a call says instead of words that who sees it may not see.
+/// Replaces words in a call page that its readers may not see.
 const ELSEWHERE: &str = "(read out from a page of another source)";
 
 impl Brain {
-    /// The token that the provider signs with; `None` when there is none.
+    /// Returns the token for the provider's signatures, if there is one.
     ///
     /// # Errors
-    /// When it is there and cannot be used.
+    /// If it exists and is unusable.
     pub fn telephony_token(&self) -> Result<Option<Secret>, Fault> {
         let file = self.config.telephony_token_file(&self.home);
         Ok(self.secrets.find(TOKEN, file.as_deref())?.map(|found| found.secret))
     }
 
-    /// Who calls from this number: known callers may ask, others only leave a message in the source where new pages go.
+    /// Returns the caller for a number. Known callers may ask; others can only leave a message in
+    /// the source for new pages.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn telephone_caller(&self, from: &str) -> Result<Caller, Fault> {
         let known = self.config.voice().is_some_and(|voice| is_among(&voice.callers, from));
         if known {
@@ -56,7 +58,7 @@ impl Brain {
         Ok(Caller::granted(TELEPHONE, Scopes::WRITE, Visibility::Only(vec![only])))
     }
 
-    /// What a caller hears when this turn, or with `None` whatever it was, cannot be worked off. Needs nothing that could fail.
+    /// Returns the reply for a turn that failed, or for any failure with `None`. Cannot fail.
     #[must_use]
     pub fn apology(&self, turn: Option<&VoiceTurn>) -> Spoken {
         let language = self.config.voice().map(|voice| voice.language).unwrap_or_default();
@@ -75,7 +77,7 @@ impl Brain {
         let spoken = match dialogue::next(turn, known, settings.greeting.as_deref(), phrases) {
             Move::Say(spoken) => spoken,
             Move::Note(text) => {
-                // A turn that comes again, be it after a year, notes nothing again.
+                // A repeated turn adds nothing, even after a year.
                 if !self.is_noted(caller, turn, said(&turn.event))? {
                     self.note(caller, turn, &text)?;
                 }
@@ -83,7 +85,7 @@ impl Brain {
             }
             Move::Search(text) => {
                 let found = self.look_up(caller, &text, phrases)?;
-                // The page of a call lies in one source. Who sees that one need not see the source of what was found.
+                // Readers of the call page may lack access to the source of the answer.
                 transcribed =
                     found.elsewhere.then(|| dialogue::more(vec![ELSEWHERE.into()], phrases));
                 dialogue::more(found.say, phrases)
@@ -91,7 +93,7 @@ impl Brain {
         };
         match (self.note_turn(caller, turn, transcribed.as_ref().unwrap_or(&spoken)), &turn.event) {
             (Ok(()), _) => {}
-            // Nothing else has what these tell.
+            // Only this page has the recording, so its failure must be reported.
             (Err(fault), VoiceEvent::Recording { .. } | VoiceEvent::Transcription { .. }) => {
                 return Err(fault);
             }
@@ -100,7 +102,7 @@ impl Brain {
         Ok(spoken)
     }
 
-    /// Makes a page of what was said.
+    /// Saves a note as a page.
     fn note(&self, caller: &Caller, turn: &VoiceTurn, text: &str) -> Result<(), Fault> {
         let uri = uri(&turn.from);
         let mut frontmatter = Frontmatter::empty();
@@ -123,10 +125,10 @@ impl Brain {
         Ok(())
     }
 
-    /// What the best page says about it.
+    /// Answers from the best page.
     fn look_up(&self, caller: &Caller, text: &str, phrases: &Phrases) -> Result<Answer, Fault> {
-        // Nobody means a search operator on the telephone; and a call in which this was asked before says nothing about it. That comes first:
-        // of a long question only the beginning is read.
+        // Callers mean no search operators. Pages of calls that repeat the question say nothing
+        // about it. The filter comes first, because only the beginning of a long question is read.
         let query = format!("-type:{TYPE} {}", dialogue::words(text));
         let found = self.search(caller, Search { query, limit: 1, ..Search::default() })?;
         let Some(hit) = found.hits.first() else {
@@ -138,20 +140,20 @@ impl Brain {
     }
 }
 
-/// What was found.
+/// An answer.
 struct Answer {
-    /// In sentences.
+    /// The sentences.
     say: Vec<String>,
-    /// Whether it is from another source than that of the call's page.
+    /// Whether it is from another source than the call page.
     elsewhere: bool,
 }
 
-/// What the caller said, word by word.
+/// Returns the caller's words.
 fn said(event: &VoiceEvent) -> &str {
     if let VoiceEvent::Speech { text, .. } = event { text } else { "" }
 }
 
-/// Refuses a turn whose names could not stand in a page.
+/// Rejects a turn whose ids are not valid in a page.
 fn check(turn: &VoiceTurn) -> Result<(), Fault> {
     let plain =
         |id: &str| (1..=ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());

@@ -1,49 +1,49 @@
-//! What is said on the telephone, and the words that are understood, by language. Pure.
+//! Spoken phrases and recognised words by language. No I/O.
 
-/// The sentences and words of one language. All words are in lower case, without marks.
+/// Phrases and words of one language. Words are in lower case, without punctuation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Phrases {
-    /// The beginning of a language's tag.
+    /// The prefix of the language tag.
     language: &'static str,
-    /// What known callers hear first, unless the owner has a greeting.
+    /// Greeting for known callers, unless the owner configured one.
     pub(super) greeting: &'static str,
-    /// What there is to choose.
+    /// The menu.
     pub(super) menu: &'static str,
     /// Asks for a note.
     pub(super) note: &'static str,
     /// Asks for a question.
     pub(super) question: &'static str,
-    /// A note was stored.
+    /// A note was saved.
     pub(super) noted: &'static str,
-    /// Whether there is more.
+    /// Asks whether there is more.
     pub(super) more: &'static str,
-    /// Before what was found.
+    /// Introduces a result.
     pub(super) found: &'static str,
     /// Nothing was found.
     pub(super) nothing: &'static str,
-    /// What was said or pressed means nothing.
+    /// The input was not understood.
     pub(super) pardon: &'static str,
     /// Nothing was heard.
     pub(super) silence: &'static str,
-    /// What unknown callers hear.
+    /// Greeting for unknown callers.
     pub(super) message: &'static str,
     /// A message was left.
     pub(super) thanks: &'static str,
-    /// The end.
+    /// The end of the call.
     pub(super) goodbye: &'static str,
-    /// Something failed.
+    /// A failure.
     pub(super) sorry: &'static str,
-    /// Something failed, but the provider can record it.
+    /// A failure after which the provider can record the note.
     pub(super) record: &'static str,
-    /// What a note begins with, the longest first.
+    /// Prefixes of a note, longest first.
     pub(super) notes: &'static [&'static str],
-    /// What a question that is announced begins with, the longest first.
+    /// Prefixes of an announced question, longest first.
     pub(super) asks: &'static [&'static str],
-    /// What a bare question begins with.
+    /// Prefixes of a bare question.
     pub(super) interrogatives: &'static [&'static str],
-    /// Everything that somebody says who wants nothing more.
+    /// Complete utterances of callers who are finished.
     pub(super) enough: &'static [&'static str],
-    /// Everything that somebody says who wants something more, or something else.
+    /// Complete utterances of callers who want more or something else.
     pub(super) again: &'static [&'static str],
 }
 
@@ -173,7 +173,7 @@ static GERMAN: Phrases = Phrases {
 };
 
 impl Phrases {
-    /// Those of a language as the provider names it (`de-DE`); the English ones where there are none.
+    /// Returns the phrases of a provider's language tag (`de-DE`); English if there are none.
     pub(super) fn of(language: &str) -> &'static Self {
         let begins = language.split('-').next().unwrap_or_default().to_ascii_lowercase();
         [&GERMAN].into_iter().find(|phrases| phrases.language == begins).unwrap_or(&ENGLISH)

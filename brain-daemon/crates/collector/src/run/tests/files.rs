@@ -1,11 +1,11 @@
-//! What a run does with files that are damaged, left over, or cannot be written, and in which order it writes them.
+//! Runs with damaged, leftover or unwritable files, and the order of writes.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 
-use super::world::{Heard, OWNER, T0, World, post_id, three_posts};
-use crate::{COLLECTED_AT, Endpoint, Journal, Line, Noted, State, Stream};
+use super::fake_platform::{FakePlatform, OWNER, RecordingListener, T0, post_id, three_posts};
+use crate::{COLLECTED_AT, Endpoint, Journal, JournalEvent, Line, State, Stream};
 use brain_base::clock::{Clock, rfc3339};
 
 #[test]
@@ -18,7 +18,7 @@ fn a_damaged_state_is_a_first_run_with_a_warning() {
     assert_eq!((report.requests, report.deletions, report.streams[1].new), (3, 0, 0));
     assert!(report.warnings[0].contains("state.json.damaged"), "{:?}", report.warnings);
     assert_eq!(report.velocity_alerts, 1, "curves are not in it");
-    assert_eq!(world.former(Stream::Mentions), [2]);
+    assert_eq!(world.previous_ids(Stream::Mentions), [2]);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_curve_that_is_damaged_at_its_beginning_only_fails_no_run() {
 
 #[test]
 fn a_damaged_record_in_one_stream_hides_no_deletion() {
-    let world = World::new(&["said"]);
+    let world = FakePlatform::new(&["said"]);
     world.post(1, OWNER, "what I said @owner");
     world.run();
     fs::write(world.root().join("tweets/own/1.json"), "{").unwrap();
@@ -88,10 +88,14 @@ fn a_new_post_is_noted_before_its_file_is_written() {
     world.post(9, "7", "text");
     let in_the_way = world.root().join("tweets/searches/9.json.tmp");
     fs::create_dir(&in_the_way).unwrap();
-    world.run_with(&Heard::default()).unwrap_err();
+    world.run_with(&RecordingListener::default()).unwrap_err();
     assert!(world.data.post(Stream::Searches, &post_id(9)).unwrap().is_none());
     let noted = Journal::new(&world.settings.dir).since(0).unwrap();
-    assert!(noted.iter().any(|entry| matches!(&entry.noted, Noted::Post { id, .. } if id == "9")));
+    assert!(
+        noted
+            .iter()
+            .any(|entry| matches!(&entry.noted, JournalEvent::Post { id, .. } if id == "9"))
+    );
     fs::remove_dir(&in_the_way).unwrap();
     assert_eq!(world.run().0.streams[2].new, 1, "its file is what makes it known");
 }
@@ -105,23 +109,28 @@ fn alerts_are_told_before_what_keeps_them_from_being_told_again() {
     let told = Arc::new(Mutex::new(0));
     let count = Arc::clone(&told);
     let on_line = move |line: &Line| {
-        let noted = |kind: fn(&Noted) -> bool| {
+        let noted = |kind: fn(&JournalEvent) -> bool| {
             journal.since(0).unwrap().iter().any(|entry| kind(&entry.noted))
         };
         let text = line.to_string();
         if text.starts_with("DELETION") {
             assert!(
                 !data.is_deleted(&post_id(1))
-                    && noted(|noted| matches!(noted, Noted::Deletion { .. }))
+                    && noted(|noted| matches!(noted, JournalEvent::Deletion { .. }))
             );
             *count.lock().unwrap() += 1;
         } else if text.starts_with("VELOCITY") {
             assert_eq!(data.snapshots(&post_id(2)).unwrap().len(), 1);
-            assert!(noted(|noted| matches!(noted, Noted::Alert { .. })));
+            assert!(noted(|noted| matches!(noted, JournalEvent::Alert { .. })));
             *count.lock().unwrap() += 1;
         }
     };
-    world.run_with(&Heard { on_line: Some(Box::new(on_line)), ..Heard::default() }).unwrap();
+    world
+        .run_with(&RecordingListener {
+            on_line: Some(Box::new(on_line)),
+            ..RecordingListener::default()
+        })
+        .unwrap();
     assert_eq!(*told.lock().unwrap(), 2);
     assert!(
         world.data.is_deleted(&post_id(1)) && world.data.snapshots(&post_id(2)).unwrap().len() == 2
@@ -147,7 +156,7 @@ fn two_runs_do_not_share_a_directory() {
     let world = three_posts();
     let lock = fs::File::open(world.settings.dir.join("run.lock")).unwrap();
     lock.lock().unwrap();
-    let heard = Heard::default();
+    let heard = RecordingListener::default();
     let fault = world.run_with(&heard).unwrap_err();
     assert_eq!((fault.error.kind(), heard.lines.into_inner().len()), (ErrorKind::WouldBlock, 0));
     drop(lock);
@@ -158,15 +167,15 @@ fn two_runs_do_not_share_a_directory() {
 fn a_disk_that_fails_is_told_and_loses_nothing_that_was_known() {
     let world = three_posts();
     world.delete(1);
-    // A directory where a file is to be: nobody can write there, whoever they are.
+    // A directory in place of a file, which nobody can write, not even root.
     let place = world.root().join("tweets/searches/3.json");
     fs::remove_file(&place).unwrap();
     fs::create_dir(&place).unwrap();
-    let heard = Heard::default();
+    let heard = RecordingListener::default();
     let fault = world.run_with(&heard).unwrap_err();
     assert!(fault.to_string().contains("3.json"), "{fault}");
     assert!(heard.lines.into_inner().last().unwrap().ends_with(":storage"));
-    assert_eq!(Stream::ALL.map(|stream| world.former(stream)), [[1], [2], [3]]);
+    assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
     let last = world.state().last_report.unwrap();
     assert_eq!((last.status.as_str(), last.reason.as_deref()), ("failed", Some("storage")));
     assert!(last.message.unwrap().contains("3.json"));
@@ -190,7 +199,12 @@ fn what_the_persistent_connection_left_in_the_state_stays() {
             State::change(&data, of_stream).unwrap();
         }
     };
-    world.run_with(&Heard { on_line: Some(Box::new(on_line)), ..Heard::default() }).unwrap();
+    world
+        .run_with(&RecordingListener {
+            on_line: Some(Box::new(on_line)),
+            ..RecordingListener::default()
+        })
+        .unwrap();
     let state = world.state();
     assert_eq!(state.stream_newest_id.as_deref(), Some("99"));
     assert_eq!(state.rate_limits.all().count(), 1);

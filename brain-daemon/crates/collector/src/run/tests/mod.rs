@@ -1,5 +1,5 @@
+mod failures;
+mod fake_platform;
 mod files;
 mod model;
 mod rules;
-mod trouble;
-mod world;

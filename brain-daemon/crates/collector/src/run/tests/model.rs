@@ -1,10 +1,10 @@
-//! Random histories of a platform, run after run, against a plain model of what the collector must make of them.
+//! Random histories of a platform, checked against a plain model of the collector.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
 
-use super::world::{Failure, Heard, OWNER, World, post_id, status};
+use super::fake_platform::{Failure, FakePlatform, OWNER, RecordingListener, post_id, status};
 use crate::fake::answer;
 use crate::{COLLECTED_AT, LAST_UPDATED, SEARCHES, Stream};
 use brain_base::clock::Clock;
@@ -16,7 +16,7 @@ const PAGE: usize = 4;
 const HOUR: i64 = 60 * 60 * 1000;
 const FIRST: u64 = 9_007_199_254_740_990;
 
-/// What happens. Posts are meant by their number, counted around.
+/// A step of the history. Posts are indices modulo their number.
 #[derive(Debug, Clone)]
 enum Event {
     Post {
@@ -25,17 +25,16 @@ enum Event {
         queries: Vec<bool>,
     },
     Delete(usize),
-    /// A new version takes the place of the old one, which can still be looked up.
+    /// A new version replaces the old one, which can still be looked up.
     Edit(usize),
     Like(usize, u64),
     Pass(i64),
-    /// The next run fails there, in this way.
+    /// The next run fails at this endpoint, in this way.
     Fail(&'static str, usize),
     Run,
 }
 
-/// Ways to fail, what becomes of the run, and whether other searches are asked for.
-/// What an endpoint does, what it breaks, and whether that counts as an answer of the platform.
+/// Failures of an endpoint: the answer, what it ends, and whether it counts as an answer.
 fn failures() -> [(Failure, Broken, bool); 8] {
     [
         (status(401), Broken::Run, true),
@@ -73,7 +72,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What is known of a stored post.
+/// The model's view of a stored post.
 #[derive(Debug, Clone, PartialEq)]
 struct Stored {
     collected: i64,
@@ -82,18 +81,18 @@ struct Stored {
     found_by: Vec<String>,
 }
 
-/// What must be on the disk.
+/// The expected files.
 #[derive(Debug, Default, PartialEq)]
 struct Model {
     stored: BTreeMap<(Stream, u64), Stored>,
-    former: BTreeMap<Stream, BTreeSet<u64>>,
+    previous_ids: BTreeMap<Stream, BTreeSet<u64>>,
     deleted: BTreeMap<u64, i64>,
     likes: BTreeMap<u64, Vec<u64>>,
 }
 
-/// What must be told.
+/// The expected reports.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct Expected {
     failed: bool,
     skipped: BTreeSet<String>,
     deleted: BTreeSet<u64>,
@@ -103,15 +102,15 @@ struct Told {
 }
 
 impl Model {
-    /// A run at `now`, with these failures.
-    fn run(&mut self, world: &World, fails: &HashMap<&'static str, usize>) -> Told {
+    /// Models a run with these failures.
+    fn run(&mut self, world: &FakePlatform, fails: &HashMap<&'static str, usize>) -> Expected {
         let now = world.time.now();
         let posts = world.inside().posts.clone();
         let how = |endpoint: &str| {
             let failures = failures();
             fails.get(endpoint).map(|how| (failures[*how].1, failures[*how].2))
         };
-        let mut told = Told::default();
+        let mut told = Expected::default();
         let mut present: BTreeSet<u64> = BTreeSet::new();
         let mut came: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
         let sources = [
@@ -200,21 +199,25 @@ impl Model {
 
     fn look_for_missing(
         &mut self,
-        world: &World,
+        world: &FakePlatform,
         lookups: Option<Broken>,
         present: &BTreeSet<u64>,
         came: &BTreeMap<Stream, BTreeSet<u64>>,
-        told: &mut Told,
+        told: &mut Expected,
     ) {
         let now = world.time.now();
-        let mut next = self.former.clone();
+        let mut next = self.previous_ids.clone();
         let mut asked = BTreeSet::new();
         let mut doubt: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
         for (stream, pulled) in
             came.iter().filter(|(stream, _)| !told.skipped.contains(stream.as_str()))
         {
-            for id in
-                self.former.get(stream).into_iter().flatten().filter(|id| !present.contains(id))
+            for id in self
+                .previous_ids
+                .get(stream)
+                .into_iter()
+                .flatten()
+                .filter(|id| !present.contains(id))
             {
                 let stored =
                     Stream::ALL.iter().filter_map(|stream| self.stored.get(&(*stream, *id)));
@@ -250,11 +253,11 @@ impl Model {
                 }
             }
         }
-        self.former = next;
+        self.previous_ids = next;
     }
 
-    /// What is on the disk.
-    fn of_disk(world: &World) -> Self {
+    /// Reads the actual files.
+    fn of_disk(world: &FakePlatform) -> Self {
         let number = |id: &crate::PostId| id.as_str().parse::<u64>().unwrap();
         let mut found = Self::default();
         for stream in Stream::ALL {
@@ -272,7 +275,7 @@ impl Model {
                 found.stored.insert((stream, number(&id)), stored);
             }
             if world.state().streams.contains_key(stream.as_str()) {
-                found.former.insert(stream, world.former(stream).into_iter().collect());
+                found.previous_ids.insert(stream, world.previous_ids(stream).into_iter().collect());
             }
         }
         for id in world.data.ids("deletions").unwrap() {
@@ -295,12 +298,15 @@ impl Model {
     }
 }
 
-/// What a run told, by its lines and its report.
-fn told(world: &World) -> Told {
-    let heard = Heard::default();
+/// Returns the actual lines and report of a run.
+fn told(world: &FakePlatform) -> Expected {
+    let heard = RecordingListener::default();
     let report = world.run_with(&heard).unwrap();
-    let mut told =
-        Told { unverified: report.unverified, seen: report.tweets_stored, ..Told::default() };
+    let mut told = Expected {
+        unverified: report.unverified,
+        seen: report.tweets_stored,
+        ..Expected::default()
+    };
     for line in heard.lines.into_inner() {
         let parts: Vec<&str> = line.split(':').collect();
         match parts[0] {
@@ -326,8 +332,8 @@ fn told(world: &World) -> Told {
     told
 }
 
-/// Lets it happen; gives the failures of the next run.
-fn happen(world: &World, event: &Event, fails: &mut HashMap<&'static str, usize>) {
+/// Applies a step and returns the failures of the next run.
+fn happen(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, usize>) {
     let posts = world.inside().posts.len();
     let of = |n: usize| FIRST + (n % posts.max(1)) as u64;
     let new = FIRST + posts as u64;
@@ -357,7 +363,7 @@ fn happen(world: &World, event: &Event, fails: &mut HashMap<&'static str, usize>
                 let edited = old.clone();
                 inside.posts.insert(
                     new,
-                    super::world::Post { listed: true, text: "edited".into(), ..edited },
+                    super::fake_platform::Post { listed: true, text: "edited".into(), ..edited },
                 );
             }
         }
@@ -370,7 +376,7 @@ proptest! {
 
     #[test]
     fn the_collector_does_what_the_model_does(events in prop::collection::vec(event(), 1..80)) {
-        let mut world = World::new(&QUERIES);
+        let mut world = FakePlatform::new(&QUERIES);
         world.settings.max_pages = PAGES as u32;
         world.inside().page_size = PAGE;
         let (mut model, mut fails) = (Model::default(), HashMap::new());
@@ -391,8 +397,8 @@ proptest! {
 
 #[test]
 fn the_model_finds_what_it_is_to_find() {
-    // A history with everything in it: were the model blind to a deletion or an alert, this would say so.
-    let world = World::new(&QUERIES);
+    // A history with every kind of event, to show that the model detects deletions and alerts.
+    let world = FakePlatform::new(&QUERIES);
     let mut model = Model::default();
     let mut fails = HashMap::new();
     happen(

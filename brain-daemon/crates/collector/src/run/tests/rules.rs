@@ -1,21 +1,21 @@
-//! What a run does when nothing goes wrong.
+//! Runs without failures.
 
 use serde_json::{Value, json};
 
-use super::world::{HALF_HOUR, Heard, OWNER, T0, World, post_id};
-use crate::deletion::{SEEN_MS, WINDOW_MS};
-use crate::{COLLECTED_AT, Journal, LAST_UPDATED, Noted, SEARCHES, Stream};
+use super::fake_platform::{FakePlatform, HALF_HOUR, OWNER, RecordingListener, T0, post_id};
+use crate::deletion::{MAX_AGE_MS, MAX_UNSEEN_MS};
+use crate::{COLLECTED_AT, Journal, JournalEvent, LAST_UPDATED, SEARCHES, Stream};
 use brain_base::clock::rfc3339;
 
-/// Larger than 2^53, where numbers in JSON are no longer safe.
+/// Larger than 2^53, the limit of safe JSON numbers.
 const BIG: u64 = 9_007_199_254_740_993;
 
 #[test]
 fn a_first_run_stores_everything_and_asks_for_nothing_else() {
-    let world = World::new(&["rust", "brain"]);
+    let world = FakePlatform::new(&["rust", "brain"]);
     world.post(BIG, OWNER, "about rust and @owner");
     world.post(BIG + 1, "6", "hello @owner, a brain of rust");
-    let heard = Heard::default();
+    let heard = RecordingListener::default();
     let report = world.run_with(&heard).unwrap();
     let at = rfc3339(T0);
     assert_eq!(
@@ -50,7 +50,7 @@ fn a_first_run_stores_everything_and_asks_for_nothing_else() {
     assert_eq!(world.stored(Stream::Mentions, BIG).author(), "owner");
     assert_eq!(world.stored(Stream::Mentions, BIG + 1).author(), "6");
     assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 1);
-    assert_eq!(world.former(Stream::Mentions), [BIG + 1, BIG]);
+    assert_eq!(world.previous_ids(Stream::Mentions), [BIG + 1, BIG]);
     let state = world.state();
     assert_eq!((&state.last_run, &state.last_started), (&Some(at.clone()), &Some(at)));
     assert_eq!(state.last_report.as_ref(), Some(&report));
@@ -58,7 +58,7 @@ fn a_first_run_stores_everything_and_asks_for_nothing_else() {
 
 #[test]
 fn posts_that_are_there_again_are_refreshed_and_nothing_else() {
-    let world = World::new(&["rust"]);
+    let world = FakePlatform::new(&["rust"]);
     world.post(BIG, OWNER, "about rust");
     world.run();
     let engagement = world.root().join("engagement").join(format!("{BIG}.json"));
@@ -74,7 +74,7 @@ fn posts_that_are_there_again_are_refreshed_and_nothing_else() {
         assert_eq!(post.instant(LAST_UPDATED), Some(T0 + HALF_HOUR));
     }
     let again = std::fs::metadata(&engagement).unwrap();
-    // Were it written anew, it would be another file.
+    // A rewritten file would be a new one.
     assert_eq!(
         std::os::unix::fs::MetadataExt::ino(&written),
         std::os::unix::fs::MetadataExt::ino(&again)
@@ -85,7 +85,7 @@ fn posts_that_are_there_again_are_refreshed_and_nothing_else() {
 
 #[test]
 fn what_an_earlier_answer_said_of_an_author_is_kept() {
-    let world = World::new(&[]);
+    let world = FakePlatform::new(&[]);
     world.post(BIG, "6", "@owner");
     world.run();
     let mut post = world.stored(Stream::Mentions, BIG);
@@ -95,7 +95,7 @@ fn what_an_earlier_answer_said_of_an_author_is_kept() {
     world.run();
     let post = world.stored(Stream::Mentions, BIG);
     assert_eq!((post.author(), post.fields().get("gone")), ("alice", None));
-    // What a newer one says is newer.
+    // Newer answers win.
     let body = json!({"data": [{"id": BIG.to_string(), "author_id": "6"}],
         "includes": {"users": [{"id": "6", "username": "alice_2"}]}});
     world.fail("mentions", Ok(crate::fake::answer(200, &[], body.to_string())));
@@ -105,7 +105,7 @@ fn what_an_earlier_answer_said_of_an_author_is_kept() {
 
 #[test]
 fn searches_that_found_a_post_add_up() {
-    let mut world = World::new(&["rust"]);
+    let mut world = FakePlatform::new(&["rust"]);
     world.post(BIG, "6", "rust and brain");
     world.run();
     world.settings.searches = vec!["brain".into(), "rust".into()];
@@ -117,7 +117,7 @@ fn searches_that_found_a_post_add_up() {
 
 #[test]
 fn a_deletion_is_told_noted_and_recorded_once() {
-    let world = World::new(&[]);
+    let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "I should: not\nhave said this @owner");
     world.run();
     world.delete(BIG);
@@ -139,24 +139,24 @@ fn a_deletion_is_told_noted_and_recorded_once() {
     );
     assert_eq!(record["text"], json!("I should: not\nhave said this @owner"));
     let journal = Journal::new(&world.settings.dir).since(T0 + HALF_HOUR).unwrap();
-    assert_eq!(journal[0].noted, Noted::Deletion { id: BIG.to_string() });
+    assert_eq!(journal[0].noted, JournalEvent::Deletion { id: BIG.to_string() });
     let (report, lines) = world.run();
     assert_eq!((report.deletions, lines.len()), (0, 2));
-    assert!(world.former(Stream::Own).is_empty());
+    assert!(world.previous_ids(Stream::Own).is_empty());
 }
 
 #[test]
 fn each_row_of_the_deletion_table_on_both_sides() {
-    // How old the post is, how long ago it was seen, whether it can still be looked up; lookups, deletions.
+    // Age, time since last seen, existence; lookups, deletions.
     for (age, seen, there, lookups, deletions) in [
-        (WINDOW_MS, 0, false, 1, 1),
-        (WINDOW_MS + 1, 0, false, 0, 0),
-        (SEEN_MS, SEEN_MS, false, 1, 1),
-        (SEEN_MS + 1, SEEN_MS + 1, false, 0, 0),
+        (MAX_AGE_MS, 0, false, 1, 1),
+        (MAX_AGE_MS + 1, 0, false, 0, 0),
+        (MAX_UNSEEN_MS, MAX_UNSEEN_MS, false, 1, 1),
+        (MAX_UNSEEN_MS + 1, MAX_UNSEEN_MS + 1, false, 0, 0),
         (HALF_HOUR, 0, true, 1, 0),
         (-HALF_HOUR, 0, false, 1, 1),
     ] {
-        let world = World::new(&[]);
+        let world = FakePlatform::new(&[]);
         world.post(BIG, OWNER, "text");
         world.inside().posts.get_mut(&BIG).unwrap().created = T0 + seen - age;
         world.run();
@@ -171,14 +171,14 @@ fn each_row_of_the_deletion_table_on_both_sides() {
             "{age} old, seen {seen} ago, there: {there}"
         );
         assert_eq!(world.data.is_deleted(&post_id(BIG)), deletions == 1);
-        // What was decided is not asked for again.
+        // Decided posts are not looked up again.
         assert_eq!(world.run().0.requests, 2);
     }
 }
 
 #[test]
 fn a_post_without_a_record_or_with_a_recorded_deletion_is_not_asked_for() {
-    let world = World::new(&[]);
+    let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "one");
     world.post(BIG + 1, OWNER, "two");
     world.run();
@@ -192,17 +192,17 @@ fn a_post_without_a_record_or_with_a_recorded_deletion_is_not_asked_for() {
 
 #[test]
 fn a_post_seen_in_another_stream_is_not_missing() {
-    let world = World::new(&[]);
+    let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "@owner");
     world.run();
     world.inside().posts.get_mut(&BIG).unwrap().mentions_owner = false;
     let (report, _) = world.run();
-    assert_eq!((report.requests, world.former(Stream::Mentions).len()), (2, 0));
+    assert_eq!((report.requests, world.previous_ids(Stream::Mentions).len()), (2, 0));
 }
 
 #[test]
 fn an_edited_post_is_not_deleted() {
-    let world = World::new(&[]);
+    let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "teh");
     world.run();
     world.inside().posts.get_mut(&BIG).unwrap().listed = false;
@@ -213,10 +213,10 @@ fn an_edited_post_is_not_deleted() {
 
 #[test]
 fn those_that_may_only_be_pushed_out_are_asked_for_last() {
-    let mut world = World::new(&[]);
+    let mut world = FakePlatform::new(&[]);
     world.settings.max_pages = 1;
     world.inside().page_size = 3;
-    // Ids of different length: as text, 9 would be younger than 10.
+    // Ids of different length: as text, 9 would be newer than 10.
     for id in [7, 8, 9] {
         world.post(id, OWNER, "old");
     }
@@ -227,14 +227,14 @@ fn those_that_may_only_be_pushed_out_are_asked_for_last() {
     world.delete(9);
     let from = world.link.asked().len();
     let (report, _) = world.run();
-    // 8 stands in the page again; 9 is within its span, 7 is older than all of it.
+    // 8 is in the page again; 9 is within its range, 7 is older than all of it.
     assert_eq!(world.asked(from)[2..], ["/2/tweets/9", "/2/tweets/7"]);
-    assert_eq!((report.deletions, world.former(Stream::Own)), (1, vec![11, 10, 8]));
+    assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (1, vec![11, 10, 8]));
 }
 
 #[test]
 fn pushed_out_is_what_is_older_than_all_of_each_stream() {
-    let mut world = World::new(&[]);
+    let mut world = FakePlatform::new(&[]);
     world.settings.max_pages = 1;
     world.inside().page_size = 3;
     world.post(18, OWNER, "@owner");
@@ -248,7 +248,7 @@ fn pushed_out_is_what_is_older_than_all_of_each_stream() {
     world.delete(18);
     let from = world.link.asked().len();
     world.run();
-    // 18 is older than all of the own timeline, but not than all of the mentions.
+    // 18 is older than all own posts, but not than all mentions.
     assert_eq!(world.asked(from)[2..], ["/2/tweets/18", "/2/tweets/50"]);
 }
 
@@ -265,12 +265,12 @@ fn each_boundary_of_velocity_over_two_runs() {
         (200, 301, 5, Some("5min")),
         (100, 50, 5, None),
     ] {
-        let world = World::new(&["text"]);
+        let world = FakePlatform::new(&["text"]);
         world.post(BIG, OWNER, "text @owner");
         world.like(BIG, old);
         assert_eq!(world.run().0.velocity_alerts, 0, "there is nothing before the first");
         world.like(BIG, new);
-        // All but a millisecond of the next minute, which does not count.
+        // One millisecond less than a minute, which does not count.
         world.pass(minutes * 60_000 + 59_999);
         let (report, lines) = world.run();
         let told: Vec<&String> = lines.iter().filter(|line| line.starts_with("VELOCITY")).collect();
@@ -285,7 +285,7 @@ fn each_boundary_of_velocity_over_two_runs() {
         assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 2);
         let journal = Journal::new(&world.settings.dir).since(T0 + 1).unwrap();
         let noted = journal.iter().find_map(|entry| match &entry.noted {
-            Noted::Alert { alert, author, message, .. } => {
+            JournalEvent::Alert { alert, author, message, .. } => {
                 Some((alert.as_str(), author.as_str(), message.clone()))
             }
             _ => None,
@@ -297,7 +297,7 @@ fn each_boundary_of_velocity_over_two_runs() {
 
 #[test]
 fn minutes_are_never_negative_and_posts_without_numbers_have_no_curve() {
-    let world = World::new(&[]);
+    let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "text");
     world.like(BIG, 50);
     world.run();
@@ -316,7 +316,7 @@ fn minutes_are_never_negative_and_posts_without_numbers_have_no_curve() {
 
 #[test]
 fn redacted_posts_are_told_without_their_text() {
-    let mut world = World::new(&["said"]);
+    let mut world = FakePlatform::new(&["said"]);
     world.settings.redact = true;
     world.post(BIG, OWNER, "what I said @owner");
     world.run();
@@ -334,7 +334,7 @@ fn redacted_posts_are_told_without_their_text() {
 
 #[test]
 fn redaction_that_is_switched_on_late_is_of_all_that_was_recorded() {
-    let mut world = World::new(&[]);
+    let mut world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "what I said @owner");
     world.run();
     world.delete(BIG);
@@ -348,7 +348,7 @@ fn redaction_that_is_switched_on_late_is_of_all_that_was_recorded() {
     }
     assert_eq!(world.data.count("engagement"), 0);
     assert_eq!((state.redacted, world.state().redacted), (false, true));
-    // What was not redacted meanwhile is, when it is switched on again.
+    // What was not redacted meanwhile is redacted when it is enabled again.
     world.settings.redact = false;
     world.run();
     assert!(!world.state().redacted);
@@ -356,7 +356,7 @@ fn redaction_that_is_switched_on_late_is_of_all_that_was_recorded() {
 
 #[test]
 fn likes_that_are_missing_or_no_number_are_not_taken_for_none() {
-    let world = World::new(&[]);
+    let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "text");
     world.like(BIG, 500);
     world.run();
@@ -378,7 +378,7 @@ fn likes_that_are_missing_or_no_number_are_not_taken_for_none() {
 
 #[test]
 fn streams_are_pulled_page_by_page_up_to_the_cap() {
-    let world = World::new(&["text"]);
+    let world = FakePlatform::new(&["text"]);
     world.inside().page_size = 2;
     for id in 1..=5 {
         world.post(id, OWNER, "text");
@@ -396,7 +396,7 @@ fn streams_are_pulled_page_by_page_up_to_the_cap() {
     }
     let (report, _) = world.run();
     assert_eq!((report.streams[0].total, report.streams[0].new), (6, 4));
-    assert_eq!(world.former(Stream::Own), [9, 8, 7, 6, 5, 4]);
+    assert_eq!(world.previous_ids(Stream::Own), [9, 8, 7, 6, 5, 4]);
     assert_eq!(world.state().streams["own"].next_token.as_deref(), Some("6"));
     assert_eq!(report.deletions, 0, "1 to 3 were asked for, and are there");
 }

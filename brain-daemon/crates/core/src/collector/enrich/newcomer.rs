@@ -1,53 +1,53 @@
-//! People without a page: who of them gets one, where, and what stands in it before anything is said of their posts.
+//! Creates pages for people without one: who gets a page, where, and its first content.
 
 use std::collections::HashSet;
 
 use brain_protocol::{Fault, Slug, SourceId};
 
+use super::super::collected::{Author, CollectedFiles};
 use super::super::data_fault;
-use super::super::gate::Gate;
-use super::super::noticed::{Author, Files};
-use super::plan::Brief;
-use brain_collector::Noted;
+use super::super::notability::NotabilityGate;
+use super::plan::PostSummary;
+use brain_collector::JournalEvent;
 use brain_page::{Document, Frontmatter};
 use brain_store::Reader;
 
-/// Where new pages go.
-const PLACE: &str = "people/";
+/// The folder of new pages.
+const FOLDER: &str = "people/";
 
-/// Lets people through the gate, and counts those who do not pass.
-pub(super) struct Newcomers<'a> {
-    gate: Gate,
+/// Applies the notability gate and counts rejections.
+pub(super) struct PageCreator<'a> {
+    gate: NotabilityGate,
     reader: &'a Reader,
     source: &'a SourceId,
-    files: &'a Files,
-    /// Keys of pages that were made before; read when somebody passes.
-    made: Option<HashSet<String>>,
-    /// How many did not pass.
+    files: &'a CollectedFiles,
+    /// Keys of pages created before; loaded when first needed.
+    created: Option<HashSet<String>>,
+    /// Number of rejected people.
     pub(super) below: u64,
 }
 
-impl<'a> Newcomers<'a> {
-    /// A gate to pages of `source`.
+impl<'a> PageCreator<'a> {
+    /// Creates a gate for pages of `source`.
     pub(super) fn new(
-        gate: Gate,
+        gate: NotabilityGate,
         reader: &'a Reader,
         source: &'a SourceId,
-        files: &'a Files,
+        files: &'a CollectedFiles,
     ) -> Self {
-        Self { gate, reader, source, files, made: None, below: 0 }
+        Self { gate, reader, source, files, created: None, below: 0 }
     }
 
-    /// The slug of the page that `author` gets for these posts. Those of the account's own timeline do not count.
+    /// Returns the slug of the new page for `author`, given these posts. Own posts do not count.
     ///
     /// # Errors
-    /// When the store or the journal cannot be read.
+    /// If the store or journal cannot be read.
     pub(super) fn slug(
         &mut self,
         author: &Author,
-        posts: &[&Brief],
+        posts: &[&PostSummary],
     ) -> Result<Option<Slug>, Fault> {
-        let counted: Vec<&&Brief> = posts.iter().filter(|post| post.counts).collect();
+        let counted: Vec<&&PostSummary> = posts.iter().filter(|post| post.parse_metrics).collect();
         if author.own || !counted.iter().any(|post| post.asked) {
             return Ok(None);
         }
@@ -56,11 +56,11 @@ impl<'a> Newcomers<'a> {
             self.below += 1;
             return Ok(None);
         }
-        let made = match &mut self.made {
-            Some(made) => made,
+        let created = match &mut self.created {
+            Some(created) => created,
             none => none.insert(made_before(self.files)?),
         };
-        if made.contains(&key(author)) {
+        if created.contains(&key(author)) {
             Ok(None)
         } else {
             free_slug(self.reader, self.source, author)
@@ -68,12 +68,12 @@ impl<'a> Newcomers<'a> {
     }
 }
 
-/// What says in the journal that somebody's page was made.
+/// Returns the journal key of a created page.
 pub(super) fn key(author: &Author) -> String {
     format!("page {}", author.id)
 }
 
-/// The account's address.
+/// Returns the URL of the account.
 pub(super) fn profile(author: &Author) -> String {
     match &author.handle {
         Some(handle) => format!("https://x.com/{handle}"),
@@ -81,7 +81,7 @@ pub(super) fn profile(author: &Author) -> String {
     }
 }
 
-/// The page of somebody who has none yet. Of the stranger's own words it has only the name.
+/// Creates the page. Of the person's own words it has only the name.
 pub(super) fn page(author: &Author) -> Document {
     let mut frontmatter = Frontmatter::empty();
     let handle = author.handle.as_deref().unwrap_or(&author.id);
@@ -93,27 +93,27 @@ pub(super) fn page(author: &Author) -> Document {
     Document { frontmatter, body }
 }
 
-/// The journal's keys of pages that were made before, however long ago: one that the owner has removed is not made again.
-fn made_before(files: &Files) -> Result<HashSet<String>, Fault> {
+/// Returns the keys of all pages ever created, so that a removed page is not created again.
+fn made_before(files: &CollectedFiles) -> Result<HashSet<String>, Fault> {
     let all = files.journal.since(i64::MIN).map_err(|fault| data_fault(&fault))?;
     let key = |noted| match noted {
-        Noted::Enriched { key } if key.starts_with("page ") => Some(key),
+        JournalEvent::Enriched { key } if key.starts_with("page ") => Some(key),
         _ => None,
     };
     Ok(all.into_iter().filter_map(|entry| key(entry.noted)).collect())
 }
 
-/// Where a new page goes: by the name, else by name and handle. `None` when a page stood there and was deleted: nobody wants it.
+/// Returns a free slug from the name, or from name and handle. `None` if a page there was deleted.
 fn free_slug(reader: &Reader, source: &SourceId, author: &Author) -> Result<Option<Slug>, Fault> {
     let handle = author.handle.as_deref().unwrap_or(&author.id);
-    // One segment: what parts segments, and what ends a file's name, are no letters of it.
+    // One segment: separators and dots are removed.
     let name = author.name.as_deref().unwrap_or(handle).replace(['/', '\\', '.'], "-");
     let of = |name: &str| {
-        let slug = Slug::from_path(&format!("{PLACE}{}", name.trim())).ok()?;
+        let slug = Slug::from_path(&format!("{FOLDER}{}", name.trim())).ok()?;
         slug.name()
             .contains(char::is_alphanumeric)
             .then_some(slug)
-            .filter(|it| it.as_str().starts_with(PLACE))
+            .filter(|it| it.as_str().starts_with(FOLDER))
     };
     let named = of(&name);
     let with_handle = named.as_ref().and_then(|_| of(&format!("{name}-{handle}")));

@@ -1,5 +1,6 @@
-//! The pattern note: that somebody comes back to a topic. One line for a page, topic and week; a note about days that are among those of a
-//! new one becomes the new one. Knows nothing of posts. Pure.
+//! The pattern note: an account returned to a topic. No I/O.
+//!
+//! There is one line per page, topic and week. A new note replaces one about overlapping days.
 
 use std::collections::HashSet;
 
@@ -7,48 +8,48 @@ use super::super::topics;
 use brain_base::clock::parse_day;
 use brain_page as page;
 
-/// The section of a page's compiled truth that has these notes.
+/// The section of a page's summary with these notes.
 const SECTION: &str = "Patterns";
-/// The section that it stands above.
-const ABOVE: &str = "Timeline";
-const BEGINS: &str = "- Posts about ";
-const AGAIN: &str = " again and again: ";
+/// The section that follows it.
+const NEXT_SECTION: &str = "Timeline";
+const PREFIX: &str = "- Posts about ";
+const MIDDLE: &str = " again and again: ";
 
-/// What is noted.
+/// A pattern note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
     /// The topic, escaped.
     pub(super) topic: String,
-    /// How many posts.
+    /// Number of posts.
     pub(super) count: usize,
-    /// The days of the first and the last of them.
+    /// The days of the first and last post.
     pub(super) first: String,
     pub(super) last: String,
-    /// Whose posts: what stands behind `X, ` in the source.
+    /// The account, as in the source after `X, `.
     pub(super) whose: String,
 }
 
-/// What came of a note.
+/// The result of adding a note.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Came {
-    /// The page has it already.
-    There,
-    /// It was taken out of the page, or changed there, and stays so.
+pub(super) enum NoteResult {
+    /// The page already has it.
+    Present,
+    /// The owner removed or changed it, so it stays out.
     Unwanted,
-    /// The page with it.
+    /// The page with the note.
     Written(String),
 }
 
 impl Pattern {
-    /// The line.
+    /// Returns the line.
     pub(super) fn line(&self) -> String {
         let Self { topic, count, first, last, whose } = self;
-        format!("{BEGINS}{topic}{AGAIN}{count} posts from {first} to {last} [Source: X, {whose}]")
+        format!("{PREFIX}{topic}{MIDDLE}{count} posts from {first} to {last} [Source: X, {whose}]")
     }
 
-    /// The note in a line, if it is one.
+    /// Parses a note.
     fn read(line: &str) -> Option<Self> {
-        let (topic, rest) = line.trim_end().strip_prefix(BEGINS)?.rsplit_once(AGAIN)?;
+        let (topic, rest) = line.trim_end().strip_prefix(PREFIX)?.rsplit_once(MIDDLE)?;
         let (count, rest) = rest.split_once(" posts from ")?;
         let (days, whose) = rest.strip_suffix(']')?.split_once(" [Source: X, ")?;
         let (first, last) = days.split_once(" to ")?;
@@ -63,13 +64,14 @@ impl Pattern {
         })
     }
 
-    /// What says in the journal that this note was written into `page`. Topics are the last, since they have spaces.
+    /// Returns the journal key of this note in `page`. The topic is last, because it may have
+    /// spaces.
     pub(super) fn key(&self, page: &str) -> String {
         let Self { count, first, last, .. } = self;
         format!("pattern {page} {first} {last} {count} {}", topics::key(&self.topic))
     }
 
-    /// Whether `key` is one of this topic in `page`, about days among which are some of these.
+    /// Returns whether `key` is a note on this topic in `page` about overlapping days.
     fn is_of(&self, key: &str, page: &str) -> bool {
         let parts: Vec<&str> = key.splitn(6, ' ').collect();
         let ["pattern", of, first, last, _, topic] = parts.as_slice() else { return false };
@@ -80,16 +82,16 @@ impl Pattern {
         first <= self.last.as_str() && self.first.as_str() <= last
     }
 
-    /// Puts the note into `body`, the text of `page`. `done` are the journal's keys.
+    /// Adds the note to `body`, the text of `page`. `done` are the journal's keys.
     ///
     /// # Errors
-    /// In words, when the page has no place for it.
+    /// A description if the page has no place for it.
     pub(super) fn put(
         &self,
         body: &str,
         page: &str,
         done: &HashSet<String>,
-    ) -> Result<Came, String> {
+    ) -> Result<NoteResult, String> {
         let line = self.line();
         let earlier = page::section(body, SECTION).and_then(|part| {
             let mut at = part.start;
@@ -106,19 +108,22 @@ impl Pattern {
         });
         if let Some((start, long)) = earlier {
             if body[start..start + long] == line {
-                return Ok(Came::There);
+                return Ok(NoteResult::Present);
             }
-            return Ok(Came::Written([&body[..start], &line, &body[start + long..]].concat()));
+            return Ok(NoteResult::Written(
+                [&body[..start], &line, &body[start + long..]].concat(),
+            ));
         }
         if done.iter().any(|key| self.is_of(key, page)) {
-            return Ok(Came::Unwanted);
+            return Ok(NoteResult::Unwanted);
         }
-        let new = page::add_note(body, SECTION, ABOVE, &line).map_err(|error| error.to_string())?;
-        // In code that is never closed it would be no note.
+        let new = page::add_note(body, SECTION, NEXT_SECTION, &line)
+            .map_err(|error| error.to_string())?;
+        // Inside an unclosed code block it would not be a note.
         let there =
             page::section(&new, SECTION).is_some_and(|part| new[part].lines().any(|it| it == line));
         if there {
-            Ok(Came::Written(new))
+            Ok(NoteResult::Written(new))
         } else {
             Err("the page opens a code fence that it does not close, so a line there is no note"
                 .into())
@@ -136,8 +141,8 @@ mod tests {
         Pattern { topic: "Rust \\#1".into(), count, first, last, whose: "@ann".into() }
     }
 
-    fn written(came: Result<Came, String>) -> String {
-        let Ok(Came::Written(body)) = came else { panic!("{came:?}") };
+    fn written(came: Result<NoteResult, String>) -> String {
+        let Ok(NoteResult::Written(body)) = came else { panic!("{came:?}") };
         body
     }
 
@@ -167,7 +172,7 @@ mod tests {
             body,
             format!("Hi.\n\n## Patterns\n\n{}\n\n## Timeline\n\n- 2026-11-01 | a\n", first.line())
         );
-        assert_eq!(first.put(&body, "p", &HashSet::new()), Ok(Came::There));
+        assert_eq!(first.put(&body, "p", &HashSet::new()), Ok(NoteResult::Present));
         let grown = pattern("02", "08", 4);
         let body = written(grown.put(&body, "p", &HashSet::from([first.key("p")])));
         assert!(body.contains(&grown.line()) && !body.contains(&first.line()));
@@ -181,14 +186,17 @@ mod tests {
         let first = pattern("01", "07", 3);
         let done = HashSet::from([first.key("p")]);
         let grown = pattern("02", "08", 4);
-        assert_eq!(grown.put("Hi.\n", "p", &done), Ok(Came::Unwanted));
+        assert_eq!(grown.put("Hi.\n", "p", &done), Ok(NoteResult::Unwanted));
         let changed = format!("## Patterns\n\n{} or so\n", first.line());
-        assert_eq!(grown.put(&changed, "p", &done), Ok(Came::Unwanted));
+        assert_eq!(grown.put(&changed, "p", &done), Ok(NoteResult::Unwanted));
         // Other days, another page, another topic.
-        assert!(matches!(pattern("08", "09", 3).put("Hi.\n", "p", &done), Ok(Came::Written(_))));
-        assert!(matches!(grown.put("Hi.\n", "q", &done), Ok(Came::Written(_))));
+        assert!(matches!(
+            pattern("08", "09", 3).put("Hi.\n", "p", &done),
+            Ok(NoteResult::Written(_))
+        ));
+        assert!(matches!(grown.put("Hi.\n", "q", &done), Ok(NoteResult::Written(_))));
         let other = Pattern { topic: "Go".into(), ..grown };
-        assert!(matches!(other.put("Hi.\n", "p", &done), Ok(Came::Written(_))));
+        assert!(matches!(other.put("Hi.\n", "p", &done), Ok(NoteResult::Written(_))));
     }
 
     #[test]

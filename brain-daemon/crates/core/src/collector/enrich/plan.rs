@@ -1,98 +1,98 @@
-//! What belongs into which page: of whom there is a page, who gets one, and what their posts and deletions say. Reads; writes nothing.
+//! Plans the enrichment: which pages get which lines, and who gets a page. Writes nothing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brain_protocol::{Fault, Slug, SourceId};
 
 use super::super::super::{Brain, Caller};
-use super::super::gate::Gate;
-use super::super::named::{Names, SOMEBODY};
-use super::super::noticed::{Author, Files, Noticed};
+use super::super::collected::{Author, CollectedEvents, CollectedFiles};
+use super::super::name_index::{NameIndex, PROFILE_TYPES};
+use super::super::notability::NotabilityGate;
+use super::super::quote::{cut, plain, quote};
 use super::super::topics::{self, WEEK_MS, recurring};
-use super::super::words::{cut, plain, quote};
-use super::newcomer::{Newcomers, profile};
+use super::newcomer::{PageCreator, profile};
+use super::page_edit::{Dated, PageEdit};
 use super::page_name;
 use super::pattern::Pattern;
-use super::work::{Dated, Work};
 use brain_base::clock::day;
 use brain_collector::{PostId, Record, Stream};
 use brain_page::{TimelineEntry, escaped};
 
-/// A post whose words are quoted: at most so many, and so many characters.
-const WORDS: usize = 8;
-const QUOTE: usize = 80;
-/// The longest text of a deleted post, in characters: what the platform lets an ordinary account write.
-const DELETED: usize = 280;
-/// The longest topic in a line, in characters.
-const TOPIC: usize = 80;
-/// A note on a topic is about days at most this far back, and so is what the journal says of it.
-const LOOK_BACK: i64 = 2 * WEEK_MS;
-/// What a deletion is called whose post may still be there, for others to see.
+/// Maximum words and characters of a quoted post.
+const MAX_QUOTE_WORDS: usize = 8;
+const MAX_QUOTE_CHARS: usize = 80;
+/// Maximum length of a deleted post, in characters, as on the platform.
+const MAX_DELETED_CHARS: usize = 280;
+/// Maximum length of a topic, in characters.
+const MAX_TOPIC_CHARS: usize = 80;
+/// Maximum age of days in a pattern note, and of its journal keys, in milliseconds.
+const MAX_NOTE_AGE_MS: i64 = 2 * WEEK_MS;
+/// The reason of a deletion that may only be hidden from us.
 const HIDDEN: &str = "not_authorized";
 
-/// A page, and what belongs into it.
+/// A page and its new lines.
 pub(super) struct Target {
     pub(super) source: SourceId,
     pub(super) slug: Slug,
-    /// Whose page is to be made, when there is none.
+    /// The person, if the page must be created.
     pub(super) created: Option<Author>,
-    /// Where what is written comes from: the account's address.
+    /// The source of the lines: the account's URL.
     pub(super) uri: String,
-    pub(super) work: Work,
+    pub(super) work: PageEdit,
 }
 
 impl Target {
-    /// What journal keys call the page.
+    /// Returns the page's name in journal keys.
     pub(super) fn name(&self) -> String {
         page_name(&self.source, &self.slug)
     }
 }
 
-/// All that is to be done.
+/// The plan.
 pub(super) struct Plan {
     pub(super) pages: Vec<Target>,
-    /// Keys of what was done before.
+    /// Keys of earlier enrichments.
     pub(super) done: HashSet<String>,
-    /// How many people without a page did not pass the gate.
+    /// Number of people whom the gate rejected.
     pub(super) below_gate: u64,
-    /// Pages that may be about somebody, and do not say whose they are; in words.
+    /// Pages that may be about an author without saying so; in words.
     pub(super) unclaimed: Vec<String>,
 }
 
-/// A post, as far as the rules need it.
-pub(super) struct Brief {
+/// The parts of a post that the rules need.
+pub(super) struct PostSummary {
     id: PostId,
-    /// When it was written, Unix milliseconds.
+    /// Time of writing, in Unix milliseconds.
     pub(super) written: i64,
-    /// Whether it was collected in the span that was asked for.
+    /// Whether it was collected in the requested span.
     pub(super) asked: bool,
-    /// Whether the gate counts it: it came by mentions or searches.
-    pub(super) counts: bool,
-    /// What it was about, for its line; not escaped. `None` for a post that was redacted.
+    /// Whether it counts for the gate: it came from mentions or searches.
+    pub(super) parse_metrics: bool,
+    /// The topic for its line, not escaped. `None` for a redacted post.
     about: Option<String>,
     topics: Vec<String>,
 }
 
 /// A deleted post.
-struct Gone {
+struct DeletedPost {
     id: PostId,
-    /// When it was noted, Unix milliseconds.
+    /// When the deletion was recorded, in Unix milliseconds.
     at: i64,
     text: String,
 }
 
-/// What was collected, author by author.
+/// Collected posts by author.
 #[derive(Default)]
 struct Collected {
     authors: BTreeMap<String, Author>,
-    /// Posts by the author's id, oldest first.
-    briefs: HashMap<String, Vec<Brief>>,
-    /// Deleted posts by the author's id.
-    deleted: HashMap<String, Vec<Gone>>,
+    /// Posts by author id, oldest first.
+    briefs: HashMap<String, Vec<PostSummary>>,
+    /// Deleted posts by author id.
+    deleted: HashMap<String, Vec<DeletedPost>>,
 }
 
 impl Collected {
-    /// Whether something of this author came in the span that was asked for.
+    /// Returns whether the author has posts or deletions in the requested span.
     fn is_asked(&self, author: &str) -> bool {
         self.deleted.contains_key(author)
             || self.briefs.get(author).is_some_and(|briefs| briefs.iter().any(|brief| brief.asked))
@@ -100,17 +100,17 @@ impl Collected {
 }
 
 impl Brain {
-    /// What the rules would write of what was collected from `since` to `now`.
+    /// Plans the enrichment for posts collected from `since` to `now`.
     pub(super) fn enrichment(
         &self,
         caller: &Caller,
-        files: &Files,
+        files: &CollectedFiles,
         since: i64,
         now: i64,
     ) -> Result<Plan, Fault> {
         let reader = self.store.read(caller.view())?;
-        let names = Names::read(&reader)?;
-        let noticed = files.noticed(since.min(now - LOOK_BACK), now)?;
+        let names = NameIndex::read(&reader)?;
+        let noticed = files.noticed(since.min(now - MAX_NOTE_AGE_MS), now)?;
         let week = since.min(now - WEEK_MS);
         let collected = collect(files, &names, &noticed, since, week);
         let (source, _) = self.source(caller, &reader, None)?;
@@ -123,12 +123,13 @@ impl Brain {
         let pages = targets(&names, &collected, &mut plan.unclaimed);
         let mut patterns = patterns(&collected, week);
         let (followers, posts) = self.config.notability();
-        let mut newcomers = Newcomers::new(Gate { followers, posts }, &reader, &source, files);
+        let mut newcomers =
+            PageCreator::new(NotabilityGate { followers, posts }, &reader, &source, files);
         for (id, author) in &collected.authors {
-            let own: Vec<&Brief> =
+            let own: Vec<&PostSummary> =
                 collected.briefs.get(id).map(Vec::as_slice).unwrap_or_default().iter().collect();
             let place = match pages.get(id) {
-                // Perhaps it is no page of a person or a company.
+                // It may not be a page about a person or company.
                 Some(page) => page
                     .map(|at| names.page(at))
                     .map(|it| (it.source.clone(), it.slug.clone(), None)),
@@ -139,9 +140,9 @@ impl Brain {
             };
             let Some((source, slug, created)) = place else { continue };
             let deleted = collected.deleted.get(id).map(Vec::as_slice).unwrap_or_default();
-            let asked: Vec<&Brief> =
+            let asked: Vec<&PostSummary> =
                 own.into_iter().filter(|it| it.asked || created.is_some()).collect();
-            let work = Work {
+            let work = PageEdit {
                 dated: dated(author, &page_name(&source, &slug), &asked, deleted),
                 patterns: patterns.remove(id).unwrap_or_default(),
             };
@@ -154,8 +155,14 @@ impl Brain {
     }
 }
 
-/// Reads the posts and deletions; topics only of what was written at or after `week`.
-fn collect(files: &Files, names: &Names, noticed: &Noticed, since: i64, week: i64) -> Collected {
+/// Reads posts and deletions; topics only of posts written at or after `week`.
+fn collect(
+    files: &CollectedFiles,
+    names: &NameIndex,
+    noticed: &CollectedEvents,
+    since: i64,
+    week: i64,
+) -> Collected {
     let mut collected = Collected::default();
     for post in &noticed.posts {
         let asked = post.at >= since;
@@ -168,49 +175,49 @@ fn collect(files: &Files, names: &Names, noticed: &Noticed, since: i64, week: i6
         };
         let about = files.about(&record, Some(&author), names);
         let topics = about.topics(names);
-        collected.briefs.entry(author.id.clone()).or_default().push(Brief {
+        collected.briefs.entry(author.id.clone()).or_default().push(PostSummary {
             id: post.id.clone(),
             written,
             asked,
-            counts: streams.iter().any(|stream| *stream != Stream::Own),
+            parse_metrics: streams.iter().any(|stream| *stream != Stream::Own),
             about: line_topic(&record, &topics),
             topics: if written >= week { topics } else { Vec::new() },
         });
-        // Later posts have later names and numbers.
+        // Later posts have current names and numbers.
         collected.authors.insert(author.id.clone(), author);
     }
     for (at, id) in noticed.deletions.iter().filter(|(at, _)| *at >= since) {
         let deletion = files.data.deletion(id).ok().flatten();
-        // Somebody who made the account private has deleted nothing; and what was redacted is not known any more.
+        // A private account deleted nothing, and the text of redacted posts is unknown.
         let told = deletion.filter(|it| it.reason != HIDDEN && !it.text.trim().is_empty());
         if let Some(deletion) = told
             && let Some((record, _)) = files.post(id)
             && let Some(author) = files.author(&record, None)
         {
-            let gone = Gone { id: id.clone(), at: *at, text: deletion.text };
+            let gone = DeletedPost { id: id.clone(), at: *at, text: deletion.text };
             collected.deleted.entry(author.id.clone()).or_default().push(gone);
             collected.authors.entry(author.id.clone()).or_insert(author);
         }
     }
-    let age = |a: &Brief, b: &Brief| (a.written, &a.id).cmp(&(b.written, &b.id));
+    let age = |a: &PostSummary, b: &PostSummary| (a.written, &a.id).cmp(&(b.written, &b.id));
     collected.briefs.values_mut().for_each(|own| own.sort_by(age));
     collected
 }
 
-/// What a line says that a post was about: the first topic, or the post's own first words.
+/// Returns the topic for a post's line: its first topic, or its first words.
 fn line_topic(record: &Record, topics: &[String]) -> Option<String> {
     if let Some(topic) = topics.first() {
-        return Some(cut(topic, TOPIC));
+        return Some(cut(topic, MAX_TOPIC_CHARS));
     }
     record.str("text")?;
-    let quote = quote(record.text(), WORDS, QUOTE);
+    let quote = quote(record.text(), MAX_QUOTE_WORDS, MAX_QUOTE_CHARS);
     Some(if quote.is_empty() { "something without words".into() } else { format!("\"{quote}\"") })
 }
 
-/// The page of each author who has one; none for who has one that is no page of a person or company, or has the name of one that does
-/// not say whose it is: whether it is theirs, only its owner can say.
+/// Finds the page of each author. `None` for authors whose page is not about a person or company,
+/// or has only the same name; the owner must decide then.
 fn targets(
-    names: &Names,
+    names: &NameIndex,
     collected: &Collected,
     unclaimed: &mut Vec<String>,
 ) -> HashMap<String, Option<usize>> {
@@ -218,7 +225,7 @@ fn targets(
     for (id, author) in &collected.authors {
         let handle = author.handle.as_deref();
         if let Some(&at) = names.subjects(handle).first() {
-            let fits = SOMEBODY.contains(&names.page(at).page_type.as_str());
+            let fits = PROFILE_TYPES.contains(&names.page(at).page_type.as_str());
             pages.insert(id.clone(), fits.then_some(at));
             continue;
         }
@@ -235,7 +242,7 @@ fn targets(
     pages
 }
 
-/// Notes on topics that somebody came back to, by author.
+/// Returns pattern notes by author.
 fn patterns(collected: &Collected, week: i64) -> HashMap<String, Vec<Pattern>> {
     let all = collected
         .briefs
@@ -254,7 +261,7 @@ fn patterns(collected: &Collected, week: i64) -> HashMap<String, Vec<Pattern>> {
     for topic in recurring(&dated) {
         let Some(author) = collected.authors.get(&topic.author) else { continue };
         found.entry(topic.author).or_default().push(Pattern {
-            topic: escaped(&cut(&topic.topic, TOPIC)),
+            topic: escaped(&cut(&topic.topic, MAX_TOPIC_CHARS)),
             count: topic.posts.len(),
             first: day(topic.span.0),
             last: day(topic.span.1),
@@ -264,8 +271,13 @@ fn patterns(collected: &Collected, week: i64) -> HashMap<String, Vec<Pattern>> {
     found
 }
 
-/// The dated lines of one author.
-fn dated(author: &Author, page: &str, posts: &[&Brief], deleted: &[Gone]) -> Vec<Dated> {
+/// Returns the dated lines of one author.
+fn dated(
+    author: &Author,
+    page: &str,
+    posts: &[&PostSummary],
+    deleted: &[DeletedPost],
+) -> Vec<Dated> {
     let mut lines = Vec::new();
     for brief in posts {
         let Some(about) = &brief.about else { continue };
@@ -279,11 +291,11 @@ fn dated(author: &Author, page: &str, posts: &[&Brief], deleted: &[Gone]) -> Vec
             key: format!("tweet {page} {}", brief.id),
         });
     }
-    for Gone { id, at, text } in deleted {
+    for DeletedPost { id, at, text } in deleted {
         let date = day(*at);
         lines.push(Dated {
             entry: TimelineEntry {
-                text: format!("Deleted tweet: {}", escaped(&cut(&plain(text), DELETED))),
+                text: format!("Deleted tweet: {}", escaped(&cut(&plain(text), MAX_DELETED_CHARS))),
                 source: Some(format!("X deletion, detected {date}")),
                 date,
             },
@@ -293,7 +305,7 @@ fn dated(author: &Author, page: &str, posts: &[&Brief], deleted: &[Gone]) -> Vec
     lines
 }
 
-/// An account in a source.
+/// Formats an account for a source.
 fn whose(author: &Author) -> String {
     author
         .handle

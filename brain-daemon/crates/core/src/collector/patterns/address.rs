@@ -1,21 +1,21 @@
-//! Addresses that posts name: what makes two of them one, which are the platform's own, and which are videos. Pure.
+//! URLs in posts: normalisation, platform URLs and videos. No I/O.
 
 use serde_json::Value;
 use url::{Host, Url};
 
 use brain_collector::{MEDIA, Record};
 
-/// The most addresses that are taken of one post.
-const MOST: usize = 8;
-/// The longest address that is taken, in bytes; a page's `source_uri` may be no longer.
-const LONGEST: usize = 1024;
-/// The platform's own sites: what is there are posts, and what shortens addresses of others.
+/// Maximum number of URLs per post.
+const MAX_URLS: usize = 8;
+/// Maximum length of a URL, in bytes, as for a page's `source_uri`.
+const MAX_URL_BYTES: usize = 1024;
+/// The platform's own sites and shorteners.
 const PLATFORM: [&str; 4] = ["x.com", "twitter.com", "t.co", "twimg.com"];
-/// Where the platform keeps pictures and videos.
+/// The platform's media hosts.
 const MEDIA_HOSTS: [&str; 2] = ["pbs.twimg.com", "video.twimg.com"];
 
-/// The addresses that a post names, in its order, each once and in the form that makes them one: without a fragment and `utm_…`.
-/// The platform's own are left out, and those of the server at `platform_api`.
+/// Returns the distinct URLs of a post in order, without fragment and `utm_…`. Excludes the
+/// platform's and those of the server at `platform_api`.
 pub(super) fn named(post: &Record, platform_api: &str) -> Vec<Url> {
     let mut found: Vec<Url> = Vec::new();
     let own = Url::parse(platform_api).ok();
@@ -24,14 +24,14 @@ pub(super) fn named(post: &Record, platform_api: &str) -> Vec<Url> {
         let Some(url) = normal(text) else { continue };
         let host = url.host_str().unwrap_or_default();
         let platforms = PLATFORM.iter().any(|site| is_of(host, site)) || Some(host) == own;
-        if !platforms && !found.contains(&url) && found.len() < MOST {
+        if !platforms && !found.contains(&url) && found.len() < MAX_URLS {
             found.push(url);
         }
     }
     found
 }
 
-/// What the platform says that the post's short addresses stand for.
+/// Returns the targets of the post's short URLs.
 fn texts(post: &Record) -> Vec<&str> {
     let fields = post.fields();
     let long = ["note_tweet", "note_post"]
@@ -45,7 +45,7 @@ fn texts(post: &Record) -> Vec<&str> {
     .collect()
 }
 
-/// The address in its normal form, if it is one of the web: `http` or `https`, with the name of a host, without a user.
+/// Normalises a web URL: `http` or `https`, with a host name and without a user.
 pub(super) fn normal(text: &str) -> Option<Url> {
     let mut url = Url::parse(text.trim()).ok()?;
     let fits = matches!(url.scheme(), "http" | "https")
@@ -66,11 +66,11 @@ pub(super) fn normal(text: &str) -> Option<Url> {
             .join("&")
     });
     url.set_query(kept.as_deref().filter(|query| !query.is_empty()));
-    Some(url).filter(|url| url.as_str().len() <= LONGEST)
+    Some(url).filter(|url| url.as_str().len() <= MAX_URL_BYTES)
 }
 
-/// The address of a video as everybody would write it, if `url` is that of one: YouTube's watch pages, shorts and short addresses,
-/// Vimeo's, and clips of Twitch.
+/// Returns the canonical URL of a video: YouTube pages, shorts and short URLs, Vimeo, and Twitch
+/// clips.
 pub(super) fn video(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     let host =
@@ -106,23 +106,23 @@ fn youtube(id: &str) -> String {
 /// A picture of a post.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Photo {
-    /// What the platform calls it.
+    /// The platform's media key.
     pub(super) key: String,
-    /// Where it is.
+    /// The URL.
     pub(super) url: String,
 }
 
-/// The pictures of a post that are where the platform keeps them.
+/// Returns the pictures of a post that are on the platform's hosts.
 pub(super) fn photos(post: &Record, platform_api: &str) -> Vec<Photo> {
     let photos = media(post, "photo").filter_map(|photo| {
         let url = photo.get("url")?.as_str().filter(|url| is_medias(url, platform_api))?;
         let key = photo.get("media_key").and_then(Value::as_str).unwrap_or(url);
         Some(Photo { key: key.to_owned(), url: url.to_owned() })
     });
-    photos.take(MOST).collect()
+    photos.take(MAX_URLS).collect()
 }
 
-/// The addresses of a post's own videos: the file of the best quality, where the platform names one; else of the post itself.
+/// Returns the URLs of a post's own videos: the best file if known, else the post.
 pub(super) fn own_videos(post: &Record, platform_api: &str) -> Vec<String> {
     let best = |video: &Value| {
         let files =
@@ -138,7 +138,7 @@ pub(super) fn own_videos(post: &Record, platform_api: &str) -> Vec<String> {
         Some(url.to_owned())
     };
     let here = || format!("https://x.com/i/status/{}", post.id());
-    media(post, "video").take(MOST).map(|video| best(video).unwrap_or_else(here)).collect()
+    media(post, "video").take(MAX_URLS).map(|video| best(video).unwrap_or_else(here)).collect()
 }
 
 fn media<'a>(post: &'a Record, kind: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -149,7 +149,8 @@ fn media<'a>(post: &'a Record, kind: &'a str) -> impl Iterator<Item = &'a Value>
         .filter(move |one| one.get("type").and_then(Value::as_str) == Some(kind))
 }
 
-/// Whether an address is one of the platform's pictures and videos: `https` at one of its hosts, or at the server of `platform_api`.
+/// Returns whether a URL is platform media: `https` at one of its hosts or the server of
+/// `platform_api`.
 fn is_medias(text: &str, platform_api: &str) -> bool {
     let Ok(url) = Url::parse(text) else { return false };
     let theirs = url.scheme() == "https"
@@ -161,7 +162,7 @@ fn is_medias(text: &str, platform_api: &str) -> bool {
             || Url::parse(platform_api).is_ok_and(|platform| platform.origin() == url.origin()))
 }
 
-/// Whether `host` is `site` or below it.
+/// Returns whether `host` is `site` or a subdomain.
 fn is_of(host: &str, site: &str) -> bool {
     host.strip_suffix(site).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -194,7 +195,7 @@ mod tests {
             one("http://e.org/?b=2&utm_id=7&a=%20x#f").as_deref(),
             Some("http://e.org/?b=2&a=%20x")
         );
-        let long = format!("https://e.org/{}", "x".repeat(LONGEST));
+        let long = format!("https://e.org/{}", "x".repeat(MAX_URL_BYTES));
         for bad in [
             "",
             "x",
@@ -232,7 +233,7 @@ mod tests {
         );
         let many: Vec<Value> = (0..50).map(|n| url(&format!("https://e.org/{n}"))).collect();
         let post = Record::new(json!({ "id": "1", "entities": { "urls": many } })).unwrap();
-        assert_eq!(named(&post, API).len(), MOST);
+        assert_eq!(named(&post, API).len(), MAX_URLS);
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! Articles: web pages that posts name, fetched and taken in as `POST /ingest` takes them in. Each address once, whichever posts name it.
-//! What became of each stands beside the post, `data/articles/<id>.json`, by its address.
+//! Articles: fetches web pages that posts name and ingests them like `POST /ingest`.
+//!
+//! Each URL is fetched once, whichever posts name it. The results are stored beside the post, in
+//! `data/articles/<id>.json`, by URL.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::mpsc;
@@ -10,7 +12,7 @@ use url::Url;
 
 use super::address::{named, video};
 use super::ledger::{Article, Ledger};
-use super::{BOUND, PAUSE_MS, Round, Tries};
+use super::{Attempts, MAX_POSTS, PatternRun, RETRY_DELAY_MS};
 use crate::ingest::Item;
 use brain_base::caller::Visibility;
 use brain_base::caller::{COLLECTOR, Caller, Scopes};
@@ -21,76 +23,83 @@ use brain_page::MediaType;
 
 const KIND: &str = "articles";
 
-/// What became of an address.
+/// The result for a URL.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Fate {
-    /// `queued`, `duplicate` (the same text was there already), `known` (another post named it before), `failed`, or `waiting` for its
-    /// next try.
+struct ArticleResult {
+    /// `queued`, `duplicate` (the same text exists), `known` (another post had it), `failed`, or
+    /// `waiting` for the next attempt.
     status: String,
-    /// The item that it became: `brain jobs show job_17` tells its page.
+    /// The ingest job: `brain jobs show job_17` shows its page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     job: Option<String>,
-    /// Why it became none.
+    /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     #[serde(flatten)]
-    tries: Tries,
+    tries: Attempts,
 }
 
-/// Why there is no item.
-enum Miss {
-    /// It will never be one.
+/// Why there is no job.
+enum ArticleError {
+    /// A permanent failure.
     Never(String),
-    /// It may be one later.
+    /// A transient failure.
     Later(String),
-    /// We cannot take in anything now.
+    /// The ingest queue refuses jobs.
     Full(Fault),
 }
 
-/// What became of the addresses that a post names.
-type Fates = BTreeMap<String, Fate>;
+/// The results for the URLs of a post.
+type ArticleResults = BTreeMap<String, ArticleResult>;
 
-/// An address that waits to be fetched.
+/// A URL to fetch.
 struct Waiting {
     post: PostId,
     url: Url,
-    tries: Tries,
+    tries: Attempts,
 }
 
-impl Round<'_> {
-    /// Takes in web pages that posts name; whether more wait.
+impl PatternRun<'_> {
+    /// Ingests web pages that posts name. Returns whether more are pending.
     ///
     /// # Errors
-    /// When files cannot be used.
+    /// If files cannot be used.
     pub(super) fn articles(&mut self) -> Result<bool, DataFault> {
         let ledger = Ledger::articles(&self.settings.dir);
         let mut waiting = self.unfetched(&ledger)?;
-        let more = waiting.len() > BOUND;
-        waiting.truncate(BOUND);
+        let more = waiting.len() > MAX_POSTS;
+        waiting.truncate(MAX_POSTS);
         for Waiting { post, url, mut tries } in waiting {
             if !self.goes_on() {
                 return Ok(false);
             }
             let host = url.host_str().unwrap_or_default().to_owned();
-            // A host that does not answer is asked once, then it rests.
+            // An unresponsive host is tried once, then paused.
             if self.memory.silent.contains_key(&host) {
                 continue;
             }
             let fate = match self.take_in(&url) {
                 Ok(fate) => fate,
-                Err(Miss::Full(fault)) => {
+                Err(ArticleError::Full(fault)) => {
                     tracing::warn!(%fault, "articles wait");
                     return Ok(false);
                 }
-                Err(Miss::Never(why)) => {
-                    Fate { status: "failed".into(), why: Some(why), ..Fate::default() }
-                }
-                Err(Miss::Later(why)) => {
+                Err(ArticleError::Never(why)) => ArticleResult {
+                    status: "failed".into(),
+                    why: Some(why),
+                    ..ArticleResult::default()
+                },
+                Err(ArticleError::Later(why)) => {
                     let now = self.brain.now();
-                    self.memory.silent.insert(host.clone(), now + PAUSE_MS);
+                    self.memory.silent.insert(host.clone(), now + RETRY_DELAY_MS);
                     tries.note(now);
                     let status = if tries.are_over() { "failed" } else { "waiting" };
-                    Fate { status: status.into(), why: Some(why), tries, ..Fate::default() }
+                    ArticleResult {
+                        status: status.into(),
+                        why: Some(why),
+                        tries,
+                        ..ArticleResult::default()
+                    }
                 }
             };
             if fate.status != "waiting" {
@@ -110,7 +119,7 @@ impl Round<'_> {
         Ok(more)
     }
 
-    /// The addresses that wait to be fetched, those that were tried least first. Those that are known already are noted at their posts.
+    /// Returns the URLs to fetch, least tried first. Known ones are recorded at their posts.
     fn unfetched(&mut self, ledger: &Ledger) -> Result<Vec<Waiting>, DataFault> {
         let mut known: Option<HashMap<String, Article>> = None;
         let mut waiting: Vec<Waiting> = Vec::new();
@@ -119,8 +128,8 @@ impl Round<'_> {
             let Some((post, _)) = self.post(&id)? else { continue };
             let mut urls = named(&post, &self.settings.platform_api);
             urls.retain(|url| video(url).is_none());
-            let fates: Fates = if urls.is_empty() {
-                Fates::new()
+            let fates: ArticleResults = if urls.is_empty() {
+                ArticleResults::new()
             } else {
                 self.beside(KIND, &id)?.unwrap_or_default()
             };
@@ -140,7 +149,12 @@ impl Round<'_> {
                     self.tell(
                         &id,
                         &url,
-                        Fate { status: "known".into(), job, why, ..Fate::default() },
+                        ArticleResult {
+                            status: "known".into(),
+                            job,
+                            why,
+                            ..ArticleResult::default()
+                        },
                     )?;
                     continue;
                 }
@@ -159,25 +173,25 @@ impl Round<'_> {
         Ok(waiting)
     }
 
-    /// Notes what became of an address beside the post.
-    fn tell(&self, id: &PostId, url: &Url, fate: Fate) -> Result<(), DataFault> {
-        let mut fates: Fates = self.beside(KIND, id)?.unwrap_or_default();
+    /// Records a result beside the post.
+    fn tell(&self, id: &PostId, url: &Url, fate: ArticleResult) -> Result<(), DataFault> {
+        let mut fates: ArticleResults = self.beside(KIND, id)?.unwrap_or_default();
         fates.insert(url.to_string(), fate);
         self.keep(KIND, id, &fates)
     }
 
-    fn take_in(&self, url: &Url) -> Result<Fate, Miss> {
+    fn take_in(&self, url: &Url) -> Result<ArticleResult, ArticleError> {
         let page = self.brain.net.web_page(url.as_str()).map_err(|trouble| missed(&trouble))?;
         let media_type = media_type(&page).ok_or_else(|| {
             let kind = page.content_type.split(';').next().unwrap_or_default();
-            Miss::Never(format!(
+            ArticleError::Never(format!(
                 "it is no web page, but {}",
                 if kind.is_empty() { "of no kind" } else { kind }
             ))
         })?;
         let most = self.brain.config.ingest_max_bytes();
         if page.body.len() > most {
-            return Err(Miss::Never(format!(
+            return Err(ArticleError::Never(format!(
                 "it has {} bytes; ingest.max_bytes is {most}",
                 page.body.len()
             )));
@@ -190,7 +204,7 @@ impl Round<'_> {
             title: None,
             page_type: None,
             uri: Some(url.to_string()),
-            // After a crash the same address is the same item.
+            // After a crash, the same URL is the same job.
             idempotency_key: Some(url.to_string()),
         };
         let caller = Caller::granted(COLLECTOR, Scopes::READ_WRITE, Visibility::All);
@@ -198,27 +212,27 @@ impl Round<'_> {
         self.brain.ingest(&caller, item, move |taken| _ = sender.send(taken));
         let gone = || Fault::new(FaultCode::Stopping, "the store is being closed");
         match answer.recv().unwrap_or_else(|_| Err(gone())) {
-            Ok(taken) => Ok(Fate {
+            Ok(taken) => Ok(ArticleResult {
                 status: taken.status,
                 job: Some(taken.job_id.to_string()),
-                ..Fate::default()
+                ..ArticleResult::default()
             }),
-            // It was taken in before a crash, and has changed since.
+            // It was ingested before a crash and has changed since.
             Err(fault) if fault.code == FaultCode::Conflict => {
-                Ok(Fate { status: "known".into(), ..Fate::default() })
+                Ok(ArticleResult { status: "known".into(), ..ArticleResult::default() })
             }
             Err(fault) => Err(match fault.code {
                 FaultCode::EmptyBody
                 | FaultCode::InvalidEncoding
                 | FaultCode::InvalidRequest
-                | FaultCode::TooLarge => Miss::Never(fault.message),
-                _ => Miss::Full(fault),
+                | FaultCode::TooLarge => ArticleError::Never(fault.message),
+                _ => ArticleError::Full(fault),
             }),
         }
     }
 }
 
-/// What a web page can be taken in as.
+/// Returns the media type of a web page, if it can be ingested.
 fn media_type(page: &WebPage) -> Option<MediaType> {
     match page.content_type.split(';').next().unwrap_or_default().trim() {
         "text/html" | "application/xhtml+xml" => Some(MediaType::Html),
@@ -228,17 +242,17 @@ fn media_type(page: &WebPage) -> Option<MediaType> {
     }
 }
 
-fn missed(trouble: &Trouble) -> Miss {
+fn missed(trouble: &Trouble) -> ArticleError {
     let why = trouble.to_string();
     match trouble {
         Trouble::Address(_) | Trouble::NotPublic | Trouble::Large(_) | Trouble::Kind => {
-            Miss::Never(why)
+            ArticleError::Never(why)
         }
         Trouble::Status(status)
             if (400..500).contains(status) && !matches!(status, 408 | 425 | 429) =>
         {
-            Miss::Never(why)
+            ArticleError::Never(why)
         }
-        _ => Miss::Later(why),
+        _ => ArticleError::Later(why),
     }
 }

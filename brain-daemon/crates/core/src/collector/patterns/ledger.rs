@@ -1,5 +1,4 @@
-//! A file of what is done once for all posts together: one JSON object a line, appended and never changed; only what a deleted post left
-//! there is taken out, where deleted posts are to be forgotten.
+//! Append-only ledgers of JSON lines that all posts share. Redaction removes lines.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -11,65 +10,65 @@ use serde::{Deserialize, Serialize};
 
 use brain_collector::{DataFault, PostId};
 
-/// A line of `videos.jsonl`: a video that waits for whoever writes down what is said in it.
+/// A line of `videos.jsonl`: a video to transcribe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Video {
-    /// When it was noted, RFC 3339.
+    /// The time, in RFC 3339.
     pub(super) queued_at: String,
-    /// The post that named it first.
+    /// The first post that named it.
     pub(super) id: String,
-    /// Its address.
+    /// The URL.
     pub(super) url: String,
-    /// Handle or id of the post's author.
+    /// Handle or id of the author.
     pub(super) author: String,
 }
 
-/// A line of `articles.jsonl`: an address that was looked at for good.
+/// A line of `articles.jsonl`: a processed URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Article {
-    /// When, RFC 3339.
+    /// The time, in RFC 3339.
     pub(super) at: String,
-    /// The post that named it first.
+    /// The first post that named it.
     pub(super) id: String,
-    /// The address.
+    /// The URL.
     pub(super) url: String,
-    /// The item that it became, `job_17`.
+    /// The ingest job, `job_17`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) job: Option<String>,
-    /// Why it became none.
+    /// Why there is no job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
 }
 
-/// The file.
+/// A ledger.
 pub(super) struct Ledger {
     path: PathBuf,
 }
 
 impl Ledger {
-    /// Videos, in the collector's directory `dir`.
+    /// Opens the ledger of videos in the collector's directory `dir`.
     pub(super) fn videos(dir: &Path) -> Self {
         Self { path: dir.join("videos.jsonl") }
     }
 
-    /// Addresses of articles, in the collector's directory `dir`.
+    /// Opens the ledger of articles in the collector's directory `dir`.
     pub(super) fn articles(dir: &Path) -> Self {
         Self { path: dir.join("articles.jsonl") }
     }
 
-    /// Its lines; those that are none, because a crash cut them short, are left out.
+    /// Returns the valid lines. Skips lines cut short by a crash.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub(super) fn lines<T: for<'a> Deserialize<'a>>(&self) -> Result<Vec<T>, DataFault> {
         let text = self.text()?;
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// Appends a line, on the disk itself when this returns. What a crash left unfinished is ended first.
+    /// Appends a line durably. First ends a line that a crash cut short.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub(super) fn append(&self, line: &impl Serialize) -> Result<(), DataFault> {
         let line = serde_json::to_string(line).unwrap_or_default();
         let add = || {
@@ -91,10 +90,10 @@ impl Ledger {
         add().map_err(|error| self.fault(error))
     }
 
-    /// Takes out what these posts left here.
+    /// Removes the lines of these posts.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The I/O error with its path.
     pub(super) fn forget(&self, posts: &HashSet<PostId>) -> Result<(), DataFault> {
         #[derive(Deserialize)]
         struct Of {

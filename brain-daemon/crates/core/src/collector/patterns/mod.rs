@@ -1,17 +1,19 @@
-//! What is behind switches: ratings, text in pictures, articles and videos. Works through posts that the journal has of the last 24 hours,
-//! a bounded number a call. What was done stands beside each post, so nothing is done twice and a kill loses nothing.
+//! Optional analyses of posts: ratings, text in images, articles and videos.
 //!
-//! `rubric`, `judged` and `address` are pure. Each of `ratings`, `images`, `articles` and `videos` is one switch; `ledger` is a file of what
-//! is done once for all posts together.
+//! They process posts of the last 24 hours in the journal, a bounded number per call. Results are
+//! stored beside each post, so nothing is repeated and a kill loses nothing.
 //!
-//! One post that fails is tried again at most twice, later. A service that does not answer is asked once a call, and then rests; what
-//! cannot be the post's fault is no try of it.
+//! `rubric`, `model_rating` and `address` are pure. `ratings`, `images`, `articles` and `videos` are
+//! one switch each; `ledger` is a file for all posts.
+//!
+//! A failed post is retried at most twice. An unresponsive service is asked once per call and then
+//! paused; failures that are not the post's fault are not counted for it.
 
 mod address;
 mod articles;
 mod images;
-mod judged;
 mod ledger;
+mod model_rating;
 mod ratings;
 mod rubric;
 mod videos;
@@ -27,61 +29,63 @@ use self::ledger::Ledger;
 use super::super::Brain;
 use super::data_fault;
 use brain_base::clock::{parse_instant, rfc3339};
-use brain_collector::{Data, DataFault, Journal, Noted, PostId, Record, Settings, State, Stream};
+use brain_collector::{
+    Data, DataFault, Journal, JournalEvent, PostId, Record, Settings, State, Stream,
+};
 use brain_llm::{Model, ModelFault, Settings as Models, Why};
 
-/// Posts that are older here than this, in milliseconds, are left as they are.
+/// Maximum age of posts that are processed, in milliseconds.
 const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
-/// The most posts that one pattern does something for in a call.
-const BOUND: usize = 50;
-/// How often something is tried in all.
-const TRIES: u32 = 3;
-/// The time between two tries, and for which a service rests that did not answer, in milliseconds.
-const PAUSE_MS: i64 = 10 * 60 * 1000;
-/// The longest that a service may ask us to wait, in seconds.
-const LONGEST_WAIT: u64 = 60 * 60;
-/// So many questions in a row that a model does not answer, and it is not asked any more in this call.
-const FAULTS: usize = 3;
+/// Maximum posts per pattern and call.
+const MAX_POSTS: usize = 50;
+/// Maximum number of attempts.
+const MAX_ATTEMPTS: u32 = 3;
+/// Delay between attempts, and pause of an unresponsive service, in milliseconds.
+const RETRY_DELAY_MS: i64 = 10 * 60 * 1000;
+/// Maximum delay that a service may request, in seconds.
+const MAX_WAIT_S: u64 = 60 * 60;
+/// Consecutive failures after which a model is skipped for this call.
+const MAX_FAILURES: usize = 3;
 
-/// What is kept of one call for the next: nothing that could not be found out again.
+/// A cache between calls; all of it can be recomputed.
 #[derive(Default)]
-pub(super) struct Memory {
-    /// What is done for good, pattern by pattern.
+pub(super) struct PatternCache {
+    /// Completed posts by pattern.
     done: HashSet<(&'static str, PostId)>,
-    /// The words of posts, as numbers.
+    /// Hashed words of posts.
     words: HashMap<PostId, Vec<u64>>,
-    /// Until when the models rest, Unix milliseconds.
+    /// End of the models' pause, in Unix milliseconds.
     rests: [i64; 2],
-    /// Until when hosts of web pages rest.
+    /// End of the pause of unresponsive hosts.
     silent: HashMap<String, i64>,
 }
 
-/// Which of the models.
+/// The model to use.
 #[derive(Debug, Clone, Copy)]
-enum Reads {
+enum ModelKind {
     Text,
     Pictures,
 }
 
-/// How often something was tried for a post, and when last.
+/// The number of attempts and the time of the last one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Tries {
+struct Attempts {
     #[serde(default)]
     attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tried_at: Option<String>,
 }
 
-impl Tries {
+impl Attempts {
     fn are_over(&self) -> bool {
-        self.attempts >= TRIES
+        self.attempts >= MAX_ATTEMPTS
     }
 
-    /// Whether it may be tried at `now`.
+    /// Returns whether another attempt is due at `now`.
     fn are_due(&self, now: i64) -> bool {
         let last = self.tried_at.as_deref().and_then(|at| parse_instant(at, false));
-        // A clock that was set back keeps nothing waiting.
-        !self.are_over() && last.is_none_or(|last| !(0..PAUSE_MS).contains(&(now - last)))
+        // A clock that was set back must not block attempts.
+        !self.are_over() && last.is_none_or(|last| !(0..RETRY_DELAY_MS).contains(&(now - last)))
     }
 
     fn note(&mut self, now: i64) {
@@ -91,26 +95,26 @@ impl Tries {
 }
 
 impl Brain {
-    /// Does what is switched on for posts that wait for it: those noted in the last 24 hours, a bounded number a call; whether more
-    /// wait that can be done at once. What was done stands beside each post, so nothing is done twice and a kill loses nothing. For a
-    /// timer. Blocks for long.
+    /// Runs the enabled patterns for posts of the last 24 hours, a bounded number per call. Returns
+    /// whether more can be done at once. Results are stored beside each post, so nothing is
+    /// repeated or lost. Blocks for long.
     ///
     /// # Errors
-    /// When the collector's files cannot be used. What fails for one post is logged and tried again at most twice.
+    /// If the collector's files cannot be used.
     pub fn collector_patterns(&self) -> Result<bool, Fault> {
         let on = self.config.collector_switches();
         if !(on.ratings || on.images || on.articles || on.videos) {
             return Ok(false);
         }
-        let mut memory = match self.collecting.patterns.try_lock() {
+        let mut memory = match self.collector.patterns.try_lock() {
             Ok(memory) => memory,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Whoever is at it does it all.
+            // The active call does everything.
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
-        let mut round = Round::begin(self, &mut memory).map_err(|fault| data_fault(&fault))?;
+        let mut round = PatternRun::begin(self, &mut memory).map_err(|fault| data_fault(&fault))?;
         let mut done = Vec::new();
-        // One that cannot be done keeps no other one from being done.
+        // A failed pattern must not block the others.
         if on.videos {
             done.push(round.videos());
         }
@@ -130,19 +134,19 @@ impl Brain {
 }
 
 /// One call.
-struct Round<'a> {
+struct PatternRun<'a> {
     brain: &'a Brain,
-    memory: &'a mut Memory,
+    memory: &'a mut PatternCache,
     settings: Settings,
     data: Data,
     journal: Journal,
-    /// The posts, the one that was noted first first; none that is deleted.
+    /// The posts in the order of the journal, without deleted ones.
     posts: Vec<PostId>,
     models: Option<Models>,
 }
 
-impl<'a> Round<'a> {
-    fn begin(brain: &'a Brain, memory: &'a mut Memory) -> Result<Self, DataFault> {
+impl<'a> PatternRun<'a> {
+    fn begin(brain: &'a Brain, memory: &'a mut PatternCache) -> Result<Self, DataFault> {
         let settings = brain.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
         let noted = journal.since(brain.now() - WINDOW_MS)?;
@@ -151,11 +155,11 @@ impl<'a> Round<'a> {
         let mut posts = Vec::new();
         for entry in noted {
             match entry.noted {
-                Noted::Post { id, .. } => {
+                JournalEvent::Post { id, .. } => {
                     posts.extend(PostId::parse(&id).filter(|id| seen.insert(id.clone())));
                 }
-                Noted::Deletion { id } => gone.extend(PostId::parse(&id)),
-                Noted::Alert { .. } | Noted::Enriched { .. } => {}
+                JournalEvent::Deletion { id } => gone.extend(PostId::parse(&id)),
+                JournalEvent::Alert { .. } | JournalEvent::Enriched { .. } => {}
             }
         }
         if settings.redact {
@@ -173,20 +177,20 @@ impl<'a> Round<'a> {
         !self.brain.is_stopping()
     }
 
-    /// The posts that a pattern may have something to do for.
+    /// Returns the posts that a pattern has not completed.
     fn undone(&self, kind: &'static str) -> Vec<PostId> {
         let open = |id: &&PostId| !self.memory.done.contains(&(kind, (*id).clone()));
         self.posts.iter().filter(open).cloned().collect()
     }
 
-    /// There is nothing more to do for this post.
+    /// Marks a post as completed.
     fn done(&mut self, kind: &'static str, id: &PostId) {
         self.memory.done.insert((kind, id.clone()));
     }
 
-    /// A post and its streams. A file that was damaged is another post's concern.
+    /// Returns a post and its streams. A damaged file is skipped.
     fn post(&self, id: &PostId) -> Result<Option<(Record, Vec<Stream>)>, DataFault> {
-        match self.data.anywhere(id) {
+        match self.data.find_post(id) {
             Err(fault) if fault.is_damage() => {
                 tracing::warn!(%fault, "a post");
                 Ok(None)
@@ -195,13 +199,13 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// What stands beside a post; what cannot be read there is made anew.
+    /// Returns a value beside a post; an unreadable one is made again.
     fn beside<T: DeserializeOwned>(
         &self,
         kind: &'static str,
         id: &PostId,
     ) -> Result<Option<T>, DataFault> {
-        match self.data.beside(kind, id) {
+        match self.data.attachment(kind, id) {
             Err(fault) if fault.is_damage() => {
                 tracing::warn!(%fault, "beside a post");
                 Ok(None)
@@ -211,7 +215,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Puts something beside a post, but beside none that was deleted meanwhile and is to be forgotten.
+    /// Stores a value beside a post, unless the post was deleted and must be redacted.
     fn keep(
         &self,
         kind: &'static str,
@@ -219,30 +223,30 @@ impl<'a> Round<'a> {
         value: &impl Serialize,
     ) -> Result<(), DataFault> {
         let value = serde_json::to_value(value).unwrap_or_default();
-        self.data.put_beside(kind, id, &value)?;
+        self.data.put_attachment(kind, id, &value)?;
         if self.settings.redact && self.data.is_deleted(id) {
             self.data.redact(id)?;
         }
         Ok(())
     }
 
-    /// The account's handle, as it is configured or as setup found it.
+    /// Returns the account's handle from the configuration or setup.
     fn handle(&self) -> Result<Option<String>, DataFault> {
-        let (state, _) = State::look(&self.data)?;
+        let (state, _) = State::peek(&self.data)?;
         Ok(Brain::with_account(self.settings.clone(), &state).handle)
     }
 
-    /// The name of a model, when one is configured.
-    fn model_name(&self, reads: Reads) -> Option<String> {
+    /// Returns the name of a configured model.
+    fn model_name(&self, reads: ModelKind) -> Option<String> {
         let models = self.models.as_ref()?;
         match reads {
-            Reads::Text => models.model.clone(),
-            Reads::Pictures => models.vision_model.clone(),
+            ModelKind::Text => models.model.clone(),
+            ModelKind::Pictures => models.vision_model.clone(),
         }
     }
 
-    /// A model, when it is configured and does not rest.
-    fn model(&mut self, reads: Reads) -> Option<Model> {
+    /// Returns a configured model that is not paused.
+    fn model(&mut self, reads: ModelKind) -> Option<Model> {
         let name = self.model_name(reads)?;
         if self.memory.rests[reads as usize] > self.brain.now() {
             return None;
@@ -270,8 +274,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Notes that a model did not answer; whether it is to be asked no more in this call.
-    fn heard(&mut self, reads: Reads, fault: &ModelFault) -> bool {
+    /// Records a model failure. Returns whether to skip the model for this call.
+    fn heard(&mut self, reads: ModelKind, fault: &ModelFault) -> bool {
         tracing::warn!(%fault, reads = ?reads, "a language model did not answer");
         match fault.why {
             Why::RateLimited(wait) => self.rest(reads, wait),
@@ -282,8 +286,8 @@ impl<'a> Round<'a> {
         true
     }
 
-    fn rest(&mut self, reads: Reads, seconds: Option<u64>) {
-        let asked = seconds.map_or(0, |seconds| seconds.min(LONGEST_WAIT) as i64 * 1000);
-        self.memory.rests[reads as usize] = self.brain.now() + asked.max(PAUSE_MS);
+    fn rest(&mut self, reads: ModelKind, seconds: Option<u64>) {
+        let asked = seconds.map_or(0, |seconds| seconds.min(MAX_WAIT_S) as i64 * 1000);
+        self.memory.rests[reads as usize] = self.brain.now() + asked.max(RETRY_DELAY_MS);
     }
 }

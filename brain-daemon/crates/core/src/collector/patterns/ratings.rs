@@ -1,5 +1,6 @@
-//! Ratings: by numbers at once and again after an hour, by a model once where one is configured. Kept as `data/ratings/<id>.json`: the
-//! rating, and beside it which model spoke or how often it was asked.
+//! Ratings: computed at once and again after an hour, and by a model once if configured.
+//!
+//! Stored as `data/ratings/<id>.json` with the model or the number of attempts.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,59 +8,61 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use brain_protocol::Rating;
 use serde::{Deserialize, Serialize};
 
-use super::super::named::Names;
+use super::super::name_index::NameIndex;
 use super::super::topics::{WEEK_MS, mentioned};
-use super::rubric::{Seen, Ties, again, is_again_due, novelty, words};
-use super::{BOUND, FAULTS, Reads, Round, Tries, judged};
+use super::rubric::{
+    OwnerRelations, PostMetrics, is_second_rating_due, novelty, second_rating, words,
+};
+use super::{Attempts, MAX_FAILURES, MAX_POSTS, ModelKind, PatternRun, model_rating};
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
-use brain_collector::{DataFault, Noted, PostId, Record, SEARCHES, Stream};
+use brain_collector::{DataFault, JournalEvent, PostId, Record, SEARCHES, Stream};
 use brain_llm::{Model, ModelFault, Question};
 
 const KIND: &str = "ratings";
-/// How many posts one question is about.
-const BATCH: usize = 10;
-/// The most tokens of an answer: 60 for each post, and room for models that think before they speak.
-const TOKENS: u32 = 4000;
-/// The most posts of the last week that a post's words are compared with.
-const COMPARED: usize = 2000;
-/// A snapshot this close to the numbers of a post is not a former one, in milliseconds.
-const SAME_MS: i64 = 60_000;
+/// Posts per question.
+const BATCH_SIZE: usize = 10;
+/// Maximum tokens of an answer: 60 per post, and room for models that think first.
+const MAX_TOKENS: u32 = 4000;
+/// Maximum number of posts of the last week to compare words with.
+const MAX_COMPARED: usize = 2000;
+/// A snapshot this close to a post's metrics is not an earlier one, in milliseconds.
+const MIN_SNAPSHOT_GAP_MS: i64 = 60_000;
 
-/// What is kept of a rating.
+/// A stored rating.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct StoredRating {
     #[serde(flatten)]
     rating: Rating,
-    /// The model that rated it, too.
+    /// The model that rated it as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(flatten)]
-    tries: Tries,
+    tries: Attempts,
 }
 
-/// What a post is compared with.
+/// The data that posts are compared with.
 struct Compared {
-    names: Names,
+    names: NameIndex,
     /// The account's handle.
     handle: Option<String>,
-    /// The place of each post of the week in the order in which they were noted.
+    /// Positions of the week's posts in the order of the journal.
     places: HashMap<PostId, usize>,
-    /// The first place of each word.
+    /// First position of each word.
     first: HashMap<u64, usize>,
 }
 
-impl Round<'_> {
-    /// Rates the posts that wait for it; whether more wait.
+impl PatternRun<'_> {
+    /// Rates pending posts. Returns whether more are pending.
     ///
     /// # Errors
-    /// When files cannot be used.
+    /// If files cannot be used.
     pub(super) fn ratings(&mut self) -> Result<bool, DataFault> {
-        let by_model = self.model_name(Reads::Text).is_some();
+        let by_model = self.model_name(ModelKind::Text).is_some();
         let (mut new, mut old, mut unasked) = (Vec::new(), Vec::new(), Vec::new());
         let now = self.brain.now();
         for id in self.undone(KIND) {
-            let Some(kept) = self.beside::<Kept>(KIND, &id)? else {
+            let Some(kept) = self.beside::<StoredRating>(KIND, &id)? else {
                 new.push(id);
                 continue;
             };
@@ -68,24 +71,24 @@ impl Round<'_> {
                 self.done(KIND, &id);
                 continue;
             }
-            if is_again_due(&kept.rating, now) {
+            if is_second_rating_due(&kept.rating, now) {
                 old.push(id.clone());
             }
             if waits && kept.tries.are_due(now) {
                 unasked.push(id);
             }
         }
-        let more = new.len() + old.len() > BOUND;
-        // What is new has no rating at all.
-        new.truncate(BOUND);
-        old.truncate(BOUND - new.len());
+        let more = new.len() + old.len() > MAX_POSTS;
+        // New posts have no rating at all.
+        new.truncate(MAX_POSTS);
+        old.truncate(MAX_POSTS - new.len());
         for id in old {
             self.rate_again(&id)?;
         }
         if !new.is_empty() {
-            let compared = self.compared()?;
+            let post_metrics = self.post_metrics()?;
             for id in new {
-                if self.rate(&id, compared.as_ref())? && by_model {
+                if self.rate(&id, post_metrics.as_ref())? && by_model {
                     unasked.push(id);
                 }
             }
@@ -93,8 +96,8 @@ impl Round<'_> {
         Ok(self.ask(unasked)? || more)
     }
 
-    /// The first rating, by numbers; whether there is a post to rate.
-    fn rate(&mut self, id: &PostId, compared: Option<&Compared>) -> Result<bool, DataFault> {
+    /// Computes the first rating. Returns whether the post exists.
+    fn rate(&mut self, id: &PostId, post_metrics: Option<&Compared>) -> Result<bool, DataFault> {
         let Some((post, streams)) = self.post(id)? else {
             self.done(KIND, id);
             return Ok(false);
@@ -103,43 +106,45 @@ impl Round<'_> {
         let rating = Rating {
             reach: seen.reach(),
             virality: seen.virality(),
-            relevance: compared.map(|with| with.ties(&post, &streams).relevance()),
-            novelty: compared.and_then(|with| with.novelty(id, self.memory.words.get(id)?)),
+            relevance: post_metrics.map(|with| with.ties(&post, &streams).relevance()),
+            novelty: post_metrics.and_then(|with| with.novelty(id, self.memory.words.get(id)?)),
             rated_at: rfc3339(self.brain.now()),
             ..Rating::default()
         };
-        self.keep(KIND, id, &Kept { rating, model: None, tries: Tries::default() })?;
+        self.keep(KIND, id, &StoredRating { rating, model: None, tries: Attempts::default() })?;
         Ok(true)
     }
 
-    /// The second rating, by numbers.
+    /// Computes the second rating.
     fn rate_again(&mut self, id: &PostId) -> Result<(), DataFault> {
-        let (Some(kept), Some((post, _))) = (self.beside::<Kept>(KIND, id)?, self.post(id)?) else {
+        let (Some(kept), Some((post, _))) =
+            (self.beside::<StoredRating>(KIND, id)?, self.post(id)?)
+        else {
             self.done(KIND, id);
             return Ok(());
         };
-        let rating = again(kept.rating, &self.seen(&post)?, self.brain.now());
-        self.keep(KIND, id, &Kept { rating, ..kept })
+        let rating = second_rating(kept.rating, &self.seen(&post)?, self.brain.now());
+        self.keep(KIND, id, &StoredRating { rating, ..kept })
     }
 
-    fn seen<'p>(&self, post: &'p Record) -> Result<Seen<'p>, DataFault> {
+    fn seen<'p>(&self, post: &'p Record) -> Result<PostMetrics<'p>, DataFault> {
         let at = post.instant(brain_collector::LAST_UPDATED).unwrap_or_else(|| self.brain.now());
         let snapshots = match self.data.snapshots(post.id()) {
             Err(fault) if fault.is_damage() => Vec::new(),
             read => read?,
         };
-        let former = snapshots
+        let previous_ids = snapshots
             .iter()
             .rev()
             .filter_map(|one| Some((parse_instant(&one.timestamp, false)?, one.metrics)));
-        let before = former.into_iter().find(|(taken, _)| at - taken >= SAME_MS);
-        Ok(Seen { post, before, at })
+        let before = previous_ids.into_iter().find(|(taken, _)| at - taken >= MIN_SNAPSHOT_GAP_MS);
+        Ok(PostMetrics { post, before, at })
     }
 
-    /// What new posts are compared with; `None` when the brain's pages cannot be read.
-    fn compared(&mut self) -> Result<Option<Compared>, DataFault> {
+    /// Builds the comparison data; `None` if the brain's pages cannot be read.
+    fn post_metrics(&mut self) -> Result<Option<Compared>, DataFault> {
         let reader = self.brain.store.read(Visibility::All).map_err(brain_protocol::Fault::from);
-        let names = match reader.and_then(|reader| Names::read(&reader)) {
+        let names = match reader.and_then(|reader| NameIndex::read(&reader)) {
             Ok(names) => names,
             Err(fault) => {
                 tracing::warn!(%fault, "pages that posts name");
@@ -148,12 +153,12 @@ impl Round<'_> {
         };
         let week = self.journal.since(self.brain.now() - WEEK_MS)?;
         let ids = week.into_iter().filter_map(|entry| match entry.noted {
-            Noted::Post { id, .. } => PostId::parse(&id),
+            JournalEvent::Post { id, .. } => PostId::parse(&id),
             _ => None,
         });
         let mut seen = HashSet::new();
         let mut ids: Vec<PostId> = ids.filter(|id| seen.insert(id.clone())).collect();
-        ids.drain(..ids.len().saturating_sub(COMPARED));
+        ids.drain(..ids.len().saturating_sub(MAX_COMPARED));
         let mut first = HashMap::new();
         let mut words_of = std::mem::take(&mut self.memory.words);
         let mut kept = HashMap::with_capacity(ids.len());
@@ -173,38 +178,39 @@ impl Round<'_> {
         Ok(Some(Compared { names, handle, places, first }))
     }
 
-    /// Asks the model about posts that it has not rated; whether more wait.
+    /// Asks the model about unrated posts. Returns whether more are pending.
     fn ask(&mut self, ids: Vec<PostId>) -> Result<bool, DataFault> {
         if ids.is_empty() {
             return Ok(false);
         }
-        let Some(model) = self.model(Reads::Text) else { return Ok(false) };
+        let Some(model) = self.model(ModelKind::Text) else { return Ok(false) };
         let mut waiting = Vec::new();
         for id in ids {
-            let (Some(kept), Some((post, _))) = (self.beside::<Kept>(KIND, &id)?, self.post(&id)?)
+            let (Some(kept), Some((post, _))) =
+                (self.beside::<StoredRating>(KIND, &id)?, self.post(&id)?)
             else {
                 continue;
             };
             waiting.push((post, kept));
         }
         waiting.sort_by_key(|(_, kept)| kept.tries.attempts);
-        let more = waiting.len() > BOUND;
-        waiting.truncate(BOUND);
-        // One of those that were asked about in vain may be the reason: each of them goes alone.
+        let more = waiting.len() > MAX_POSTS;
+        waiting.truncate(MAX_POSTS);
+        // One post may cause the failure, so posts of a failed batch are asked about one by one.
         let fresh = waiting.iter().take_while(|(_, kept)| kept.tries.attempts == 0).count();
         let (fresh, tried) = waiting.split_at(fresh);
         let handle = self.handle()?;
         let mut faults = 0;
-        for batch in fresh.chunks(BATCH).chain(tried.chunks(1)) {
+        for batch in fresh.chunks(BATCH_SIZE).chain(tried.chunks(1)) {
             if !self.goes_on() {
                 return Ok(false);
             }
             match self.ask_about(&model, handle.as_deref(), batch) {
                 Ok(()) => faults = 0,
-                Err(Miss::Files(fault)) => return Err(fault),
-                Err(Miss::Model(fault)) => {
+                Err(BatchError::CollectedFiles(fault)) => return Err(fault),
+                Err(BatchError::Model(fault)) => {
                     faults += 1;
-                    let ends = self.heard(Reads::Text, &fault) || faults >= FAULTS;
+                    let ends = self.heard(ModelKind::Text, &fault) || faults >= MAX_FAILURES;
                     if fault.why.may_be_the_questions() {
                         self.in_vain(batch.iter())?;
                     }
@@ -221,42 +227,43 @@ impl Round<'_> {
         &mut self,
         model: &Model,
         handle: Option<&str>,
-        batch: &[(Record, Kept)],
-    ) -> Result<(), Miss> {
+        batch: &[(Record, StoredRating)],
+    ) -> Result<(), BatchError> {
         let posts: Vec<Record> = batch.iter().map(|(post, _)| post.clone()).collect();
-        let text = judged::question(handle, &self.settings.searches, &posts);
+        let text = model_rating::question(handle, &self.settings.searches, &posts);
         let question = Question {
             purpose: "ratings",
-            system: judged::SYSTEM,
+            system: model_rating::SYSTEM,
             text: &text,
             temperature: Some(0.0),
-            max_tokens: TOKENS,
+            max_tokens: MAX_TOKENS,
             json: true,
             ..Question::default()
         };
-        let reply = model.ask(&question, None, &|| self.goes_on()).map_err(Miss::Model)?;
+        let reply = model.ask(&question, None, &|| self.goes_on()).map_err(BatchError::Model)?;
         tracing::debug!(
             model = model.name(),
             tokens_in = reply.tokens_in,
             tokens_out = reply.tokens_out,
             "posts rated"
         );
-        let answer = reply.json().map_err(Miss::Model)?;
-        let said = judged::read(&answer, &posts);
+        let answer = reply.json().map_err(BatchError::Model)?;
+        let said = model_rating::read(&answer, &posts);
         for (post, kept) in batch {
-            let Some(judged) = said.get(post.id()) else { continue };
-            let rating = judged.on(kept.rating.clone());
-            let kept = Kept { rating, model: Some(model.name().to_owned()), ..kept.clone() };
-            self.keep(KIND, post.id(), &kept).map_err(Miss::Files)?;
+            let Some(parse_rating) = said.get(post.id()) else { continue };
+            let rating = parse_rating.merge_into(kept.rating.clone());
+            let kept =
+                StoredRating { rating, model: Some(model.name().to_owned()), ..kept.clone() };
+            self.keep(KIND, post.id(), &kept).map_err(BatchError::CollectedFiles)?;
         }
         self.in_vain(batch.iter().filter(|(post, _)| !said.contains_key(post.id())))
-            .map_err(Miss::Files)
+            .map_err(BatchError::CollectedFiles)
     }
 
-    /// Notes that the model was asked about these and said nothing.
+    /// Records a question without a result.
     fn in_vain<'p>(
         &self,
-        posts: impl Iterator<Item = &'p (Record, Kept)>,
+        posts: impl Iterator<Item = &'p (Record, StoredRating)>,
     ) -> Result<(), DataFault> {
         for (post, kept) in posts {
             let mut kept = kept.clone();
@@ -267,21 +274,21 @@ impl Round<'_> {
     }
 }
 
-/// Why nothing was heard about a batch.
-enum Miss {
+/// Why a batch has no result.
+enum BatchError {
     /// The model did not answer.
     Model(ModelFault),
-    /// What it said cannot be written down.
-    Files(DataFault),
+    /// The result could not be stored.
+    CollectedFiles(DataFault),
 }
 
 impl Compared {
-    fn ties(&self, post: &Record, streams: &[Stream]) -> Ties {
+    fn ties(&self, post: &Record, streams: &[Stream]) -> OwnerRelations {
         let mentions = mentioned(post);
         let handle = self.handle.as_deref().unwrap_or_default();
         let searches =
             post.fields().get(SEARCHES).and_then(|searches| Some(searches.as_array()?.len()));
-        Ties {
+        OwnerRelations {
             account: streams.iter().any(|stream| *stream != Stream::Searches)
                 || mentions.iter().any(|name| name.eq_ignore_ascii_case(handle)),
             searches: searches.unwrap_or(0),
@@ -289,14 +296,14 @@ impl Compared {
         }
     }
 
-    /// How new a post's words were when it was noted.
+    /// Returns the novelty of a post when it was recorded.
     fn novelty(&self, id: &PostId, words: &[u64]) -> Option<f32> {
         let place = *self.places.get(id)?;
         novelty(words, |word| self.first.get(&word).is_none_or(|first| *first >= place))
     }
 }
 
-/// The words of a text as numbers: two words that share one are no harm.
+/// Hashes the words of a text; collisions are harmless.
 fn numbers(text: &str) -> Vec<u64> {
     let number = |word: String| {
         let mut hasher = DefaultHasher::new();

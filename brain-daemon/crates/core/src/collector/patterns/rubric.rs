@@ -1,93 +1,97 @@
-//! The rubric: how far a post reaches, how it spreads, how new it is and how much it has to do with the owner, by its numbers alone. What
-//! numbers cannot say (whether it is warm or hostile, whether something should be done about it) is left to a model. Pure.
+//! The rubric: reach, virality, novelty and relevance computed from a post's metrics. No I/O.
+//!
+//! Tone and need for action are left to a model.
 
 use std::collections::HashSet;
 
 use brain_protocol::{Metrics, Rating, RatingBefore};
 use serde_json::Value;
 
-use super::super::named::stands_alone;
+use super::super::name_index::stands_alone;
 use brain_base::clock::{parse_instant, rfc3339};
-use brain_collector::{AUTHOR, Record, compared};
+use brain_collector::{AUTHOR, Record, post_metrics};
 
-/// A post is rated again when its first rating is this old, in milliseconds.
-pub(super) const AGAIN_MS: i64 = 60 * 60 * 1000;
-/// So many who may have seen a post are the most that a scale of 10 is for.
-const CROWD: f64 = 10_000_000.0;
-/// So many may have seen a post for each like, where the platform says nothing else.
-const PER_LIKE: f64 = 100.0;
-/// This share of those who saw a post, or liked it, passing it on is as much as it gets.
-const MUCH_SEEN: f64 = 0.02;
-const MUCH_LIKED: f64 = 0.5;
-/// Taken as seen, or liked, without anybody passing the post on: of two likes nothing can be said.
-const FEW_SEEN: f64 = 500.0;
-const FEW_LIKED: f64 = 10.0;
-/// Likes, reposts, replies and quotes an hour that are as fast as it gets.
-const FAST: f64 = 10_000.0;
-/// The shortest time that a speed is taken from, in hours.
-const SHORTEST: f64 = 1.0 / 12.0;
-/// Words of a post that is too short to be called new or old.
-const WORDS: usize = 3;
-/// The shortest word that counts, in characters, in scripts that have words.
-const WORD: usize = 3;
+/// Age of the first rating at which a post is rated again, in milliseconds.
+pub(super) const SECOND_RATING_AGE_MS: i64 = 60 * 60 * 1000;
+/// Audience that counts as 10.
+const MAX_AUDIENCE: f64 = 10_000_000.0;
+/// Assumed audience per like, if the platform reports nothing else.
+const VIEWS_PER_LIKE: f64 = 100.0;
+/// Shares per view, and per like, that count as maximum.
+const MAX_SHARE_OF_VIEWS: f64 = 0.02;
+const MAX_SHARE_OF_LIKES: f64 = 0.5;
+/// Added to views and likes, because small numbers prove nothing.
+const EXTRA_VIEWS: f64 = 500.0;
+const EXTRA_LIKES: f64 = 10.0;
+/// Interactions per hour that count as maximum.
+const MAX_SPEED: f64 = 10_000.0;
+/// Minimum time for a speed, in hours.
+const MIN_HOURS: f64 = 1.0 / 12.0;
+/// Minimum number of words for a novelty.
+const MIN_WORDS: usize = 3;
+/// Minimum length of a counted word, in characters, in scripts with spaces.
+const MIN_WORD_CHARS: usize = 3;
 const HOUR_MS: f64 = 3_600_000.0;
-/// Where the platform puts numbers, of posts and of accounts.
+/// The field with the metrics of posts and accounts.
 const METRICS: &str = "public_metrics";
 
-/// What the numbers of a post are taken from.
-pub(super) struct Seen<'a> {
+/// The metrics of a post.
+pub(super) struct PostMetrics<'a> {
     /// The post.
     pub(super) post: &'a Record,
-    /// Its numbers before the last ones, and when that was (Unix milliseconds).
+    /// Earlier metrics and their time, in Unix milliseconds.
     pub(super) before: Option<(i64, Metrics)>,
-    /// When its last numbers were taken.
+    /// The time of the latest metrics.
     pub(super) at: i64,
 }
 
-/// What makes a post matter to the owner, as far as it can be counted.
+/// The relations of a post to the owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Ties {
-    /// It is the account's own, or mentions the account.
+pub(super) struct OwnerRelations {
+    /// Whether it is the account's own, or mentions the account.
     pub(super) account: bool,
-    /// How many of the searches found it.
+    /// Number of searches that found it.
     pub(super) searches: usize,
-    /// How many pages of the brain it names.
+    /// Number of the brain's pages that it mentions.
     pub(super) pages: usize,
 }
 
-impl Seen<'_> {
-    /// How many it reaches, from 0 to 10 by the logarithm: the larger of the author's followers and of how often it was shown; where
-    /// the platform says neither, 100 for each like. 1,000 are 4.3; 100,000 are 7.1; 10 million and more are 10.
+impl PostMetrics<'_> {
+    /// Returns the reach, 0 to 10, on a logarithmic scale: the larger of the author's followers and
+    /// the impressions, or 100 per like without either. 1,000 is 4.3, 100,000 is 7.1, and 10
+    /// million or more is 10.
     pub(super) fn reach(&self) -> Option<f32> {
         let author = self.post.fields().get(AUTHOR).and_then(|author| author.get(METRICS));
         let followers = number(author, "followers_count");
         // `None` is less than any number.
         let known = if followers > self.impressions() { followers } else { self.impressions() };
         let crowd = known.or_else(|| {
-            let likes = compared(self.post)?.like_count;
-            Some(likes as f64 * PER_LIKE)
+            let likes = post_metrics(self.post)?.like_count;
+            Some(likes as f64 * VIEWS_PER_LIKE)
         })?;
-        Some(scale((1.0 + crowd).log10() / CROWD.log10()))
+        Some(scale((1.0 + crowd).log10() / MAX_AUDIENCE.log10()))
     }
 
-    /// How likely it is to spread, from 0 to 10. Up to 5 for the share of those who pass it on (reposts and quotes by views, 2 % are 5;
-    /// by likes where there are no views, one in two is 5), up to 5 for its speed by the logarithm (likes, reposts, replies and quotes
-    /// an hour since the former snapshot, or since it was written; 10,000 are 5).
+    /// Returns the virality, 0 to 10: up to 5 for shares and up to 5 for speed.
+    ///
+    /// Shares are reposts and quotes per view (2 % is 5), or per like without views (one in two is
+    /// 5). Speed is interactions per hour since the earlier metrics, or since the post was written,
+    /// on a logarithmic scale (10,000 is 5).
     pub(super) fn virality(&self) -> Option<f32> {
-        let now = compared(self.post)?;
+        let now = post_metrics(self.post)?;
         let passed_on = (now.retweet_count + now.quote_count) as f64;
         let share = match self.impressions().filter(|views| *views > 0.0) {
-            Some(views) => passed_on / (views + FEW_SEEN) / MUCH_SEEN,
-            None => passed_on / (now.like_count as f64 + FEW_LIKED) / MUCH_LIKED,
+            Some(views) => passed_on / (views + EXTRA_VIEWS) / MAX_SHARE_OF_VIEWS,
+            None => passed_on / (now.like_count as f64 + EXTRA_LIKES) / MAX_SHARE_OF_LIKES,
         };
-        let (since, former) = match self.before {
+        let (since, previous_ids) = match self.before {
             Some((at, metrics)) => (Some(at), all(&metrics)),
             None => (self.post.created_at(), 0.0),
         };
         let speed = since.map_or(0.0, |since| {
-            let hours = ((self.at - since) as f64 / HOUR_MS).max(SHORTEST);
-            let gain = (all(&now) - former).max(0.0);
-            (1.0 + gain / hours).log10() / FAST.log10()
+            let hours = ((self.at - since) as f64 / HOUR_MS).max(MIN_HOURS);
+            let gain = (all(&now) - previous_ids).max(0.0);
+            (1.0 + gain / hours).log10() / MAX_SPEED.log10()
         });
         Some(scale(share.clamp(0.0, 1.0) / 2.0 + speed.clamp(0.0, 1.0) / 2.0))
     }
@@ -97,9 +101,9 @@ impl Seen<'_> {
     }
 }
 
-impl Ties {
-    /// How much the post has to do with the owner, from 0 to 10: 5 when it is the account's or mentions it; 3 for one search that found
-    /// it and 1 for each further one, at most 5; 1 for each page that it names, at most 3.
+impl OwnerRelations {
+    /// Returns the relevance, 0 to 10: 5 for own posts or mentions; 3 for one search and 1 for each
+    /// further one, at most 5; 1 per mentioned page, at most 3.
     pub(super) fn relevance(self) -> f32 {
         let account = if self.account { 5 } else { 0 };
         let searches = if self.searches == 0 { 0 } else { (self.searches + 2).min(5) };
@@ -107,35 +111,36 @@ impl Ties {
     }
 }
 
-/// How new what it says is, from 0 to 10: the share of its words that no post had before it within a week. `None` for a post with fewer
-/// than three words, of which nothing can be said.
+/// Returns the novelty, 0 to 10: the share of words that no post of the last week had. `None` for
+/// fewer than three words.
 pub(super) fn novelty(words: &[u64], is_new: impl Fn(u64) -> bool) -> Option<f32> {
     let new = words.iter().filter(|word| is_new(**word)).count();
-    (words.len() >= WORDS).then(|| scale(new as f64 / words.len() as f64))
+    (words.len() >= MIN_WORDS).then(|| scale(new as f64 / words.len() as f64))
 }
 
-/// The words of a text that count for novelty, each once: runs of letters and digits, in lower case, from three characters on, and each
-/// letter of scripts without spaces. Addresses, accounts and the mark of a repost are left out.
+/// Returns the distinct words that count for novelty, in lower case: runs of at least three letters
+/// or digits, and single letters of scripts without spaces. Skips URLs, accounts and repost marks.
 pub(super) fn words(text: &str) -> HashSet<String> {
     let parts =
         text.split_whitespace().filter(|part| !part.contains("://") && !part.starts_with('@'));
     let mut found = HashSet::new();
     for run in parts.flat_map(|part| part.split(|c: char| !c.is_alphanumeric())) {
         found.extend(run.chars().filter(|c| stands_alone(*c)).map(String::from));
-        let words = run.split(stands_alone).filter(|word| word.chars().count() >= WORD);
+        let words = run.split(stands_alone).filter(|word| word.chars().count() >= MIN_WORD_CHARS);
         found.extend(words.map(str::to_lowercase));
     }
     found
 }
 
-/// Whether a rating is to be made anew at `now`: it is the first one, and 60 minutes old or older.
-pub(super) fn is_again_due(rating: &Rating, now: i64) -> bool {
+/// Returns whether a second rating is due at `now`: the rating is the first one and at least 60
+/// minutes old.
+pub(super) fn is_second_rating_due(rating: &Rating, now: i64) -> bool {
     let rated = parse_instant(&rating.rated_at, false);
-    rating.before.is_none() && rated.is_some_and(|rated| now - rated >= AGAIN_MS)
+    rating.before.is_none() && rated.is_some_and(|rated| now - rated >= SECOND_RATING_AGE_MS)
 }
 
-/// The second rating: the numbers anew, what the first ones were, and all else as it was.
-pub(super) fn again(first: Rating, seen: &Seen<'_>, now: i64) -> Rating {
+/// Returns the second rating: new metrics, the first ones beside them, the rest unchanged.
+pub(super) fn second_rating(first: Rating, seen: &PostMetrics<'_>, now: i64) -> Rating {
     let before =
         RatingBefore { reach: first.reach, virality: first.virality, rated_at: first.rated_at };
     Rating {
@@ -147,12 +152,12 @@ pub(super) fn again(first: Rating, seen: &Seen<'_>, now: i64) -> Rating {
     }
 }
 
-/// A share from 0 to 1 as a rating from 0 to 10, with one digit behind the point.
+/// Converts a share, 0 to 1, to a rating, 0 to 10, with one decimal.
 fn scale(share: f64) -> f32 {
     ((share.clamp(0.0, 1.0) * 100.0).round() / 10.0) as f32
 }
 
-/// One of the platform's numbers.
+/// Returns one of the platform's metrics.
 fn number(metrics: Option<&Value>, name: &str) -> Option<f64> {
     metrics?.get(name)?.as_u64().map(|number| number as f64)
 }
@@ -181,8 +186,8 @@ mod tests {
         Record::new(post).unwrap()
     }
 
-    fn seen(post: &Record) -> Seen<'_> {
-        Seen { post, before: None, at: AT }
+    fn seen(post: &Record) -> PostMetrics<'_> {
+        PostMetrics { post, before: None, at: AT }
     }
 
     #[test]
@@ -218,27 +223,31 @@ mod tests {
             json!({ "public_metrics": { "like_count": likes, "retweet_count": reposts, "reply_count": 0,
                 "quote_count": 0, "impression_count": views } })
         };
-        // Nobody passes it on, and nothing happens.
+        // No shares and no interactions.
         assert_eq!(seen(&post(&metrics(0, 0, 0))).virality(), Some(0.0));
         // 2 % of (99,500 + 500) views, and 9,999 in the hour since it was written.
         assert_eq!(seen(&post(&metrics(7999, 2000, 99_500))).virality(), Some(10.0));
         assert_eq!(seen(&post(&metrics(8999, 1000, 99_500))).virality(), Some(7.5));
-        // One like and one repost are no storm.
+        // One like and one repost prove nothing.
         assert!(seen(&post(&metrics(1, 1, 0))).virality().unwrap() < 2.0);
-        // Since the former snapshot nothing came: only the share is left.
+        // No change since the earlier snapshot: only the share counts.
         let post = post(&metrics(7999, 2000, 99_500));
-        let former = Metrics { like_count: 7999, retweet_count: 2000, ..Metrics::default() };
-        let still = Seen { post: &post, before: Some((AT - 1_800_000, former)), at: AT };
+        let previous_ids = Metrics { like_count: 7999, retweet_count: 2000, ..Metrics::default() };
+        let still =
+            PostMetrics { post: &post, before: Some((AT - 1_800_000, previous_ids)), at: AT };
         assert_eq!(still.virality(), Some(5.0));
-        // Fewer than before is no speed, and no time at all no infinite one.
-        let more = Metrics { like_count: 9000, ..former };
-        assert_eq!(Seen { post: &post, before: Some((AT, more)), at: AT }.virality(), Some(5.0));
+        // A decrease is no speed, and no elapsed time is not infinite speed.
+        let more = Metrics { like_count: 9000, ..previous_ids };
+        assert_eq!(
+            PostMetrics { post: &post, before: Some((AT, more)), at: AT }.virality(),
+            Some(5.0)
+        );
         assert_eq!(seen(&Record::new(json!({ "id": "1" })).unwrap()).virality(), None);
     }
 
     #[test]
     fn relevance_counts_ties() {
-        let of = |account, searches, pages| Ties { account, searches, pages }.relevance();
+        let of = |account, searches, pages| OwnerRelations { account, searches, pages }.relevance();
         assert_eq!(of(false, 0, 0), 0.0);
         assert_eq!(of(true, 0, 0), 5.0);
         assert_eq!(
@@ -269,14 +278,18 @@ mod tests {
             rated_at: rfc3339(AT),
             ..Rating::default()
         };
-        assert!(!is_again_due(&first, AT + AGAIN_MS - 1));
-        assert!(is_again_due(&first, AT + AGAIN_MS));
-        assert!(!is_again_due(&first, AT - AGAIN_MS), "the clock was set back");
+        assert!(!is_second_rating_due(&first, AT + SECOND_RATING_AGE_MS - 1));
+        assert!(is_second_rating_due(&first, AT + SECOND_RATING_AGE_MS));
+        assert!(!is_second_rating_due(&first, AT - SECOND_RATING_AGE_MS), "the clock was set back");
         let post = post(&json!({ "_author": { "public_metrics": { "followers_count": 999 } } }));
-        let second = again(first, &Seen { post: &post, before: None, at: AT }, AT + AGAIN_MS);
+        let second = second_rating(
+            first,
+            &PostMetrics { post: &post, before: None, at: AT },
+            AT + SECOND_RATING_AGE_MS,
+        );
         assert_eq!((second.reach, second.sentiment), (Some(4.3), Some(-3.0)));
         let before = second.before.clone().unwrap();
         assert_eq!((before.reach, before.rated_at), (Some(1.0), rfc3339(AT)));
-        assert!(!is_again_due(&second, AT + 9 * AGAIN_MS), "twice is enough");
+        assert!(!is_second_rating_due(&second, AT + 9 * SECOND_RATING_AGE_MS), "twice is enough");
     }
 }

@@ -1,9 +1,10 @@
-//! Videos: each address that a post names, and each video of a post's own, once in `videos.jsonl` of the collector's directory. Whoever
-//! transcribes reads that file from where it stopped before; nothing here takes a line away for it.
+//! Videos: records each URL and own video of posts once in `videos.jsonl`.
+//!
+//! A transcriber reads that file from its last position; lines are not removed for it.
 
 use std::collections::HashSet;
 
-use super::Round;
+use super::PatternRun;
 use super::address::{named, own_videos, video};
 use super::ledger::{Ledger, Video};
 use brain_base::clock::rfc3339;
@@ -11,11 +12,11 @@ use brain_collector::{DataFault, Record};
 
 const KIND: &str = "videos";
 
-impl Round<'_> {
-    /// Notes the videos of posts; nothing is left over.
+impl PatternRun<'_> {
+    /// Records the videos of posts. Never leaves any pending.
     ///
     /// # Errors
-    /// When files cannot be used.
+    /// If files cannot be used.
     pub(super) fn videos(&mut self) -> Result<bool, DataFault> {
         let ledger = Ledger::videos(&self.settings.dir);
         let mut known: Option<HashSet<String>> = None;

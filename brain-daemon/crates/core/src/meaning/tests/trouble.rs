@@ -1,4 +1,5 @@
-//! What happens when a provider fails, stalls, refuses or changes; when the disk is full; when something else goes first.
+//! Tests of failures: failing, stalled or changed providers, a full disk, and other work that goes
+//! first.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +23,7 @@ fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
                 let began = Instant::now();
                 let meant = brain.near("boats", 10, &|_| true, None);
                 assert_eq!((text(&meant).as_deref(), meant.near.len()), (Some(late), 0));
-                // The deadline is 2 s; the rest is for a machine with much else to do.
+                // The deadline is 2 s; the rest allows for a busy machine.
                 assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
             });
         }
@@ -30,7 +31,7 @@ fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
     let asked = words.calls.load(Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(500));
     let began = Instant::now();
-    assert_eq!(lacking(&brain, "boats").as_deref(), Some(late));
+    assert_eq!(degradation(&brain, "boats").as_deref(), Some(late));
     assert!(
         began.elapsed() < Duration::from_secs(1),
         "while it stalls nobody waits: {:?}",
@@ -53,37 +54,38 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     let id = put(&brain, "page", "boats moor");
     *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Later(Some(300))));
     assert_eq!(
-        brain.embed_due(),
+        brain.embed_in_background(),
         Duration::from_secs(60),
         "it looks again in a minute, and rests 300 s"
     );
     let calls = words.calls.load(Ordering::SeqCst);
-    brain.embed_due();
+    brain.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it rests");
-    let standing = brain.meaning_standing();
+    let standing = brain.meaning_status();
     assert_eq!(standing.problem, Some(("the endpoint is on holiday".into(), Some("wait".into()))));
     assert_eq!(standing.missing, 1);
     let all = "search by meaning: 0 % of the pages have their vectors";
-    assert_eq!(lacking(&brain, "boats").unwrap(), format!("{all}: the endpoint is on holiday"));
-    // What is wrong may name directories and addresses, which are nothing to somebody from outside.
+    assert_eq!(degradation(&brain, "boats").unwrap(), format!("{all}: the endpoint is on holiday"));
+    // The problem may contain local paths, which outsiders must not see.
     let guest = Caller::granted("guest", Scope::Read.into(), Visibility::All);
-    assert_eq!(brain.near("boats", 10, &|_| true, None).lacking.unwrap().text(&guest), all);
-    let none = super::super::Lacking { share: None, why: Some("/home/ann/model is gone".into()) };
+    assert_eq!(brain.near("boats", 10, &|_| true, None).degradation.unwrap().text(&guest), all);
+    let none =
+        super::super::Degradation { share: None, why: Some("/home/ann/model is gone".into()) };
     assert_eq!(none.text(&guest), "search by meaning: the embedding model cannot be asked now");
     assert!(none.text(&Caller::local(0)).contains("/home/ann"));
-    // Somebody asks for it now, and it still fails.
+    // A command retries, and it still fails.
     assert_eq!(brain.embed_round(false, &|| true).unwrap_err().why, EmbedWhy::Later(Some(300)));
     *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Refused));
     assert_eq!(brain.embed_round(false, &|| true).unwrap_err().why, EmbedWhy::Refused);
     let calls = words.calls.load(Ordering::SeqCst);
     for _ in 0..3 {
-        assert_eq!(brain.embed_due(), Duration::from_secs(60));
+        assert_eq!(brain.embed_in_background(), Duration::from_secs(60));
     }
     assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it has given up");
     *words.fault.lock().unwrap() = None;
     assert_eq!(brain.embed_round(false, &|| true).unwrap().pages, 1);
     assert_eq!(brain.embed_round(false, &|| true).unwrap().pages, 0);
-    assert_eq!(brain.meaning_standing().problem, None);
+    assert_eq!(brain.meaning_status().problem, None);
     assert_eq!(near(&brain, "boats moor"), [id]);
     assert_eq!(brain.embed_round(true, &|| true).unwrap().pages, 1, "all of them again");
     assert_eq!(brain.embed_round(true, &|| false).unwrap_err().why, EmbedWhy::Stopped);
@@ -107,7 +109,7 @@ fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
     assert!(
         brain.near("boats moor quay", 1, &|_| true, None).near.iter().any(|near| near.page == id)
     );
-    assert_eq!(brain.meaning_standing().missing, 0);
+    assert_eq!(brain.meaning_status().missing, 0);
 }
 
 #[test]
@@ -123,11 +125,11 @@ fn a_brain_that_stops_leaves_its_round() {
             brain.begin_stop();
         }
     }));
-    brain.embed_due();
+    brain.embed_in_background();
     let made = words.texts.lock().unwrap().len();
     assert!(made < 40, "{made}: it ended after what it was at");
     let calls = words.calls.load(Ordering::SeqCst);
-    brain.embed_due();
+    brain.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls);
     brain.settle();
     drop(brain);
@@ -135,7 +137,7 @@ fn a_brain_that_stops_leaves_its_round() {
     let brain = start(dir.path(), Some(&words));
     work(&brain);
     assert_eq!(words.texts.lock().unwrap().len(), 40, "what was made is kept");
-    assert_eq!(brain.meaning_standing().pages, 40);
+    assert_eq!(brain.meaning_status().pages, 40);
 }
 
 #[test]
@@ -150,18 +152,15 @@ fn a_model_that_changed_begins_anew_and_never_mixes() {
         words.texts.lock().unwrap().clear();
         if by_question {
             let meant = brain.near("boats", 10, &|_| true, None);
-            assert!(meant.near.is_empty() && meant.lacking.is_some());
+            assert!(meant.near.is_empty() && meant.degradation.is_some());
         } else {
             put(&brain, "page", "boats moor again");
-            assert!(!brain.embed_due().is_zero());
+            assert!(!brain.embed_in_background().is_zero());
         }
         *words.fault.lock().unwrap() = None;
         work(&brain);
         assert_eq!(words.texts.lock().unwrap().len(), 1, "every page, by what makes vectors now");
-        assert_eq!(
-            (near(&brain, "boats moor"), brain.meaning_standing().problem),
-            (vec![id], None)
-        );
+        assert_eq!((near(&brain, "boats moor"), brain.meaning_status().problem), (vec![id], None));
     }
 }
 
@@ -173,10 +172,10 @@ fn all_is_begun_only_when_there_is_somebody_who_makes_vectors() {
     work(&brain);
     *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Refused));
     assert!(brain.embed(&Embed { all: true, dry_run: false }, &Silent).is_err());
-    assert_eq!(brain.meaning_standing().pages, 1);
-    // Who has given up still lets go of the model.
+    assert_eq!(brain.meaning_status().pages, 1);
+    // A worker that gave up still releases the model.
     let rests = words.rests.load(Ordering::SeqCst);
-    brain.embed_due();
+    brain.embed_in_background();
     assert!(words.rests.load(Ordering::SeqCst) > rests);
 }
 
@@ -187,8 +186,8 @@ fn a_store_that_was_put_back_is_compared_page_by_page() {
     let stays = put(&brain, "stays", "boats moor");
     put(&brain, "other", "tomatoes grow");
     work(&brain);
-    // These vectors saw more than the store that is found at the next start.
-    brain.meaning.shared.in_use().unwrap().vectors.flush(1_000_000).unwrap();
+    // These vectors saw more changes than the restored store.
+    brain.meaning.shared.open_vectors().unwrap().vectors.flush(1_000_000).unwrap();
     drop(brain);
     let brain = start(dir.path(), None);
     put(&brain, "other", "snow falls");
@@ -221,7 +220,7 @@ fn the_last_room_on_the_disk_is_not_for_vectors() {
     work(&brain);
     assert_eq!(near(&brain, "boats moor"), [id], "they are in memory");
     assert_eq!(std::fs::read_dir(dir.path().join("home/index/vectors")).unwrap().count(), 0);
-    let (problem, hint) = brain.meaning_standing().problem.unwrap();
+    let (problem, hint) = brain.meaning_status().problem.unwrap();
     assert!(problem.contains("MB free") && hint.unwrap().contains("make room"), "{problem}");
 }
 
@@ -248,7 +247,7 @@ fn a_long_page_gives_way_in_the_middle() {
         drop(syncing);
         working.join().unwrap();
     });
-    assert_eq!(brain.meaning_standing().missing, 0);
+    assert_eq!(brain.meaning_status().missing, 0);
 }
 
 #[test]
@@ -258,14 +257,14 @@ fn a_crash_costs_no_more_than_a_round() {
     for n in 0..140 {
         put(&brain, &format!("page-{n}"), &format!("text number {n}"));
     }
-    // Pages that stream in go first; so many in so long a time are no stream, however fast they came.
+    // An import goes first; after a long gap, the same number of changes does not count as one.
     std::thread::sleep(Duration::from_millis(1600));
-    assert!(brain.embed_due().is_zero());
+    assert!(brain.embed_in_background().is_zero());
     let made = words.texts.lock().unwrap().len();
     assert!((100..140).contains(&made), "{made}");
-    // Nothing is settled.
+    // Nothing is flushed.
     drop(brain);
     let brain = start(dir.path(), Some(&words));
     work(&brain);
-    assert_eq!((words.texts.lock().unwrap().len(), brain.meaning_standing().missing), (140, 0));
+    assert_eq!((words.texts.lock().unwrap().len(), brain.meaning_status().missing), (140, 0));
 }

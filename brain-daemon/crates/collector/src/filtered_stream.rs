@@ -1,0 +1,360 @@
+//! Rules, messages and backoff of the persistent connection. Opens no connection and never waits.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::lines::one_line;
+use super::{Endpoint, Page, Platform, PlatformFault, Record, Settings, Stream, Why};
+
+/// The prefix of tags of our rules. Other rules are never changed.
+const TAG_PREFIX: &str = "brain:";
+/// Maximum length of the platform's message about a rule, in characters.
+const MAX_MESSAGE_CHARS: usize = 240;
+/// Maximum number of pages of rules. The platform allows 1000 rules, which is one page.
+const MAX_PAGES: usize = 8;
+/// Maximum length of a line, in bytes.
+const MAX_LINE_BYTES: usize = 1024 * 1024;
+/// Silence after which the connection counts as dead. The platform sends at least an empty line
+/// every 20 seconds.
+pub const SILENCE: Duration = Duration::from_secs(21);
+
+/// A configured rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// `brain:own`, `brain:mentions` or `brain:search:<n>`.
+    pub tag: String,
+    /// The query, in the platform's syntax.
+    pub value: String,
+    /// The stream of the posts that it matches.
+    pub stream: Stream,
+}
+
+impl Rule {
+    /// Returns the stream of its posts, and the query if it is a search.
+    #[must_use]
+    pub fn destination(&self) -> (Stream, Option<String>) {
+        (self.stream, Some(self.value.clone()).filter(|_| self.stream == Stream::Searches))
+    }
+}
+
+/// Returns the rules of the configuration. Without a handle, only those of searches.
+#[must_use]
+pub fn configured_rules(settings: &Settings) -> Vec<Rule> {
+    let rule = |tag: String, value: String, stream| Rule { tag, value, stream };
+    let mut rules = Vec::new();
+    if let Some(handle) = &settings.handle {
+        rules.push(rule(format!("{TAG_PREFIX}own"), format!("from:{handle}"), Stream::Own));
+        rules.push(rule(format!("{TAG_PREFIX}mentions"), format!("@{handle}"), Stream::Mentions));
+    }
+    for (nth, search) in settings.searches.iter().enumerate() {
+        rules.push(rule(format!("{TAG_PREFIX}search:{nth}"), search.clone(), Stream::Searches));
+    }
+    rules
+}
+
+/// A rule at the platform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PlatformRule {
+    id: String,
+    value: String,
+    tag: String,
+}
+
+/// The changes that bring the platform's rules in line.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct RuleChanges {
+    /// Ids of our obsolete rules.
+    delete: Vec<String>,
+    /// Indices of missing rules.
+    add: Vec<usize>,
+}
+
+/// Computes the changes. Correct rules of ours stay. A foreign rule with the same value is used as
+/// it is, because the platform accepts a value only once.
+fn plan(configured_rules: &[Rule], known: &[PlatformRule]) -> RuleChanges {
+    let is_ours = |tag: &str| {
+        tag.strip_prefix(TAG_PREFIX)
+            .is_some_and(|rest| matches!(rest, "own" | "mentions") || rest.starts_with("search:"))
+    };
+    let same = |rule: &Rule, known: &PlatformRule| {
+        known.value == rule.value && (known.tag == rule.tag || !is_ours(&known.tag))
+    };
+    // A search may equal another rule, and the platform accepts a value only once.
+    let first = |nth: usize| {
+        configured_rules[..nth].iter().all(|rule| rule.value != configured_rules[nth].value)
+    };
+    let stands = |known: &PlatformRule| {
+        (0..configured_rules.len()).any(|nth| first(nth) && same(&configured_rules[nth], known))
+    };
+    let stale = |known: &&PlatformRule| is_ours(&known.tag) && !stands(known);
+    let missing = |rule: &Rule| !known.iter().any(|known| same(rule, known));
+    let delete = known.iter().filter(stale).map(|known| known.id.clone()).collect();
+    let add = (0..configured_rules.len())
+        .filter(|&nth| first(nth) && missing(&configured_rules[nth]))
+        .collect();
+    RuleChanges { delete, add }
+}
+
+/// The current rules at the platform.
+#[derive(Debug, Default)]
+pub struct Rules {
+    configured_rules: Vec<Rule>,
+    /// Index of a configured rule by the platform's rule id.
+    by_id: HashMap<String, usize>,
+    /// Rules that the platform rejected, with its messages.
+    pub refused: Vec<String>,
+}
+
+impl Rules {
+    /// Updates the platform's rules to the configured ones.
+    ///
+    /// # Errors
+    /// The platform's fault. Rejected rules are listed in `refused` instead.
+    pub fn synchronize(
+        platform: &mut Platform<'_>,
+        configured_rules: Vec<Rule>,
+    ) -> Result<Self, PlatformFault> {
+        let known = known(platform)?;
+        let RuleChanges { delete, add } = plan(&configured_rules, &known);
+        if !delete.is_empty() {
+            let body = json!({"delete": {"ids": delete}});
+            platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&body))?;
+        }
+        let mut rules = Self { configured_rules, by_id: HashMap::new(), refused: Vec::new() };
+        rules.note(&known);
+        if !add.is_empty() {
+            let new: Vec<Value> = add
+                .iter()
+                .map(|&nth| json!({"value": rules.configured_rules[nth].value, "tag": rules.configured_rules[nth].tag}))
+                .collect();
+            let body =
+                platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&json!({ "add": new })))?;
+            rules.note(&read(body.get("data")));
+            let errors = body.get("errors").and_then(Value::as_array);
+            rules.refused = errors.into_iter().flatten().map(describe_rejection).collect();
+        }
+        Ok(rules)
+    }
+
+    fn note(&mut self, known: &[PlatformRule]) {
+        for PlatformRule { id, value, .. } in known {
+            if let Some(nth) = self.configured_rules.iter().position(|rule| rule.value == *value) {
+                self.by_id.insert(id.clone(), nth);
+            }
+        }
+    }
+
+    /// Returns the configured rules.
+    #[must_use]
+    pub fn configured_rules(&self) -> &[Rule] {
+        &self.configured_rules
+    }
+
+    /// Returns the distinct streams and searches of a post, given the ids and tags of the matching
+    /// rules.
+    #[must_use]
+    pub fn destinations(&self, matching: &[(String, String)]) -> Vec<(Stream, Option<String>)> {
+        let mut destinations = Vec::new();
+        for (id, tag) in matching {
+            let by_tag = || self.configured_rules.iter().position(|rule| rule.tag == *tag);
+            let Some(nth) = self.by_id.get(id).copied().or_else(by_tag) else { continue };
+            // A value that is configured twice is one rule at the platform.
+            let value = &self.configured_rules[nth].value;
+            for destination in self
+                .configured_rules
+                .iter()
+                .filter(|rule| rule.value == *value)
+                .map(Rule::destination)
+            {
+                if !destinations.contains(&destination) {
+                    destinations.push(destination);
+                }
+            }
+        }
+        destinations
+    }
+}
+
+const PATH: [&str; 4] = ["tweets", "search", "stream", "rules"];
+
+/// Reads the platform's rules.
+fn known(platform: &mut Platform<'_>) -> Result<Vec<PlatformRule>, PlatformFault> {
+    let (mut all, mut next) = (Vec::new(), None::<String>);
+    for _ in 0..MAX_PAGES {
+        let mut parameters = vec![("max_results", "1000")];
+        parameters.extend(next.as_deref().map(|token| ("pagination_token", token)));
+        let body = platform.ask(Endpoint::Rules, &PATH, &parameters, None)?;
+        // An empty list is valid and has `meta`.
+        if let Some(fault) = platform.incomplete(&body) {
+            return Err(fault);
+        }
+        all.extend(read(body.get("data")));
+        let token =
+            body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).map(str::to_owned);
+        if token.is_none() || token == next {
+            break;
+        }
+        next = token;
+    }
+    Ok(all)
+}
+
+fn read(data: Option<&Value>) -> Vec<PlatformRule> {
+    let text = |rule: &Value, name| Some(rule.get(name)?.as_str()?.to_owned());
+    let rule = |rule: &Value| {
+        let tag = text(rule, "tag").unwrap_or_default();
+        Some(PlatformRule { id: text(rule, "id")?, value: text(rule, "value")?, tag })
+    };
+    data.and_then(Value::as_array).into_iter().flatten().filter_map(rule).collect()
+}
+
+/// Formats the platform's message about a rejected rule.
+fn describe_rejection(error: &Value) -> String {
+    let text = |name| error.get(name).and_then(Value::as_str);
+    let details = error.get("details").and_then(|all| all.get(0)?.as_str());
+    let what = text("detail").or(details).or(text("title")).unwrap_or("not taken");
+    let value = text("value").map(|value| format!("`{value}`: ")).unwrap_or_default();
+    one_line(&format!("{value}{what}"), MAX_MESSAGE_CHARS)
+}
+
+/// A message of the connection.
+#[derive(Debug, PartialEq)]
+pub enum Message {
+    /// A keep-alive.
+    Alive,
+    /// A post, and id and tag of each matching rule.
+    Post(Box<Record>, Vec<(String, String)>),
+    /// The platform ends the connection. Has the reason.
+    Ending(String),
+    /// Anything else.
+    Unknown,
+}
+
+/// Parses a line without its line end.
+#[must_use]
+pub fn message(line: &[u8]) -> Message {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return Message::Alive;
+    }
+    let Ok(Value::Object(body)) = serde_json::from_slice(line) else { return Message::Unknown };
+    if body.contains_key("data")
+        && let Some(post) = Page::read(line).ok().and_then(|mut page| page.posts.pop())
+    {
+        let text = |rule: &Value, name| {
+            let value = rule.get(name)?;
+            value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|id| id.to_string()))
+        };
+        let rules = body.get("matching_rules").and_then(Value::as_array).into_iter().flatten();
+        let rules = rules
+            .filter_map(|rule| Some((text(rule, "id")?, text(rule, "tag").unwrap_or_default())));
+        return Message::Post(Box::new(post), rules.collect());
+    }
+    // Errors beside a post concern related objects; without a post, they concern the connection.
+    match body.get("errors").and_then(|errors| errors.get(0)) {
+        Some(error) => Message::Ending(describe_rejection(error)),
+        None => Message::Unknown,
+    }
+}
+
+/// Splits received bytes into lines. Skips lines that are too long.
+#[derive(Debug, Default)]
+pub struct LineSplitter {
+    begun: Vec<u8>,
+    skipping: bool,
+}
+
+impl LineSplitter {
+    /// Returns the lines that `bytes` complete.
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
+            if !self.skipping {
+                self.begun.extend_from_slice(part);
+            }
+            if self.begun.len() > MAX_LINE_BYTES {
+                self.begun = Vec::new();
+                self.skipping = true;
+            }
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.begun);
+                if !std::mem::take(&mut self.skipping) {
+                    lines.push(line);
+                }
+            }
+        }
+        lines
+    }
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionEnd {
+    /// It broke, fell silent, or the platform ended it.
+    Network,
+    /// The platform refused it, for this reason.
+    Refused(Why),
+}
+
+/// The delay before the next attempt, as the platform's documentation requires.
+#[derive(Debug, Default)]
+pub struct Backoff {
+    network: Duration,
+    http: Duration,
+    limited: Duration,
+}
+
+impl Backoff {
+    const NETWORK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(16));
+    const HTTP: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(320));
+    const LIMITED: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(960));
+    /// Delay after a refusal that only the owner can resolve.
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+    /// A connection of this length resets the backoff.
+    const GOOD: Duration = Duration::from_secs(20);
+
+    /// Returns the delay after an attempt, given how it ended and how long it lasted. `now` is Unix
+    /// seconds.
+    pub fn after(&mut self, ended: ConnectionEnd, lived: Duration, now: i64) -> Duration {
+        let was_good = lived >= Self::GOOD;
+        if was_good {
+            *self = Self::default();
+        }
+        let doubled =
+            |wait: Duration, (least, max): (Duration, Duration)| (wait * 2).clamp(least, max);
+        match ended {
+            ConnectionEnd::Network if was_good => Duration::ZERO,
+            ConnectionEnd::Network => {
+                self.network = (self.network + Self::NETWORK.0).min(Self::NETWORK.1);
+                self.network
+            }
+            ConnectionEnd::Refused(Why::Unreachable) => {
+                self.after(ConnectionEnd::Network, Duration::ZERO, now)
+            }
+            ConnectionEnd::Refused(Why::RateLimited(reset)) => {
+                self.limited = doubled(self.limited, Self::LIMITED);
+                let until = u64::try_from(reset.saturating_sub(now)).unwrap_or(0);
+                self.limited.max(Duration::from_secs(until).min(Self::LIMITED.1))
+            }
+            ConnectionEnd::Refused(Why::TooManyConnections) => {
+                self.limited = doubled(self.limited, Self::LIMITED);
+                self.limited
+            }
+            ConnectionEnd::Refused(
+                Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped,
+            ) => Self::HOUR,
+            ConnectionEnd::Refused(
+                Why::NotFound | Why::InvalidRequest | Why::ServerError | Why::Unreadable,
+            ) => {
+                self.http = doubled(self.http, Self::HTTP);
+                self.http
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,261 @@
+use std::sync::Mutex;
+
+use brain_protocol::Secret;
+use serde_json::json;
+use url::Url;
+
+use super::super::fake::{FakeLink, answer};
+use super::*;
+use crate::{PostId, Rates};
+
+const NOW: i64 = 1_795_255_200;
+
+fn settings(handle: Option<&str>, searches: &[&str]) -> Settings {
+    Settings {
+        platform_api: "http://platform.test".into(),
+        dir: "/home/collector".into(),
+        handle: handle.map(str::to_owned),
+        user_id: None,
+        searches: searches.iter().map(|&search| search.to_owned()).collect(),
+        max_pages: 3,
+        ask_authors: false,
+        ask_media: false,
+        redact: false,
+    }
+}
+
+fn known(all: &[(&str, &str, &str)]) -> Vec<PlatformRule> {
+    let known = |&(id, value, tag): &(&str, &str, &str)| PlatformRule {
+        id: id.into(),
+        value: value.into(),
+        tag: tag.into(),
+    };
+    all.iter().map(known).collect()
+}
+
+#[test]
+fn the_rules_are_the_configuration() {
+    let rules = configured_rules(&settings(Some("me"), &["\"a b\" -from:me", "#c"]));
+    let shown: Vec<(&str, &str)> =
+        rules.iter().map(|rule| (rule.tag.as_str(), rule.value.as_str())).collect();
+    let expected = [
+        ("brain:own", "from:me"),
+        ("brain:mentions", "@me"),
+        ("brain:search:0", "\"a b\" -from:me"),
+        ("brain:search:1", "#c"),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(rules[0].destination(), (Stream::Own, None));
+    assert_eq!(rules[3].destination(), (Stream::Searches, Some("#c".into())));
+    assert_eq!(configured_rules(&settings(None, &["#c"])).len(), 1);
+}
+
+#[test]
+fn stale_rules_of_ours_go_and_others_stay() {
+    let rules = configured_rules(&settings(Some("me"), &["#a", "#b"]));
+    let there = known(&[
+        ("1", "from:me", "brain:own"),
+        ("2", "@former", "brain:mentions"),
+        ("3", "#b", "brain:search:0"),
+        ("4", "#gone", "brain:search:7"),
+        // Foreign rules, although they look alike.
+        ("5", "cats", "cats"),
+        ("6", "dogs", ""),
+        ("7", "birds", "brain:other"),
+        ("8", "fish", "brainy:own"),
+    ]);
+    let plan = plan(&rules, &there);
+    assert_eq!(plan.delete, ["2", "3", "4"]);
+    assert_eq!(plan.add, [1, 2, 3]);
+    assert_eq!(
+        super::plan(&rules, &known(&[])),
+        RuleChanges { delete: vec![], add: vec![0, 1, 2, 3] }
+    );
+    // A foreign rule with the same value is used.
+    let there = known(&[
+        ("1", "from:me", "mine"),
+        ("2", "@me", ""),
+        ("3", "#a", "brain:search:0"),
+        ("4", "#b", "x"),
+    ]);
+    assert_eq!(super::plan(&rules, &there), RuleChanges::default());
+}
+
+#[test]
+fn what_is_wanted_twice_is_one_rule_and_has_both_places() {
+    let rules = configured_rules(&settings(Some("me"), &["from:me", "#a"]));
+    assert_eq!(plan(&rules, &known(&[])).add, [0, 1, 3]);
+    assert_eq!(
+        plan(&rules, &known(&[("1", "from:me", "brain:own"), ("2", "@me", "x"), ("3", "#a", "x")])),
+        RuleChanges::default()
+    );
+    // It has the tag of the second rule and the value of the first.
+    let changed = plan(
+        &rules,
+        &known(&[("1", "from:me", "brain:search:0"), ("2", "@me", "x"), ("3", "#a", "x")]),
+    );
+    assert_eq!(changed, RuleChanges { delete: vec!["1".into()], add: vec![0] });
+    let mut there = Rules { configured_rules: rules, ..Rules::default() };
+    there.note(&known(&[("1", "from:me", "brain:own")]));
+    let both = [(Stream::Own, None), (Stream::Searches, Some("from:me".to_owned()))];
+    assert_eq!(there.destinations(&[("1".into(), "brain:own".into())]), both);
+}
+
+#[test]
+fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
+    let bodies: &'static Mutex<Vec<Value>> = Box::leak(Box::default());
+    let link = FakeLink::new(move |asked| {
+        let Some(body) = &asked.body else {
+            let first = json!({"data": [{"id": "9007199254740993", "value": "@old", "tag": "brain:mentions"}],
+                "meta": {"sent": "now", "next_token": "more"}});
+            let second = json!({"data": [{"id": "2", "value": "#a", "tag": "others"}], "meta": {"sent": "now"}});
+            let page = if asked.target.contains("pagination_token=more") { second } else { first };
+            return Ok(answer(200, &[], page.to_string()));
+        };
+        let body: Value = serde_json::from_slice(body).unwrap();
+        bodies.lock().unwrap().push(body.clone());
+        let said = match body.get("add") {
+            Some(_) => json!({"data": [{"id": "3", "value": "from:me", "tag": "brain:own"}],
+                "meta": {"summary": {"created": 1, "not_created": 2}},
+                "errors": [{"title": "DuplicateRule", "value": "@me", "id": "4", "type": "x/duplicate-rules"},
+                    {"title": "UnprocessableEntity", "value": "((", "details": ["no viable\nalternative"], "type": "x/invalid-rules"}]}),
+            None => json!({"meta": {"summary": {"deleted": 1}}}),
+        };
+        Ok(answer(201, &[], said.to_string()))
+    });
+    let (base, token, now) =
+        (Url::parse("https://api.example").unwrap(), Secret::new("t"), || NOW * 1000);
+    // The platform answers deletions with 200.
+    let mut platform = Platform::new(&link, &base, &token, Rates::default(), &now);
+    let rules =
+        Rules::synchronize(&mut platform, configured_rules(&settings(Some("me"), &["#a", "(("])))
+            .unwrap();
+    let bodies = bodies.lock().unwrap();
+    assert_eq!(bodies[0], json!({"delete": {"ids": ["9007199254740993"]}}), "before what is added");
+    let added: Vec<&str> = bodies[1]["add"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(added, ["from:me", "@me", "(("]);
+    assert_eq!(rules.refused, ["`@me`: DuplicateRule", "`((`: no viable alternative"]);
+    let at = |id: &str, tag: &str| rules.destinations(&[(id.to_owned(), tag.to_owned())]);
+    assert_eq!(at("3", ""), [(Stream::Own, None)]);
+    assert_eq!(at("2", "others"), [(Stream::Searches, Some("#a".into()))]);
+    assert_eq!(
+        at("77", "brain:mentions"),
+        [(Stream::Mentions, None)],
+        "one that it did not name yet"
+    );
+    assert_eq!(at("77", "others"), []);
+    let twice = [("3".to_owned(), String::new()), ("77".to_owned(), "brain:own".to_owned())];
+    assert_eq!(rules.destinations(&twice), [(Stream::Own, None)]);
+}
+
+#[test]
+fn lines_are_read_with_mistrust() {
+    assert_eq!(message(b"\r\n"), Message::Alive);
+    assert_eq!(message(b""), Message::Alive);
+    for odd in [
+        "{",
+        "[]",
+        "null",
+        "<html>",
+        "{\"data\":{}}",
+        "{\"later\":{\"x\":1}}",
+        "{\"data\":{\"id\":17}}",
+    ] {
+        assert_eq!(message(odd.as_bytes()), Message::Unknown, "{odd}");
+    }
+    let line = json!({
+        "data": {"id": "17", "text": "hi", "author_id": "5"},
+        "includes": {"users": [{"id": "5", "username": "ann", "name": "Ann"}]},
+        "matching_rules": [{"id": "9007199254740993", "tag": "brain:own"}, {"id": 4}, {"tag": "none"}],
+        // About an object that the post refers to.
+        "errors": [{"title": "Not Found Error", "resource_id": "3", "section": "includes"}],
+    });
+    let Message::Post(post, rules) = message(line.to_string().as_bytes()) else { panic!() };
+    assert_eq!((post.id(), post.author_handle()), (&PostId::parse("17").unwrap(), Some("ann")));
+    assert_eq!(
+        rules,
+        [("9007199254740993".into(), "brain:own".into()), ("4".into(), String::new())]
+    );
+    let ending = json!({"errors": [{"title": "operational-disconnect", "disconnect_type": "UpstreamOperationalDisconnect",
+        "detail": "This stream has been disconnected\nfor operational reasons.", "type": "x/operational-disconnect"}]});
+    let expected = "This stream has been disconnected for operational reasons.";
+    assert_eq!(message(ending.to_string().as_bytes()), Message::Ending(expected.into()));
+}
+
+#[test]
+fn lines_are_the_same_however_they_are_cut() {
+    let text = b"one\r\n\r\ntwo\nthr".as_slice();
+    for size in 1..text.len() {
+        let mut lines = LineSplitter::default();
+        let found: Vec<Vec<u8>> = text.chunks(size).flat_map(|part| lines.take(part)).collect();
+        assert_eq!(found, [b"one\r\n".to_vec(), b"\r\n".to_vec(), b"two\n".to_vec()], "{size}");
+        assert_eq!(lines.take(b"ee\n"), [b"three\n".to_vec()]);
+    }
+}
+
+#[test]
+fn a_line_without_end_does_not_fill_the_memory() {
+    let mut lines = LineSplitter::default();
+    let part = vec![b'x'; MAX_LINE_BYTES / 2 + 1];
+    for _ in 0..5 {
+        assert!(lines.take(&part).is_empty());
+        assert!(lines.begun.len() <= MAX_LINE_BYTES);
+    }
+    assert_eq!(lines.take(b"end\nnext\n"), [b"next\n".to_vec()]);
+}
+
+/// Returns the delays after the same failure again and again, in milliseconds.
+fn waits(ended: ConnectionEnd, times: usize) -> Vec<u128> {
+    let mut backoff = Backoff::default();
+    (0..times).map(|_| backoff.after(ended, Duration::ZERO, NOW).as_millis()).collect()
+}
+
+#[test]
+fn the_waits_are_those_of_the_documentation() {
+    let network = waits(ConnectionEnd::Network, 66);
+    assert_eq!(network[..4], [250, 500, 750, 1000]);
+    assert_eq!(network[62..], [15_750, 16_000, 16_000, 16_000]);
+    assert_eq!(waits(ConnectionEnd::Refused(Why::Unreachable), 2), [250, 500]);
+    let http = [5000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 320_000];
+    for why in [Why::ServerError, Why::InvalidRequest, Why::NotFound, Why::Unreadable] {
+        assert_eq!(waits(ConnectionEnd::Refused(why), 8), http, "{why:?}");
+    }
+    let limited = [60_000, 120_000, 240_000, 480_000, 960_000, 960_000];
+    assert_eq!(waits(ConnectionEnd::Refused(Why::TooManyConnections), 6), limited);
+    assert_eq!(waits(ConnectionEnd::Refused(Why::RateLimited(NOW - 5)), 6), limited);
+    // The platform's own delay is respected; a wrong clock does not block forever.
+    assert_eq!(waits(ConnectionEnd::Refused(Why::RateLimited(NOW + 700)), 1), [700_000]);
+    assert_eq!(waits(ConnectionEnd::Refused(Why::RateLimited(NOW + 7_000_000)), 1), [960_000]);
+    for why in [Why::Unauthorized, Why::PaymentRequired, Why::Forbidden, Why::UsageCapped] {
+        assert_eq!(waits(ConnectionEnd::Refused(why), 2), [3_600_000, 3_600_000], "{why:?}");
+    }
+}
+
+#[test]
+fn after_a_good_connection_it_is_tried_at_once_and_the_waits_begin_anew() {
+    let mut backoff = Backoff::default();
+    let good = Duration::from_secs(20);
+    for _ in 0..9 {
+        backoff.after(ConnectionEnd::Network, Duration::ZERO, NOW);
+        backoff.after(ConnectionEnd::Refused(Why::ServerError), Duration::ZERO, NOW);
+    }
+    // A connection that ends at once does not reset the backoff.
+    assert_eq!(
+        backoff.after(ConnectionEnd::Network, good - Duration::from_millis(1), NOW),
+        Duration::from_millis(2500)
+    );
+    assert_eq!(backoff.after(ConnectionEnd::Network, good, NOW), Duration::ZERO);
+    assert_eq!(
+        backoff.after(ConnectionEnd::Network, Duration::ZERO, NOW),
+        Duration::from_millis(250)
+    );
+    assert_eq!(
+        backoff.after(ConnectionEnd::Refused(Why::ServerError), Duration::ZERO, NOW),
+        Duration::from_secs(5)
+    );
+}

@@ -1,0 +1,454 @@
+//! Runs with a failing platform, and stopped runs.
+
+use serde_json::json;
+
+use super::fake_platform::{
+    Failure, FakePlatform, HALF_HOUR, OWNER, RecordingListener, T0, post_id, status, three_posts,
+};
+use crate::fake::{FakeLink, answer};
+use crate::{Endpoint, Stream, WINDOW_S};
+use brain_base::clock::rfc3339;
+use brain_net::Trouble;
+
+fn problem(status: u16, kind: &str) -> Failure {
+    let body = json!({"title": "T", "detail": "D", "type": format!("https://api.x.com/2/problems/{kind}")});
+    Ok(answer(status, &[], body.to_string()))
+}
+
+#[test]
+fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
+    let cases: [(Failure, &str); 19] = [
+        (status(500), "server_error"),
+        (Ok(answer(503, &[], "<html>")), "server_error"),
+        (status(403), "forbidden"),
+        (problem(403, "credits"), "forbidden"),
+        (status(404), "not_found"),
+        (status(400), "invalid_request"),
+        (problem(429, "usage-capped"), "usage_capped"),
+        (problem(429, "streaming-connection"), "too_many_connections"),
+        (status(429), "rate_limited:1795259701"),
+        (Ok(answer(200, &[], "<html>")), "unreadable"),
+        (Ok(answer(200, &[], "{\"data\":[{\"id\":\"1\"")), "unreadable"),
+        (status(200), "unreadable"),
+        (Ok(answer(200, &[], "{}")), "unreadable"),
+        (Ok(answer(200, &[], r#"{"data":null}"#)), "unreadable"),
+        (Ok(answer(200, &[], r#"{"data":null,"meta":null}"#)), "unreadable"),
+        (Ok(answer(200, &[], r#"{"errors":[{"title":"Over capacity"}]}"#)), "unreadable"),
+        (Ok(answer(200, &[], r#"{"meta":{"result_count":2}}"#)), "unreadable"),
+        (Err(Trouble::Slow(30)), "unreachable"),
+        (Err(Trouble::Refused), "unreachable"),
+    ];
+    for (failure, reason) in cases {
+        for (endpoint, stream, post) in
+            [("own", "own", 1), ("mentions", "mentions", 2), ("search", "searches", 3)]
+        {
+            let world = three_posts();
+            world.delete(post);
+            world.fail(endpoint, failure.clone());
+            let (report, lines) = world.run();
+            let told: Vec<&String> =
+                lines.iter().filter(|line| line.starts_with("STREAM_SKIPPED")).collect();
+            assert_eq!(told, [&format!("STREAM_SKIPPED:{stream}:{reason}")]);
+            assert_eq!(
+                (report.status.as_str(), report.deletions, report.tweets_stored),
+                ("complete", 0, 2),
+                "{reason}"
+            );
+            let skipped: Vec<_> =
+                report.streams.iter().filter_map(|stream| stream.skipped.as_ref()).collect();
+            assert!(
+                skipped.len() == 1
+                    && reason.starts_with(&skipped[0].reason)
+                    && !skipped[0].message.is_empty()
+            );
+            let of_stream = Stream::parse(stream).unwrap();
+            assert_eq!(world.previous_ids(of_stream), [post], "{reason}: what it had is kept");
+            // The next run detects it.
+            world.mend();
+            world.pass(HALF_HOUR);
+            assert_eq!(world.run().0.deletions, 1, "{stream} {reason}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_breaks_off_keeps_what_came_and_compares_nothing() {
+    let world = three_posts();
+    world.inside().page_size = 1;
+    world.delete(1);
+    world.post(10, OWNER, "new");
+    world.post(11, OWNER, "newer");
+    // One more request, then the reserve is reached.
+    world.inside().rates.insert("own".into(), (3, (T0 + HALF_HOUR) / 1000 + 100));
+    let (report, lines) = world.run();
+    assert_eq!(lines[..2], ["OWN_TWEETS:1 (1 new)", "STREAM_SKIPPED:own:rate_limited:1795258900"]);
+    assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]));
+    assert!(world.stored(Stream::Own, 11).created_at().is_some());
+    // Blocked until its reset.
+    world.pass(99_999);
+    let from = world.link.asked().len();
+    assert_eq!(world.run().1[0], "STREAM_SKIPPED:own:rate_limited:1795258900");
+    assert!(!world.asked(from).contains(&"/2/users/5/tweets".to_owned()), "nothing was asked");
+    world.pass(1);
+    world.inside().rates.clear();
+    assert_eq!(world.run().0.deletions, 1);
+}
+
+#[test]
+fn a_page_without_meta_in_the_middle_is_kept_and_its_stream_is_not_compared() {
+    for (second, new, words) in [
+        (
+            r#"{"data":[{"id":"10","author_id":"5"}],"errors":[{"title":"Sorry"}]}"#,
+            2,
+            "says: Sorry",
+        ),
+        (r#"{"errors":[{"title":"Sorry","detail":"half of it"}]}"#, 1, "says: Sorry: half of it"),
+        ("{}", 1, "no `meta`"),
+    ] {
+        let mut world = three_posts();
+        world.delete(1);
+        world.link = FakeLink::new(move |asked| {
+            let first = r#"{"data":[{"id":"11","author_id":"5"}],"meta":{"next_token":"t"}}"#;
+            let page = if asked.target.contains("_token=t") { second } else { first };
+            let own = asked.target.contains("/tweets?");
+            Ok(answer(if own { 200 } else { 503 }, &[], page))
+        });
+        let (report, lines) = world.run();
+        assert_eq!(
+            lines[..2],
+            [format!("OWN_TWEETS:{new} ({new} new)"), "STREAM_SKIPPED:own:unreadable".into()]
+        );
+        let skipped = report.streams[0].skipped.as_ref().unwrap();
+        assert!(skipped.message.contains(words), "{}", skipped.message);
+        assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]), "{second}");
+        assert!(world.data.post(Stream::Own, &post_id(11)).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
+    for (failure, reason) in
+        [(status(401), "unauthorized"), (problem(402, "credits"), "payment_required")]
+    {
+        for (endpoint, stored) in [("own", 0), ("mentions", 1), ("search", 2), ("lookup", 3)] {
+            let world = three_posts();
+            world.delete(1);
+            world.post(21, OWNER, "new");
+            world.post(22, "6", "new @owner");
+            world.post(23, "7", "new text");
+            let previous_ids =
+                |world: &FakePlatform| Stream::ALL.map(|stream| world.previous_ids(stream));
+            let before = previous_ids(&world);
+            world.inside().rates.insert("own".into(), (17, (T0 + HALF_HOUR) / 1000 + 60));
+            world.fail(endpoint, failure.clone());
+            let heard = RecordingListener::default();
+            let report = world.run_with(&heard).unwrap();
+            let lines = heard.lines.into_inner();
+            let at = rfc3339(T0 + HALF_HOUR);
+            assert_eq!(lines.last().unwrap(), &format!("RUN_FAILED:{at}:{reason}"));
+            assert!(
+                !lines
+                    .iter()
+                    .any(|line| line.starts_with("RUN_COMPLETE")
+                        || line.starts_with("STREAM_SKIPPED"))
+            );
+            assert_eq!(
+                (report.status.as_str(), report.reason.as_deref()),
+                ("failed", Some(reason))
+            );
+            assert!(report.message.as_ref().unwrap().contains("; "), "{report:?}");
+            assert_eq!(previous_ids(&world), before, "{endpoint}");
+            let kept = [(Stream::Own, 21), (Stream::Mentions, 22), (Stream::Searches, 23)];
+            let kept = kept
+                .iter()
+                .filter(|(stream, id)| world.data.post(*stream, &post_id(*id)).unwrap().is_some());
+            assert_eq!(kept.count(), stored, "{endpoint}");
+            let rates = world.state().rate_limits;
+            let of_own = rates.all().find(|(name, _)| *name == "/2/users/:id/tweets");
+            assert_eq!(
+                of_own.map(|(_, rate)| rate.remaining),
+                Some(16),
+                "what the platform said is kept"
+            );
+            world.mend();
+            assert_eq!(world.run().0.deletions, 1);
+        }
+    }
+}
+
+#[test]
+fn numbers_that_came_before_a_refusal_are_followed() {
+    let world = three_posts();
+    world.like(1, 101);
+    world.fail("search", status(401));
+    let (report, lines) = world.run();
+    assert_eq!((report.velocity_alerts, report.reason.as_deref()), (1, Some("unauthorized")));
+    assert!(lines.contains(&"VELOCITY_ALERT:1:likes:0->101:30min".to_owned()), "{lines:?}");
+}
+
+#[test]
+fn a_run_without_any_answer_failed_and_the_next_one_makes_it_up() {
+    for (failure, reason) in [
+        (Err(Trouble::Refused), "unreachable"),
+        (Err(Trouble::Slow(30)), "unreachable"),
+        (status(503), "server_error"),
+        (Ok(answer(200, &[], "{}")), "unreadable"),
+    ] {
+        let world = three_posts();
+        world.delete(1);
+        for endpoint in ["own", "mentions", "search"] {
+            world.fail(endpoint, failure.clone());
+        }
+        let (report, lines) = world.run();
+        let skipped = ["own", "mentions", "searches"]
+            .map(|stream| format!("STREAM_SKIPPED:{stream}:{reason}"));
+        assert_eq!(lines, skipped);
+        assert_eq!((report.status.as_str(), report.reason.as_deref()), ("failed", Some(reason)));
+        assert!(report.message.unwrap().starts_with("no stream had an answer: "));
+        assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
+        world.mend();
+        assert_eq!(world.run().0.deletions, 1);
+    }
+    // Without searches there are two streams.
+    let world = FakePlatform::new(&[]);
+    world.fail("own", Err(Trouble::Refused));
+    assert_eq!(world.run().0.status, "complete", "one of two had an answer");
+    world.fail("mentions", Err(Trouble::Refused));
+    assert_eq!(world.run().0.reason.as_deref(), Some("unreachable"));
+    // A refusal is an answer.
+    for refusal in [429, 403] {
+        world.fail("own", status(refusal));
+        assert_eq!(world.run().0.status, "complete", "{refusal}");
+        world.pass(HALF_HOUR);
+    }
+}
+
+#[test]
+fn a_lookup_that_proves_nothing_is_made_again() {
+    for failure in [
+        status(403),
+        status(429),
+        status(500),
+        status(400),
+        Ok(answer(200, &[], "<html>")),
+        Ok(answer(200, &[], r#"{"data":{"id":"2"}}"#)),
+        Ok(answer(200, &[], r#"{"errors":[{"title":"?","type":"about:blank","value":"1"}]}"#)),
+        Err(Trouble::Slow(30)),
+    ] {
+        let world = three_posts();
+        world.delete(1);
+        world.fail("lookup", failure);
+        let (report, lines) = world.run();
+        assert_eq!(
+            (report.deletions, report.unverified, report.status.as_str()),
+            (0, 1, "complete")
+        );
+        assert!(
+            !lines.iter().any(|line| line.starts_with("DELETION"))
+                && !world.data.is_deleted(&post_id(1))
+        );
+        assert_eq!(world.previous_ids(Stream::Own), [1]);
+        world.mend();
+        world.pass(HALF_HOUR);
+        let (report, _) = world.run();
+        assert_eq!((report.deletions, report.unverified), (1, 0));
+    }
+}
+
+#[test]
+fn lookups_leave_a_reserve_of_their_own_and_the_rest_waits() {
+    let world = FakePlatform::new(&[]);
+    for id in 1..=9 {
+        world.post(id, OWNER, "text");
+    }
+    world.run();
+    for id in 1..=9 {
+        world.delete(id);
+    }
+    let reset = T0 / 1000 + 600;
+    world.inside().rates.insert("lookup".into(), (6, reset));
+    let from = world.link.asked().len();
+    let (report, _) = world.run();
+    assert_eq!(
+        world.asked(from)[2..],
+        ["/2/tweets/9", "/2/tweets/8", "/2/tweets/7", "/2/tweets/6"]
+    );
+    assert_eq!((report.deletions, report.unverified), (4, 5));
+    assert!(
+        report.warnings.iter().any(|warning| warning.contains("5 missing posts wait")),
+        "{:?}",
+        report.warnings
+    );
+    assert_eq!(world.previous_ids(Stream::Own), [5, 4, 3, 2, 1]);
+    assert_eq!(world.run().0.deletions, 0);
+    world.pass(600_000);
+    world.inside().rates.clear();
+    assert_eq!((world.run().0.deletions, world.previous_ids(Stream::Own)), (5, vec![]));
+}
+
+#[test]
+fn one_refused_search_does_not_keep_the_others_from_being_asked() {
+    let world = FakePlatform::new(&["one", "two", "three"]);
+    world.post(1, "6", "one");
+    world.post(3, "6", "three");
+    world.fail("search two", problem(400, "invalid-request"));
+    let (report, lines) = world.run();
+    assert_eq!((report.streams[2].total, report.requests), (2, 5));
+    assert_eq!(lines[2], "STREAM_SKIPPED:searches:invalid_request");
+    assert!(
+        report
+            .warnings
+            .iter()
+            .any(|warning| warning.starts_with("the search `two` is refused: HTTP 400: T: D"))
+    );
+    // Waiting for each of them would take long.
+    world.fail("search", Err(Trouble::Slow(30)));
+    assert_eq!(world.run().0.requests, 3);
+}
+
+#[test]
+fn a_platform_that_refuses_expansions_is_asked_without_them() {
+    let refusal = r#"{"title":"Invalid Request","detail":"expansions [author_id] is not allowed"}"#;
+    for status in [400, 403] {
+        let mut world = FakePlatform::new(&["text"]);
+        world.settings.ask_authors = true;
+        let page = r#"{"data":[{"id":"7","author_id":"6"}],"meta":{"result_count":1}}"#;
+        world.link = FakeLink::new(move |asked| {
+            let refused = asked.target.contains("expansions=");
+            Ok(answer(
+                if refused { status } else { 200 },
+                &[],
+                if refused { refusal } else { page },
+            ))
+        });
+        let (report, lines) = world.run();
+        assert_eq!(lines, ["OWN_TWEETS:1 (1 new)", "MENTIONS:1 (1 new)"]);
+        assert_eq!(report.requests, 4, "once it is known, nothing else is tried");
+        let told = &report.warnings[0];
+        assert!(
+            told.contains("expansions [author_id]") && told.contains("collector.authors"),
+            "{told}"
+        );
+        assert_eq!(world.stored(Stream::Mentions, 7).author(), "6");
+    }
+    // A rejection with and without expansions has another cause.
+    let mut world = FakePlatform::new(&[]);
+    world.settings.ask_authors = true;
+    world.fail("own", status(403));
+    let (report, lines) = world.run();
+    assert_eq!((lines[0].as_str(), report.requests), ("STREAM_SKIPPED:own:forbidden", 3));
+}
+
+#[test]
+fn pages_without_end_are_given_up() {
+    let page = |ids: &[u64], next: &str| {
+        let posts: Vec<_> = ids.iter().map(|id| json!({"id": id.to_string()})).collect();
+        Ok(answer(200, &[], json!({"data": posts, "meta": {"next_token": next}}).to_string()))
+    };
+    for (failure, requests) in [(page(&[8], "t"), 2), (page(&[], "t"), 2)] {
+        let world = three_posts();
+        world.delete(1);
+        world.fail("own", failure);
+        let (report, lines) = world.run();
+        assert!(lines.contains(&"STREAM_SKIPPED:own:paging".to_owned()), "{lines:?}");
+        assert_eq!((report.requests, report.deletions), (requests + 2, 0));
+        assert_eq!(world.previous_ids(Stream::Own), [1]);
+    }
+    // The page limit ends the pull, whatever token its last page has.
+    let mut world = three_posts();
+    world.settings.max_pages = 1;
+    world.delete(1);
+    world.fail("own", page(&[8], "t"));
+    let (report, _) = world.run();
+    assert_eq!(
+        (report.deletions, world.state().streams["own"].next_token.as_deref()),
+        (1, Some("t"))
+    );
+}
+
+#[test]
+fn an_empty_page_with_more_behind_it_is_followed() {
+    let world = FakePlatform::new(&[]);
+    world.fail("own", Ok(answer(200, &[], r#"{"meta":{"result_count":0,"next_token":"t"}}"#)));
+    let (report, lines) = world.run();
+    // A repeated token ends it.
+    assert_eq!((report.requests, lines[1].as_str()), (3, "STREAM_SKIPPED:own:paging"));
+}
+
+#[test]
+fn pages_that_bring_nothing_new_are_given_up_and_empty_ones_are_not() {
+    for (post, told, requests) in
+        [(Some("8"), "STREAM_SKIPPED:own:paging", 2), (None, "MENTIONS:0 (0 new)", 5)]
+    {
+        let mut world = FakePlatform::new(&[]);
+        world.settings.max_pages = 5;
+        // Each page has a new, longer token.
+        world.link = FakeLink::new(move |asked| {
+            let posts: Vec<_> = post.iter().map(|id| json!({"id": id})).collect();
+            let mut body =
+                json!({"data": posts, "meta": {"next_token": "t".repeat(asked.target.len())}});
+            if asked.target.contains("mentions") {
+                body = json!({"meta": {"result_count": 0}});
+            }
+            Ok(answer(200, &[], body.to_string()))
+        });
+        let (report, lines) = world.run();
+        assert_eq!((lines[1].as_str(), report.requests), (told, requests + 1));
+    }
+}
+
+#[test]
+fn a_reset_that_a_wrong_clock_left_holds_for_one_window() {
+    let world = FakePlatform::new(&[]);
+    let mut state = world.state();
+    let far = (T0 / 1000 + 365 * 86_400).to_string();
+    state.rate_limits.note(Endpoint::Timeline, Some("1"), Some(&far));
+    world.data.prepare().unwrap();
+    state.save(&world.data).unwrap();
+    let held = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_S);
+    assert_eq!(world.run().1[0], held);
+    world.pass((WINDOW_S - 1) * 1000);
+    assert_eq!(world.run().1[0], held);
+    world.pass(1000);
+    assert_eq!(world.run().1[0], "OWN_TWEETS:0 (0 new)");
+}
+
+#[test]
+fn without_an_account_only_searches_are_pulled() {
+    let mut world = three_posts();
+    world.settings.user_id = None;
+    let (report, lines) = world.run();
+    assert_eq!(lines, ["STREAM_SKIPPED:own:no_user", "STREAM_SKIPPED:mentions:no_user"]);
+    assert_eq!(
+        (report.requests, report.tweets_stored, world.previous_ids(Stream::Own)),
+        (1, 1, vec![1])
+    );
+}
+
+#[test]
+fn nothing_of_the_own_timeline_is_worth_a_word() {
+    let world = FakePlatform::new(&[]);
+    assert!(world.run().0.warnings[0].contains("protected"));
+}
+
+#[test]
+fn a_run_that_is_to_stop_leaves_everything_as_it_was() {
+    let mut steps = 0;
+    loop {
+        steps += 1;
+        let world = three_posts();
+        world.delete(1);
+        world.like(2, 500);
+        let heard = RecordingListener { stop_at: Some(steps), ..RecordingListener::default() };
+        let report = world.run_with(&heard).unwrap();
+        if report.reason.is_none() {
+            break;
+        }
+        assert_eq!(report.reason.as_deref(), Some("stopped"));
+        assert!(heard.lines.into_inner().last().unwrap().ends_with(":stopped"));
+        assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
+        let (report, _) = world.run();
+        assert_eq!((report.deletions, report.velocity_alerts), (1, 1));
+    }
+    assert_eq!(steps, 5, "own, mentions, search, lookup: asked before each");
+}

@@ -1,0 +1,348 @@
+//! A small platform in memory, and runs of the collector against it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use brain_protocol::{CollectorRun, Secret};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::fake::{FakeLink, RecordedRequest, answer};
+use crate::{
+    Data, DataFault, Line, PostId, Record, Run, RunListener, Settings, State, Stream, UserId,
+};
+use brain_base::clock::{Clock, rfc3339};
+use brain_net::{Answer, Trouble};
+
+/// The start time.
+pub(super) const T0: i64 = 1_795_257_000_000;
+/// The interval between runs.
+pub(super) const HALF_HOUR: i64 = 30 * 60 * 1000;
+/// The collected account.
+pub(super) const OWNER: &str = "5";
+
+/// A post of the platform.
+#[derive(Debug, Clone)]
+pub(super) struct Post {
+    pub(super) author: String,
+    pub(super) text: String,
+    pub(super) created: i64,
+    pub(super) likes: u64,
+    pub(super) mentions_owner: bool,
+    /// The searches that find it.
+    pub(super) found_by: Vec<String>,
+    /// Whether timelines and searches show it.
+    pub(super) listed: bool,
+    /// Whether it can be looked up.
+    pub(super) there: bool,
+}
+
+/// A failure of an endpoint: `own`, `mentions`, `search`, `search <query>`, `lookup`.
+pub(super) type Failure = Result<Answer, Trouble>;
+
+/// The state of the platform.
+#[derive(Default)]
+pub(super) struct PlatformState {
+    pub(super) posts: BTreeMap<u64, Post>,
+    pub(super) failures: HashMap<String, Failure>,
+    /// Rate limit of an endpoint: remaining, reset. Each request takes one.
+    pub(super) rates: HashMap<String, (u64, i64)>,
+    pub(super) page_size: usize,
+}
+
+/// The platform, its clock and a collector's directory.
+pub(super) struct FakePlatform {
+    pub(super) inside: Arc<Mutex<PlatformState>>,
+    pub(super) link: FakeLink,
+    pub(super) time: ManualClock,
+    pub(super) settings: Settings,
+    pub(super) data: Data,
+    _dir: tempfile::TempDir,
+}
+
+/// A manual clock.
+pub(super) struct ManualClock(AtomicI64);
+
+impl Clock for ManualClock {
+    fn now(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Receives each event line.
+pub(super) type OnLine = Box<dyn Fn(&Line)>;
+
+/// Records the events of a run.
+#[derive(Default)]
+pub(super) struct RecordingListener {
+    pub(super) lines: RefCell<Vec<String>>,
+    pub(super) new: RefCell<Vec<(Stream, PostId)>>,
+    /// The run is stopped at this step.
+    pub(super) stop_at: Option<u64>,
+    pub(super) asked: RefCell<u64>,
+    /// Called with each line.
+    pub(super) on_line: Option<OnLine>,
+}
+
+impl RunListener for RecordingListener {
+    fn line(&self, line: &Line) {
+        if let Some(on_line) = &self.on_line {
+            on_line(line);
+        }
+        self.lines.borrow_mut().push(line.to_string());
+    }
+
+    fn new_post(&self, stream: Stream, post: &Record) {
+        self.new.borrow_mut().push((stream, post.id().clone()));
+    }
+
+    fn goes_on(&self, done: u64, total: u64) -> bool {
+        assert!(done <= total, "{done} of {total}");
+        *self.asked.borrow_mut() += 1;
+        self.stop_at != Some(*self.asked.borrow())
+    }
+}
+
+impl FakePlatform {
+    pub(super) fn new(searches: &[&str]) -> Self {
+        // Each run flushes its file system, which must not be the build's.
+        let memory = Path::new("/dev/shm");
+        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
+            .unwrap();
+        let inside =
+            Arc::new(Mutex::new(PlatformState { page_size: 100, ..PlatformState::default() }));
+        let settings = Settings {
+            platform_api: "http://platform.test".into(),
+            dir: dir.path().to_owned(),
+            handle: Some("owner".into()),
+            user_id: UserId::parse(OWNER),
+            searches: searches.iter().map(|query| (*query).to_owned()).collect(),
+            max_pages: 3,
+            ask_authors: false,
+            ask_media: false,
+            redact: false,
+        };
+        let of_link = Arc::clone(&inside);
+        Self {
+            link: FakeLink::new(move |asked| of_link.lock().unwrap().answers(asked)),
+            inside,
+            time: ManualClock(AtomicI64::new(T0)),
+            data: Data::new(dir.path()),
+            settings,
+            _dir: dir,
+        }
+    }
+
+    pub(super) fn inside(&self) -> MutexGuard<'_, PlatformState> {
+        self.inside.lock().unwrap()
+    }
+
+    pub(super) fn pass(&self, ms: i64) {
+        self.time.0.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Creates a post by `author`.
+    pub(super) fn post(&self, id: u64, author: &str, text: &str) {
+        let post = Post {
+            author: author.into(),
+            text: text.into(),
+            created: self.time.now(),
+            likes: 0,
+            mentions_owner: text.contains("@owner"),
+            found_by: self
+                .settings
+                .searches
+                .iter()
+                .filter(|query| text.contains(*query))
+                .cloned()
+                .collect(),
+            listed: true,
+            there: true,
+        };
+        self.inside().posts.insert(id, post);
+    }
+
+    pub(super) fn delete(&self, id: u64) {
+        let mut inside = self.inside();
+        let post = inside.posts.get_mut(&id).unwrap();
+        (post.listed, post.there) = (false, false);
+    }
+
+    pub(super) fn like(&self, id: u64, likes: u64) {
+        self.inside().posts.get_mut(&id).unwrap().likes = likes;
+    }
+
+    pub(super) fn fail(&self, endpoint: &str, failure: Failure) {
+        self.inside().failures.insert(endpoint.to_owned(), failure);
+    }
+
+    pub(super) fn mend(&self) {
+        self.inside().failures.clear();
+    }
+
+    /// Runs once with these events.
+    pub(super) fn run_with(&self, heard: &RecordingListener) -> Result<CollectorRun, DataFault> {
+        let (base, token) =
+            (Url::parse(&self.settings.platform_api).unwrap(), Secret::new("token"));
+        let run = Run {
+            settings: &self.settings,
+            base: &base,
+            link: &self.link,
+            token: &token,
+            clock: &self.time,
+        };
+        run.go(heard)
+    }
+
+    /// Runs once. Returns the report and the lines without first and last.
+    pub(super) fn run(&self) -> (CollectorRun, Vec<String>) {
+        let heard = RecordingListener::default();
+        let report = self.run_with(&heard).unwrap();
+        let mut lines = heard.lines.into_inner();
+        assert!(lines.remove(0).starts_with("RUN_START:"));
+        let last = lines.pop().unwrap();
+        assert!(
+            last.starts_with(if report.reason.is_none() { "RUN_COMPLETE:" } else { "RUN_FAILED:" }),
+            "{last}"
+        );
+        (report, lines)
+    }
+
+    /// Returns the paths requested since index `from`.
+    pub(super) fn asked(&self, from: usize) -> Vec<String> {
+        let path =
+            |asked: &RecordedRequest| asked.target.split('?').next().unwrap_or_default().to_owned();
+        self.link.asked()[from..].iter().map(path).collect()
+    }
+
+    pub(super) fn state(&self) -> State {
+        State::load(&self.data).unwrap().0
+    }
+
+    pub(super) fn previous_ids(&self, stream: Stream) -> Vec<u64> {
+        self.state().previous_ids(stream).iter().map(|id| id.as_str().parse().unwrap()).collect()
+    }
+
+    pub(super) fn stored(&self, stream: Stream, id: u64) -> Record {
+        self.data.post(stream, &post_id(id)).unwrap().unwrap()
+    }
+
+    pub(super) fn file(&self, path: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.root().join(path)).unwrap()).unwrap()
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.data.root()
+    }
+}
+
+pub(super) fn post_id(id: u64) -> PostId {
+    PostId::parse(&id.to_string()).unwrap()
+}
+
+/// An empty answer.
+pub(super) fn status(status: u16) -> Failure {
+    Ok(answer(status, &[], ""))
+}
+
+impl PlatformState {
+    fn answers(&mut self, asked: &RecordedRequest) -> Failure {
+        assert_eq!(asked.authorization, "Bearer token");
+        let url = Url::parse(&format!("http://x{}", asked.target)).unwrap();
+        let of = |name: &str| {
+            url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+        };
+        let path: Vec<&str> = url.path().split('/').skip(1).collect();
+        let query = of("query").unwrap_or_default();
+        let endpoint = match path[..] {
+            ["2", "users", OWNER, "tweets"] => "own",
+            ["2", "users", OWNER, "mentions"] => "mentions",
+            ["2", "tweets", "search", "recent"] => "search",
+            ["2", "tweets", _] => "lookup",
+            _ => panic!("{}", asked.target),
+        };
+        let mut said = match self
+            .failures
+            .get(endpoint)
+            .or_else(|| self.failures.get(&format!("search {query}")))
+        {
+            Some(failure) => failure.clone()?,
+            None if endpoint == "lookup" => self.looked_up(path[2]),
+            None => self.page(
+                endpoint,
+                &query,
+                of("pagination_token").or_else(|| of("next_token")).as_deref(),
+            ),
+        };
+        if let Some((left, reset)) = self.rates.get_mut(endpoint) {
+            *left = left.saturating_sub(1);
+            said.headers.push(("x-rate-limit-remaining".into(), left.to_string()));
+            said.headers.push(("x-rate-limit-reset".into(), reset.to_string()));
+        }
+        Ok(said)
+    }
+
+    fn looked_up(&self, id: &str) -> Answer {
+        let post = self.posts.get_key_value(&id.parse().unwrap()).filter(|(_, post)| post.there);
+        match post {
+            Some((id, post)) => answer(200, &[], json!({"data": json(*id, post)}).to_string()),
+            None => {
+                let error = json!({"resource_id": id, "value": id, "parameter": "id", "title": "Not Found Error",
+                    "type": "https://api.x.com/2/problems/resource-not-found"});
+                answer(200, &[], json!({"errors": [error]}).to_string())
+            }
+        }
+    }
+
+    fn page(&self, endpoint: &str, query: &str, token: Option<&str>) -> Answer {
+        let shows = |post: &Post| match endpoint {
+            "own" => post.author == OWNER,
+            "mentions" => post.mentions_owner,
+            _ => post.found_by.iter().any(|found| found == query),
+        };
+        let all: Vec<Value> = self
+            .posts
+            .iter()
+            .rev()
+            .filter(|(_, post)| post.listed && shows(post))
+            .map(|(id, post)| json(*id, post))
+            .collect();
+        let from: usize = token.map_or(0, |token| token.parse().unwrap());
+        let page: Vec<Value> = all.iter().skip(from).take(self.page_size).cloned().collect();
+        let next =
+            Some(from + page.len()).filter(|next| *next < all.len()).map(|next| next.to_string());
+        let mut body = json!({"meta": {"result_count": page.len()}});
+        if !page.is_empty() {
+            body["data"] = Value::Array(page);
+        }
+        if let Some(next) = next {
+            body["meta"]["next_token"] = json!(next);
+        }
+        answer(200, &[], body.to_string())
+    }
+}
+
+fn json(id: u64, post: &Post) -> Value {
+    json!({
+        "id": id.to_string(),
+        "text": post.text,
+        "author_id": post.author,
+        "created_at": rfc3339(post.created),
+        "public_metrics": {"like_count": post.likes, "retweet_count": 0, "reply_count": 0, "quote_count": 0},
+        "edit_history_tweet_ids": [id.to_string()],
+    })
+}
+
+/// A platform with posts 1 (own), 2 (a mention) and 3 (found by `text`), after its first run.
+pub(super) fn three_posts() -> FakePlatform {
+    let world = FakePlatform::new(&["text"]);
+    world.post(1, OWNER, "mine");
+    world.post(2, "6", "@owner");
+    world.post(3, "7", "text");
+    world.run();
+    world.pass(HALF_HOUR);
+    world
+}

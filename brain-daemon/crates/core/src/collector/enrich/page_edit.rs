@@ -1,0 +1,125 @@
+//! Applies planned enrichments to a page's text. No I/O.
+
+use std::collections::HashSet;
+
+use super::pattern::{NoteResult, Pattern};
+use brain_page::{self as page, TimelineEntry};
+
+/// A dated line and its key.
+#[derive(Debug, Clone)]
+pub(super) struct Dated {
+    pub(super) entry: TimelineEntry,
+    /// `tweet <page> <post>` or `deletion <page> <post>`.
+    pub(super) key: String,
+}
+
+/// The enrichments of one page.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PageEdit {
+    /// Dated lines, oldest first.
+    pub(super) dated: Vec<Dated>,
+    /// Pattern notes.
+    pub(super) patterns: Vec<Pattern>,
+}
+
+/// The result.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// The page's text, if it changed.
+    pub(super) body: Option<String>,
+    /// The added lines.
+    pub(super) lines: Vec<String>,
+    /// Keys that are done now and missing in the journal.
+    pub(super) keys: Vec<String>,
+    /// Enrichments that failed.
+    pub(super) failures: Vec<String>,
+}
+
+impl PageEdit {
+    /// Returns whether there is nothing to do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.dated.is_empty() && self.patterns.is_empty()
+    }
+
+    /// Applies the enrichments to `body`, the text of `page`. Skips keys in `done`, even if the
+    /// owner removed the line.
+    pub(super) fn apply(&self, body: &str, page: &str, done: &HashSet<String>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut now = body.to_owned();
+        for Dated { entry, key } in &self.dated {
+            if done.contains(key) {
+                continue;
+            }
+            match page::add_dated(&now, entry) {
+                Ok(added) => {
+                    outcome.keys.push(key.clone());
+                    if let Some(body) = added {
+                        now = body;
+                        outcome.lines.push(line(entry));
+                    }
+                }
+                Err(error) => outcome.failures.push(error.to_string()),
+            }
+        }
+        for pattern in &self.patterns {
+            match pattern.put(&now, page, done) {
+                Ok(came) => {
+                    let key = pattern.key(page);
+                    if came != NoteResult::Unwanted && !done.contains(&key) {
+                        outcome.keys.push(key);
+                    }
+                    if let NoteResult::Written(body) = came {
+                        now = body;
+                        outcome.lines.push(pattern.line());
+                    }
+                }
+                Err(error) => outcome.failures.push(error),
+            }
+        }
+        outcome.body = (!outcome.lines.is_empty()).then_some(now);
+        outcome
+    }
+}
+
+/// Formats the line.
+fn line(entry: &TimelineEntry) -> String {
+    let source =
+        entry.source.as_ref().map(|source| format!(" [Source: {source}]")).unwrap_or_default();
+    format!("- {} | {}{source}", entry.date, entry.text)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn work(text: &str) -> PageEdit {
+        let source = Some("X, @ann, 2026-11-01".into());
+        let entry = TimelineEntry { date: "2026-11-01".into(), text: text.into(), source };
+        PageEdit { dated: vec![Dated { entry, key: "tweet p 1".into() }], patterns: Vec::new() }
+    }
+
+    #[test]
+    fn a_line_is_written_once() {
+        let work = work("Tweeted about Rust");
+        let first = work.apply("Hi.\n", "p", &HashSet::new());
+        let line = "- 2026-11-01 | Tweeted about Rust [Source: X, @ann, 2026-11-01]";
+        assert_eq!(first.lines, [line]);
+        let body = first.body.unwrap();
+        assert_eq!(body, format!("Hi.\n\n## Timeline\n\n{line}\n"));
+        // The journal was not written after a crash.
+        let again = work.apply(&body, "p", &HashSet::new());
+        assert_eq!((again.body, again.keys), (None, vec!["tweet p 1".to_owned()]));
+        // The owner removed it.
+        assert_eq!(
+            work.apply("Hi.\n", "p", &HashSet::from(["tweet p 1".into()])),
+            Outcome::default()
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_put_in_is_said_and_done_later() {
+        let outcome = work("a [Source: forged]").apply("Hi.\n", "p", &HashSet::new());
+        assert_eq!((outcome.failures.len(), outcome.keys.len(), outcome.body), (1, 0, None));
+    }
+}

@@ -1,0 +1,105 @@
+//! Health of the collector for `doctor`. Sends no request.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use brain_protocol::Fault;
+
+use super::super::Brain;
+use super::data_fault;
+use brain_base::clock::{parse_instant, rfc3339};
+use brain_collector::{Data, State};
+
+/// How late a run may be: it waits for its minute, and a resumed machine is busy.
+const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
+/// The reason of a run that the stopping daemon ended, which is no problem.
+const STOPPED: &str = "stopped";
+/// The reason of a stream that waits for its reset, which is no problem.
+const RATE_LIMITED: &str = "rate_limited";
+
+/// The result for `doctor`.
+pub(crate) enum CollectorHealth {
+    /// No problem, or off. Has a description.
+    Healthy(String),
+    /// A problem.
+    Unhealthy {
+        /// The description.
+        problem: String,
+        /// A command that helps.
+        hint: String,
+    },
+}
+
+impl Brain {
+    /// Returns the health of the collector.
+    ///
+    /// # Errors
+    /// If its state or token cannot be read, or if others can read the token.
+    pub(crate) fn collector_health(&self) -> Result<CollectorHealth, Fault> {
+        let unhealthy = |problem: String, hint: &str| {
+            Ok(CollectorHealth::Unhealthy { problem, hint: hint.into() })
+        };
+        if !self.config.collector_enabled() {
+            return Ok(CollectorHealth::Healthy("off (`collector.enabled`)".into()));
+        }
+        if self.platform_token()?.is_none() {
+            return Ok(CollectorHealth::Healthy(
+                "off: there is no token for the platform (`brain collector setup`)".into(),
+            ));
+        }
+        let settings = self.collector_settings();
+        let (state, damage) = State::peek(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
+        if let Some(damage) = damage {
+            return unhealthy(damage, "brain collector setup");
+        }
+        if Self::with_account(settings, &state).user_id.is_none() {
+            return unhealthy(
+                "there is a token, and no account".into(),
+                "brain collector setup --handle NAME",
+            );
+        }
+        let now = self.now();
+        let job = self.config.collector_job()?;
+        let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
+        let at_work =
+            self.collector.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let late = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
+        if let Some(started) = started
+            && job.next(started).saturating_add(late) < now
+            && self.started.elapsed() > MAX_DELAY
+            && !at_work
+        {
+            let problem =
+                format!("a run was due at {}, and there was none", rfc3339(job.next(started)));
+            return unhealthy(problem, "brain collector collect");
+        }
+        let Some(last) = state.last_report else {
+            return Ok(CollectorHealth::Healthy(format!(
+                "on; the first run is at {}",
+                rfc3339(job.next(now))
+            )));
+        };
+        let reason = last.reason.as_deref().unwrap_or_default();
+        if last.status == "failed" && reason != STOPPED {
+            let message = last.message.as_deref().unwrap_or_default();
+            let problem = format!("the run at {} failed ({reason}): {message}", last.started_at);
+            return unhealthy(problem, "brain collector setup");
+        }
+        let skipped: Vec<String> = last
+            .streams
+            .iter()
+            .filter_map(|stream| Some((stream, stream.skipped.as_ref()?)))
+            .filter(|(_, skipped)| skipped.reason != RATE_LIMITED)
+            .map(|(stream, skipped)| format!("{}: {}", stream.stream, skipped.message))
+            .collect();
+        if !skipped.is_empty() {
+            let problem = format!("the run at {} skipped {}", last.started_at, skipped.join("; "));
+            return unhealthy(problem, "brain collector status");
+        }
+        Ok(CollectorHealth::Healthy(format!(
+            "on; the last run was at {}, the next one is at {}",
+            last.started_at,
+            rfc3339(job.next(now))
+        )))
+    }
+}

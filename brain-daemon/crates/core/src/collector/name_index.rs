@@ -1,0 +1,382 @@
+//! Matches names: which pages are about an account or person, and which are mentioned in a text.
+//!
+//! The index is built for each answer from pages visible to the caller, so it is never stale and
+//! leaks nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use brain_protocol::{Fault, NamedPage, Slug, SourceId};
+
+use super::super::Brain;
+use super::super::index::index_fault;
+use super::topics::is_handle;
+use brain_page::{Frontmatter, file_name_key, normal_name};
+use brain_search::Question;
+use brain_store::{Content, PageRecord, Reader, unless_damaged};
+
+/// Types of pages about a person or company.
+pub(super) const PROFILE_TYPES: [&str; 2] = ["person", "company"];
+/// Folders of such pages, whatever their type.
+const PROFILE_FOLDERS: [&str; 2] = ["people/", "companies/"];
+/// Frontmatter keys that name an account.
+const ACCOUNT_KEYS: [&str; 3] = ["x", "twitter", "handle"];
+/// Sites whose URLs name an account.
+const SITES: [&str; 2] = ["x.com", "twitter.com"];
+/// Names shorter than this, in letters, are case-sensitive.
+const MIN_CASELESS_LETTERS: usize = 4;
+/// Maximum number of pages that mention an account.
+const MAX_MENTIONS: usize = 5;
+
+/// The page is about it.
+const SUBJECT: &str = "subject";
+/// The page has its name, but claims no account.
+const CANDIDATE: &str = "candidate";
+/// The page only mentions it.
+const MENTION: &str = "mention";
+
+/// An indexed page.
+pub(super) struct IndexedPage {
+    /// The source.
+    pub(super) source: SourceId,
+    /// The slug.
+    pub(super) slug: Slug,
+    /// The title.
+    pub(super) title: String,
+    /// The type.
+    pub(super) page_type: String,
+    id: u64,
+    /// The accounts that it claims, in lower case.
+    handles: Vec<String>,
+}
+
+impl IndexedPage {
+    fn named(&self, relation: &str) -> NamedPage {
+        NamedPage {
+            source_id: self.source.clone(),
+            slug: self.slug.clone(),
+            title: self.title.clone(),
+            page_type: self.page_type.clone(),
+            relation: relation.into(),
+        }
+    }
+
+    /// Returns whether it is about a person or company.
+    fn is_somebody(&self) -> bool {
+        PROFILE_TYPES.contains(&self.page_type.as_str())
+            || PROFILE_FOLDERS.iter().any(|place| self.slug.as_str().starts_with(place))
+    }
+}
+
+/// A page's name as texts have it.
+struct Name {
+    /// Its words, normalised by [`normal_name`].
+    words: Vec<String>,
+    /// Its words as written, for case-sensitive names.
+    exact: Option<Vec<String>>,
+    page: usize,
+}
+
+/// The names of all pages visible to a caller.
+#[derive(Default)]
+pub(super) struct NameIndex {
+    pages: Vec<IndexedPage>,
+    /// Pages that claim a handle, by handle in lower case.
+    handles: HashMap<String, Vec<usize>>,
+    /// Pages about somebody, by title or alias.
+    called: HashMap<String, Vec<usize>>,
+    /// Pages about somebody, by last slug segment.
+    slugs: HashMap<String, Vec<usize>>,
+    /// Names by first word, longest first.
+    words: HashMap<String, Vec<Name>>,
+}
+
+impl NameIndex {
+    /// Indexes every active page that `reader` shows. Reads the frontmatter of pages about
+    /// somebody.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(super) fn read(reader: &Reader) -> Result<Self, Fault> {
+        let mut names = Self::default();
+        reader.in_order(("", ""), |(source, slug, record)| {
+            let PageRecord { id, title, page_type, aliases, .. } = record.clone();
+            let mut known = IndexedPage { source, slug, title, page_type, id, handles: Vec::new() };
+            known.handles = aliases
+                .iter()
+                .filter(|it| it.starts_with('@'))
+                .filter_map(|it| handle(it))
+                .collect();
+            if known.is_somebody() {
+                let content = unless_damaged(reader.content(&record))?;
+                known.handles.extend(content.iter().flat_map(accounts));
+            }
+            names.add(known, &aliases);
+            Ok(true)
+        })?;
+        names
+            .words
+            .values_mut()
+            .for_each(|list| list.sort_by_key(|name| std::cmp::Reverse(name.words.len())));
+        Ok(names)
+    }
+
+    fn add(&mut self, known: IndexedPage, aliases: &[String]) {
+        let page = self.pages.len();
+        let put = |map: &mut HashMap<String, Vec<usize>>, key: String| {
+            let list = map.entry(key).or_default();
+            if list.last() != Some(&page) {
+                list.push(page);
+            }
+        };
+        for handle in &known.handles {
+            put(&mut self.handles, handle.clone());
+        }
+        let somebody = known.is_somebody();
+        let titles =
+            std::iter::once(&known.title).chain(aliases).filter(|name| !name.starts_with('@'));
+        for title in titles {
+            if somebody {
+                put(&mut self.called, normal_name(title));
+            }
+            if let Some(name) = name_of(title, somebody, page)
+                && let Some(first) = name.words.first()
+            {
+                self.words.entry(first.clone()).or_default().push(name);
+            }
+        }
+        if PROFILE_FOLDERS.iter().any(|place| known.slug.as_str().starts_with(place)) {
+            put(&mut self.slugs, normal_name(known.slug.name()));
+        }
+        self.pages.push(known);
+    }
+
+    /// Returns the page at an index.
+    pub(super) fn page(&self, at: usize) -> &IndexedPage {
+        &self.pages[at]
+    }
+
+    /// Describes mentioned pages for an answer.
+    pub(super) fn told(&self, pages: &[usize]) -> Vec<NamedPage> {
+        pages.iter().map(|&at| self.pages[at].named(SUBJECT)).collect()
+    }
+
+    /// Returns the pages that claim `handle`, those of people and companies first. Names do not
+    /// count, because anyone can use any name.
+    pub(super) fn subjects(&self, handle: Option<&str>) -> Vec<usize> {
+        let own = handle.and_then(|handle| self.handles.get(&handle.to_lowercase()));
+        let mut own = own.cloned().unwrap_or_default();
+        own.sort_by_key(|&at| !PROFILE_TYPES.contains(&self.pages[at].page_type.as_str()));
+        own
+    }
+
+    /// Returns pages about somebody that may be about an unclaimed account: name or slug match, and
+    /// they claim no other account.
+    pub(super) fn candidates(&self, handle: Option<&str>, name: Option<&str>) -> Vec<usize> {
+        if !self.subjects(handle).is_empty() {
+            return Vec::new();
+        }
+        let keys: Vec<String> = name
+            .map(normal_name)
+            .filter(|key| key.contains(char::is_alphanumeric))
+            .into_iter()
+            .flat_map(|key| [file_name_key(&key), Some(key)])
+            .flatten()
+            .collect();
+        let called = keys.iter().filter_map(|key| self.called.get(key));
+        let slugs = keys.iter().cloned().chain(handle.map(normal_name));
+        let slugs: Vec<usize> =
+            slugs.filter_map(|key| self.slugs.get(&key)).flatten().copied().collect();
+        let mut seen = HashSet::new();
+        let mut alike: Vec<usize> = called.flatten().copied().chain(slugs).collect();
+        alike.retain(|at| seen.insert(*at) && self.pages[*at].handles.is_empty());
+        alike
+    }
+
+    /// Returns the distinct pages that a text mentions by title, alias or handle, in order.
+    /// `mentions` are mentioned accounts.
+    pub(super) fn named_in(&self, text: &str, mentions: &[String]) -> Vec<usize> {
+        let words = words(text);
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            if let Some(handle) = word.raw.strip_prefix('@') {
+                found.extend(self.handles.get(&handle.to_lowercase()).into_iter().flatten());
+                at += 1;
+                continue;
+            }
+            let names = self.words.get(&word.normal).map_or(&[][..], Vec::as_slice);
+            let here = |name: &&Name| name.is_at(&words[at..]);
+            let longest = names.iter().find(here).map_or(0, |name| name.words.len());
+            let those = names.iter().filter(here).filter(|name| name.words.len() == longest);
+            found.extend(those.map(|name| name.page));
+            at += longest.max(1);
+        }
+        let behind = mentions.iter().filter_map(|handle| self.handles.get(&handle.to_lowercase()));
+        found.extend(behind.flatten());
+        let mut seen = HashSet::new();
+        found.retain(|page| seen.insert(*page));
+        found
+    }
+}
+
+impl Name {
+    fn is_at(&self, words: &[Word]) -> bool {
+        words.len() >= self.words.len()
+            && self.words.iter().zip(words).all(|(name, word)| *name == word.normal)
+            && self
+                .exact
+                .as_ref()
+                .is_none_or(|exact| exact.iter().zip(words).all(|(name, word)| *name == word.raw))
+    }
+}
+
+/// Returns the searchable name of a page, if it is distinctive. Short names and single words that
+/// are not a person's name are case-sensitive; the latter need a capital.
+fn name_of(title: &str, somebody: bool, page: usize) -> Option<Name> {
+    let words = words(title);
+    let letters = || words.iter().flat_map(|word| word.raw.chars()).filter(|c| c.is_alphabetic());
+    let count = letters().count();
+    let alone = letters().any(stands_alone);
+    let single = words.len() == 1;
+    if count < 2 || words.iter().any(|word| word.raw.starts_with('@')) {
+        return None;
+    }
+    let exact = !alone && (count < MIN_CASELESS_LETTERS || (single && !somebody));
+    if exact && !letters().any(char::is_uppercase) {
+        return None;
+    }
+    let exact = exact.then(|| words.iter().map(|word| word.raw.clone()).collect());
+    Some(Name { words: words.into_iter().map(|word| word.normal).collect(), exact, page })
+}
+
+/// A word of a text.
+struct Word {
+    raw: String,
+    normal: String,
+}
+
+/// Splits a text into words: runs of letters and digits, and accounts with `@`. In scripts without
+/// spaces, each letter is a word. Skips URLs.
+fn words(text: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    for part in text.split_whitespace().filter(|part| !part.contains("://")) {
+        let mut run = String::new();
+        let mut end = |run: &mut String| {
+            if !run.trim_start_matches('@').is_empty() {
+                found.push(Word { normal: normal_name(run), raw: std::mem::take(run) });
+            }
+            run.clear();
+        };
+        for c in part.chars() {
+            if stands_alone(c) {
+                end(&mut run);
+                run.push(c);
+                end(&mut run);
+            } else if c.is_alphanumeric() || (c == '_' && run.starts_with('@')) || is_mark(c, &run)
+            {
+                run.push(c);
+            } else {
+                end(&mut run);
+                if c == '@' {
+                    run.push(c);
+                }
+            }
+        }
+        end(&mut run);
+    }
+    found
+}
+
+/// Returns whether `c` is a combining mark of the letter before it.
+fn is_mark(c: char, run: &str) -> bool {
+    !run.is_empty() && unicode_normalization::char::is_combining_mark(c)
+}
+
+/// Returns whether a letter belongs to a script without spaces: Han, kana, Thai to Myanmar, Khmer.
+pub(super) fn stands_alone(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns the accounts that a page claims.
+fn accounts(content: &Content) -> Vec<String> {
+    // Most pages claim none, and searching for a word is cheaper than parsing YAML.
+    if !ACCOUNT_KEYS.iter().any(|key| content.frontmatter.contains(key)) {
+        return Vec::new();
+    }
+    let Ok(frontmatter) = Frontmatter::parse(&content.frontmatter) else { return Vec::new() };
+    ACCOUNT_KEYS
+        .iter()
+        .flat_map(|key| frontmatter.list(key))
+        .filter_map(|text| handle(&text))
+        .collect()
+}
+
+/// Parses a handle, with or without `@`, or as a URL. Returns lower case.
+fn handle(text: &str) -> Option<String> {
+    let text = text.trim();
+    let address = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let name = match address.split_once('/') {
+        None => text,
+        Some((site, path)) => {
+            let site = site.to_lowercase();
+            let site =
+                ["www.", "mobile."].iter().find_map(|it| site.strip_prefix(it)).unwrap_or(&site);
+            if !SITES.contains(&site) {
+                return None;
+            }
+            path.split(['/', '?', '#']).next().unwrap_or_default()
+        }
+    };
+    let name = name.strip_prefix('@').unwrap_or(name);
+    is_handle(name).then(|| name.to_lowercase())
+}
+
+impl Brain {
+    /// Returns the pages about an account and those that mention it, best first.
+    ///
+    /// # Errors
+    /// If the store or index cannot be read.
+    pub(super) fn pages_of(
+        &self,
+        reader: &Reader,
+        names: &NameIndex,
+        handle: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Vec<NamedPage>, Fault> {
+        let (subjects, candidates) = (names.subjects(handle), names.candidates(handle, name));
+        let mut told = names.told(&subjects);
+        told.extend(
+            candidates.iter().take(MAX_MENTIONS).map(|&at| names.page(at).named(CANDIDATE)),
+        );
+        let about: HashSet<u64> =
+            subjects.iter().chain(&candidates).map(|&at| names.page(at).id).collect();
+        let handle = handle.map(|handle| format!("\"@{handle}\""));
+        let name = name
+            .map(|name| name.replace('"', " "))
+            .filter(|name| name.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some());
+        let phrases = handle.into_iter().chain(name.map(|name| format!("\"{}\"", name.trim())));
+        let Some(index) = self.index.get() else { return Ok(told) };
+        let (mut seen, most) = (about, told.len() + MAX_MENTIONS);
+        for text in phrases {
+            let question = Question { text, limit: MAX_MENTIONS * 2, ..Question::default() };
+            for hit in index.search(&question).map_err(|fault| index_fault(&fault))?.hits {
+                if told.len() < most
+                    && seen.insert(hit.id)
+                    && let Some((source, slug, record)) = reader.by_id(hit.id)?
+                {
+                    let PageRecord { id, title, page_type, .. } = record;
+                    let page =
+                        IndexedPage { source, slug, title, page_type, id, handles: Vec::new() };
+                    told.push(page.named(MENTION));
+                }
+            }
+        }
+        Ok(told)
+    }
+}
+
+#[cfg(test)]
+#[path = "name_index_tests.rs"]
+#[allow(clippy::unwrap_used)]
+mod tests;

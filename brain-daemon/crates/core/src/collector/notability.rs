@@ -1,0 +1,52 @@
+//! The notability gate: which accounts get a page. No I/O.
+
+use super::topics::WEEK_MS;
+
+/// The notability gate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NotabilityGate {
+    /// Minimum followers of an unverified account.
+    pub(super) followers: u64,
+    /// Minimum posts within a week.
+    pub(super) posts: u64,
+}
+
+impl NotabilityGate {
+    /// Returns whether an account with posts at `times` (Unix milliseconds) passes.
+    pub(super) fn passes(self, times: &[i64], verified: bool, followers: u64) -> bool {
+        (verified || followers >= self.followers) && most_in_a_week(times) as u64 >= self.posts
+    }
+}
+
+/// Returns the maximum number of these times within one week.
+fn most_in_a_week(times: &[i64]) -> usize {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let (mut start, mut most) = (0, 0);
+    for end in 0..times.len() {
+        while times[end].saturating_sub(times[start]) > WEEK_MS {
+            start += 1;
+        }
+        most = most.max(end + 1 - start);
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_takes_posts_of_one_week_and_a_name() {
+        let gate = NotabilityGate { followers: 10_000, posts: 3 };
+        let week = [0, 5, WEEK_MS];
+        assert!(gate.passes(&week, false, 10_000));
+        assert!(!gate.passes(&week, false, 9_999));
+        assert!(gate.passes(&week, true, 0));
+        assert!(!gate.passes(&week[..2], true, 10_000));
+        assert!(!gate.passes(&[0, 5, WEEK_MS + 1], true, 10_000));
+        assert!(gate.passes(&[9 * WEEK_MS, 0, 9 * WEEK_MS, 9 * WEEK_MS - 1], true, 0));
+        assert!(!gate.passes(&[], true, 0));
+        assert!(NotabilityGate { followers: 0, posts: 1 }.passes(&[0], false, 0));
+    }
+}

@@ -1,0 +1,311 @@
+//! Executes a run: estimate, models, phases, saved page and the message of a failure.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+
+use brain_protocol::{Fault, IdeaPrompt, Ideas, IdeasReply, Spent, usd};
+
+use super::estimate::estimate;
+use super::idea_model::{FailureReason, ModelError};
+use super::judge::BATCH_SIZE;
+use super::phases::{JUDGE, RunExecution, RunModels, cross_prompt};
+use super::profile::Profile;
+use super::prompt;
+use super::reply::{self, ReplyContext};
+use super::run_state::{Run, RunPage, RunState, SavedPage};
+use super::run_store::RunStore;
+use crate::{Brain, Caller, Progress};
+use brain_base::random;
+use brain_costs::{Budget, Price};
+
+/// Maximum number of attempts to find an unused mark.
+const MAX_MARK_ATTEMPTS: usize = 8;
+
+impl Brain {
+    /// Makes the missing ideas of a run, or estimates their cost.
+    ///
+    /// # Errors
+    /// Only before anything is spent: if a model or file is unusable. Later failures are part of
+    /// the reply.
+    pub(super) fn make_ideas(
+        &self,
+        caller: &Caller,
+        request: &Ideas,
+        mut run: Run,
+        store: &RunStore,
+        progress: &dyn Progress,
+    ) -> Result<IdeasReply, Fault> {
+        let profile = Profile::of(run.profile);
+        let (open, unjudged) = (run.open().len(), run.unjudged());
+        let models = match open + unjudged {
+            0 => None,
+            _ => self.select_models(request, &run)?,
+        };
+        let price = models.as_ref().map_or_else(Price::default, |models| models.price);
+        let expected = estimate(price, open as u64, u64::from(profile.ideas), unjudged as u64);
+        let mut reply_context = ReplyContext {
+            crosses: open as u32,
+            estimated: expected,
+            cost_before: run.cost,
+            ..ReplyContext::default()
+        };
+        if request.estimate {
+            if let Some(models) = &models {
+                reply_context.notes = self.cost_notes(models, expected, &run);
+            }
+            reply_context.status = match (open + unjudged, models.is_some()) {
+                (0, _) => "done",
+                (_, true) => "estimated",
+                (_, false) => "prompts",
+            };
+            if request.resume.is_none() {
+                run.run_id.clear();
+            }
+            return Ok(reply::build(&run, request, reply_context));
+        }
+        let Some(models) = models else {
+            return self.finish_without_model(
+                caller,
+                request,
+                run,
+                store,
+                open + unjudged == 0,
+                reply_context,
+            );
+        };
+        if run.cost.calls == 0 {
+            run.cost.estimated = expected;
+        }
+        run.state = RunState::Running;
+        run.problem = None;
+        run.changed_at = self.clock.now();
+        store.prune(self.clock.now(), &self.active_idea_runs);
+        store.save(&run)?;
+        let steps = open + (open * profile.ideas as usize + unjudged).div_ceil(BATCH_SIZE);
+        let work = RunExecution {
+            brain: self,
+            profile,
+            close: self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?,
+            far: self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?,
+            run: Mutex::new(run),
+            store,
+            progress,
+            done: AtomicU64::new(0),
+            total: steps as u64,
+        };
+        let ended = work.phases(&models);
+        let mut run = work.run.into_inner().unwrap_or_else(PoisonError::into_inner);
+        run.cost = Spent { estimated: run.cost.estimated, ..models.budget.spent() };
+        run.changed_at = self.clock.now();
+        run.state = if ended.is_some() { RunState::Stopped } else { RunState::Done };
+        reply_context.status = if ended.is_some() { "stopped" } else { "done" };
+        reply_context.judge_failed = ended.as_ref().is_none_or(|(phase, _)| *phase == JUDGE)
+            && run.ideas().next().is_some()
+            && run.ideas().all(|(_, _, idea)| idea.judge.is_none());
+        run.problem = ended.map(|(phase, error)| self.problem(phase, &error, &run, price));
+        self.save_run(caller, request, &mut run, &mut reply_context);
+        if let Err(fault) = store.save(&run) {
+            reply_context
+                .notes
+                .push(format!("the run is not kept as it is now: {}", fault.message));
+        }
+        Ok(reply::build(&run, request, reply_context))
+    }
+
+    /// Finishes a run that is complete or has no model.
+    fn finish_without_model(
+        &self,
+        caller: &Caller,
+        request: &Ideas,
+        mut run: Run,
+        store: &RunStore,
+        through: bool,
+        mut reply_context: ReplyContext,
+    ) -> Result<IdeasReply, Fault> {
+        reply_context.status = "done";
+        if !through {
+            reply_context.status = "prompts";
+            reply_context.prompts = self.prompts(caller, &run)?;
+            reply_context.notes.push(self.no_model());
+            if run.ideas().next().is_none() {
+                run.state = RunState::Prompts;
+            }
+            store.prune(self.clock.now(), &self.active_idea_runs);
+        }
+        run.changed_at = self.clock.now();
+        self.save_run(caller, request, &mut run, &mut reply_context);
+        store.save(&run)?;
+        Ok(reply::build(&run, request, reply_context))
+    }
+
+    /// Selects the models and the budget. `None` if no model is configured.
+    fn select_models(&self, request: &Ideas, run: &Run) -> Result<Option<RunModels>, Fault> {
+        let Some(ideas) = self.language_model(request.model.as_deref())? else { return Ok(None) };
+        let judge = request.judge_model.clone().or_else(|| self.config.judge_model());
+        let judge = judge.unwrap_or_else(|| ideas.name().to_owned());
+        let Some(judge) = self.language_model(Some(&judge))? else { return Ok(None) };
+        let max_cost = request.max_cost.unwrap_or_else(|| self.config.llm_max_cost());
+        let price = self.config.llm_price();
+        Ok(Some(RunModels {
+            ideas,
+            judge,
+            price,
+            budget: Budget::resumed(max_cost, run.cost),
+            max_cost,
+        }))
+    }
+
+    /// Returns notes about the expected cost.
+    fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
+        let mut notes = Vec::new();
+        let far = self.config.llm().is_some_and(|models| !models.is_near());
+        if models.price.is_free() && far {
+            notes.push(
+                "no price is configured, so neither an estimate nor a budget can be right: set llm.price_in and llm.price_out"
+                    .into(),
+            );
+        }
+        if run.cost.actual.saturating_add(expected) > models.max_cost {
+            notes.push(format!(
+                "this may be more than the budget of ${} for the run: it stops before that is exceeded; --max-cost allows more",
+                usd(models.max_cost)
+            ));
+        }
+        notes
+    }
+
+    fn no_model(&self) -> String {
+        let lacking = match self.config.llm() {
+            None => "no language model is configured (llm.provider is none)",
+            Some(_) => "no language model is named (llm.model is empty)",
+        };
+        format!(
+            "{lacking}, so the crosses are here as prompts: give them to a model of your own, or configure one and use --resume"
+        )
+    }
+
+    /// Returns the open crosses as prompts.
+    fn prompts(&self, caller: &Caller, run: &Run) -> Result<Vec<IdeaPrompt>, Fault> {
+        let close = self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?;
+        let far = self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?;
+        let mark = self.mark(&close.iter().chain(&far).flatten().map(String::as_str))?;
+        let mut prompts = Vec::new();
+        for number in run.open() {
+            let Some(prompt) = cross_prompt(run, number, &close, &far, &mark) else { continue };
+            let Some((near, wide)) = run.pages(number) else { continue };
+            prompts.push(IdeaPrompt {
+                close_slug: near.page.slug.clone(),
+                far_slug: wide.page.slug.clone(),
+                text: prompt::as_one(&prompt),
+            });
+        }
+        Ok(prompts)
+    }
+
+    /// Returns the visible pages' texts, cut to what a prompt uses.
+    fn page_texts<'p>(
+        &self,
+        caller: &Caller,
+        pages: impl Iterator<Item = &'p RunPage>,
+    ) -> Result<Vec<Option<String>>, Fault> {
+        let reader = self.store.read(caller.view())?;
+        let text = |page: &RunPage| {
+            let record = reader.page(&page.source, &page.slug)?;
+            let content = record.map(|record| reader.content(&record)).transpose()?;
+            Ok(content.map(|content| prompt::beginning(&content.body).to_owned()))
+        };
+        pages.map(text).collect()
+    }
+
+    /// Returns a random mark that occurs in none of the texts.
+    pub(super) fn mark<'t>(
+        &self,
+        texts: &(impl Iterator<Item = &'t str> + Clone),
+    ) -> Result<String, Fault> {
+        for _ in 1..MAX_MARK_ATTEMPTS {
+            let mark = format!("{:016x}", random::number(&*self.grants.random)?);
+            if prompt::parts(&mark, texts.clone()) {
+                return Ok(mark);
+            }
+        }
+        Ok(format!(
+            "{:016x}{:016x}",
+            random::number(&*self.grants.random)?,
+            random::number(&*self.grants.random)?
+        ))
+    }
+
+    /// Saves a run as a page if that is wanted and the run has new ideas.
+    fn save_run(
+        &self,
+        caller: &Caller,
+        request: &Ideas,
+        run: &mut Run,
+        reply_context: &mut ReplyContext,
+    ) {
+        let profile = Profile::of(run.profile);
+        let now = (run.ideas().count(), run.ideas().count() - run.unjudged());
+        let usual = profile.saves && reply_context.status == "done" && now.0 > 0;
+        let known = run.saved.as_ref().is_some_and(|saved| (saved.ideas, saved.judged) == now);
+        // A deleted page is only restored on request.
+        let stands = known && (request.save != Some(true) || self.has_saved(caller, run));
+        if stands || !request.save.unwrap_or(usual) {
+            return;
+        }
+        let ideas = reply::ideas(run, request.limit);
+        match self.save_ideas(caller, run, &ideas) {
+            Ok(slug) => run.saved = Some(SavedPage { slug, ideas: now.0, judged: now.1 }),
+            Err(fault) => {
+                let hint = fault.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                reply_context.save_problem = Some(format!(
+                    "it could not be saved as a page: {}{hint}; then: brain {} --resume {} --save",
+                    fault.message,
+                    run.profile.as_str(),
+                    run.run_id
+                ));
+            }
+        }
+    }
+
+    /// Returns whether the run's saved page still exists.
+    fn has_saved(&self, caller: &Caller, run: &Run) -> bool {
+        let Ok(reader) = self.store.read(caller.view()) else { return true };
+        let Ok((source, ..)) = self.source(caller, &reader, None) else { return true };
+        run.saved
+            .as_ref()
+            .is_some_and(|saved| reader.page(&source, &saved.slug).is_ok_and(|page| page.is_some()))
+    }
+
+    /// Describes which phase failed, why, what was spent and how to continue.
+    fn problem(&self, phase: &str, error: &ModelError, run: &Run, price: Price) -> String {
+        let (all, open) = (run.crosses.len(), run.open().len());
+        let name = run.profile.as_str();
+        let rest = estimate(
+            price,
+            open as u64,
+            u64::from(Profile::of(run.profile).ideas),
+            run.unjudged() as u64,
+        );
+        // The worst case of the rest must fit, rounded up to the next cent.
+        let more = match error.reason {
+            FailureReason::Budget => {
+                let enough =
+                    run.cost.actual.saturating_add(rest.saturating_mul(2)).div_ceil(10_000)
+                        * 10_000;
+                format!(" --max-cost {}", usd(enough))
+            }
+            _ => String::new(),
+        };
+        let hint = match error.hint.is_empty() {
+            true => String::new(),
+            false => format!("; {}", error.hint),
+        };
+        format!(
+            "{phase}: {}{hint}; {} of {all} crosses are done and ${} was spent; go on: brain {name} --resume {}{more}",
+            error.message,
+            all - open,
+            usd(run.cost.actual),
+            run.run_id
+        )
+    }
+}

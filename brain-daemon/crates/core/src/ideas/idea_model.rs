@@ -1,0 +1,91 @@
+//! The language model as the idea phases see it: one question, one answer, one budget.
+
+use std::time::Duration;
+
+use brain_protocol::IdeaProfile;
+
+use super::prompt::Prompt;
+use brain_costs::Budget;
+use brain_llm::{Model, ModelFault, Question, Why};
+
+/// Maximum time to wait for an overloaded service per question.
+const MAX_BUSY_WAIT: Duration = Duration::from_secs(120);
+
+/// The kind of a failure, which decides whether to continue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureReason {
+    /// The budget does not cover the question.
+    Budget,
+    /// The caller is gone or the daemon is stopping.
+    Stopped,
+    /// The service is unavailable for any question.
+    Service,
+    /// A transient failure.
+    Passing,
+    /// A failure of this question or answer only.
+    Question,
+}
+
+/// A failed question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ModelError {
+    /// The kind of the failure.
+    pub(super) reason: FailureReason,
+    /// The description.
+    pub(super) message: String,
+    /// What to do about it.
+    pub(super) hint: String,
+}
+
+impl From<ModelFault> for ModelError {
+    fn from(fault: ModelFault) -> Self {
+        let reason = match fault.why {
+            Why::Budget => FailureReason::Budget,
+            Why::Stopped => FailureReason::Stopped,
+            Why::Slow | Why::ServerError | Why::Overloaded | Why::RateLimited(_) | Why::Broken => {
+                FailureReason::Passing
+            }
+            why if why.is_the_services() => FailureReason::Service,
+            _ => FailureReason::Question,
+        };
+        Self { reason, message: fault.message, hint: fault.hint }
+    }
+}
+
+/// A model that answers questions.
+pub(super) trait IdeaModel: Sync {
+    /// Returns the answer, which may be cut at the length limit. `should_continue` is false once
+    /// the caller is gone.
+    fn ask(
+        &self,
+        prompt: &Prompt,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<String, ModelError>;
+}
+
+/// A model whose calls are paid from a budget.
+pub(super) struct BudgetedModel<'a> {
+    pub(super) model: &'a Model,
+    pub(super) budget: &'a Budget,
+    pub(super) kind: IdeaProfile,
+}
+
+impl IdeaModel for BudgetedModel<'_> {
+    fn ask(
+        &self,
+        prompt: &Prompt,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<String, ModelError> {
+        let question = Question {
+            purpose: self.kind.as_str(),
+            system: &prompt.system,
+            text: &prompt.text,
+            temperature: Some(prompt.temperature),
+            max_tokens: prompt.max_tokens,
+            json: true,
+            busy: MAX_BUSY_WAIT,
+            ..Question::default()
+        };
+        Ok(self.model.ask(&question, Some(self.budget), should_continue)?.text)
+    }
+}

@@ -1,0 +1,264 @@
+//! Runs the cross and judge phases. Each result is saved before the next call is paid.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brain_protocol::{Fault, Judged, Spent, usd};
+
+use super::cross::{self, CrossOutcome};
+use super::estimate::estimate;
+use super::idea_model::{BudgetedModel, FailureReason, ModelError};
+use super::judge;
+use super::parse::Verdict;
+use super::profile::Profile;
+use super::prompt::{self, IdeaToJudge, Page, Prompt};
+use super::run_state::{CrossState, Run, RunIdea, RunPage};
+use super::run_store::RunStore;
+use crate::{Brain, Progress};
+use brain_costs::{Budget, Price};
+use brain_llm::Model;
+
+/// An active run and its inputs.
+pub(super) struct RunExecution<'a> {
+    pub(super) brain: &'a Brain,
+    pub(super) profile: &'static Profile,
+    pub(super) run: Mutex<Run>,
+    pub(super) store: &'a RunStore,
+    /// Texts of the close and far pages; `None` for a deleted page.
+    pub(super) close: Vec<Option<String>>,
+    pub(super) far: Vec<Option<String>>,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) done: AtomicU64,
+    pub(super) total: u64,
+}
+
+/// The models and the budget.
+pub(super) struct RunModels {
+    pub(super) ideas: Model,
+    pub(super) judge: Model,
+    /// The price of either model.
+    pub(super) price: Price,
+    pub(super) budget: Budget,
+    pub(super) max_cost: u64,
+}
+
+/// The names of the phases.
+const CROSSES: &str = "crosses";
+pub(super) const JUDGE: &str = "judge";
+
+impl RunExecution<'_> {
+    /// Runs the phases. Returns the phase that ended early and its error.
+    pub(super) fn phases(&self, models: &RunModels) -> Option<(&'static str, ModelError)> {
+        let ended = match self.crosses(models) {
+            Ok(ended) => ended,
+            Err(fault) => Some(error(&fault)),
+        };
+        // The budget reserves the judge's cost; an unavailable service could not judge either.
+        if let Some(error) = &ended
+            && error.reason != FailureReason::Budget
+        {
+            return ended.map(|error| (CROSSES, error));
+        }
+        if self.run().ideas().next().is_none() {
+            return Some((CROSSES, ended.unwrap_or_else(|| self.no_ideas_error())));
+        }
+        let judged = self.judge(models);
+        ended.map(|error| (CROSSES, error)).or_else(|| judged.map(|error| (JUDGE, error)))
+    }
+
+    fn crosses(&self, models: &RunModels) -> Result<Option<ModelError>, Fault> {
+        let texts = self.close.iter().chain(&self.far).flatten().map(String::as_str);
+        let mark = self.brain.mark(&texts)?;
+        let mut tasks = Vec::new();
+        {
+            let mut run = self.run();
+            for number in run.open() {
+                match cross_prompt(&run, number, &self.close, &self.far, &mark) {
+                    Some(prompt) => tasks.push((number, prompt)),
+                    None => {
+                        run.crosses[number].state =
+                            CrossState::Failed { why: "a page of it is gone".into() }
+                    }
+                }
+            }
+        }
+        let model =
+            BudgetedModel { model: &models.ideas, budget: &models.budget, kind: self.profile.kind };
+        let check_budget = || self.check_budget(models);
+        let should_continue = || self.should_continue();
+        let save = |number: usize, outcome: CrossOutcome| {
+            let state = match outcome {
+                CrossOutcome::Ideas(texts) => CrossState::Done {
+                    ideas: texts.into_iter().map(|text| RunIdea { text, judge: None }).collect(),
+                },
+                CrossOutcome::Failed(why) => CrossState::Failed { why },
+            };
+            self.done.fetch_add(1, Ordering::Relaxed);
+            self.save_step(models, |run| {
+                if let Some(cross) = run.crosses.get_mut(number) {
+                    cross.state = state;
+                }
+            })
+        };
+        let phase = cross::CrossPhase {
+            model: &model,
+            each: self.profile.ideas as usize,
+            check_budget: &check_budget,
+            should_continue: &should_continue,
+            save: &save,
+        };
+        Ok(phase.run(tasks))
+    }
+
+    /// Checks that the budget covers one more cross and judging all ideas.
+    fn check_budget(&self, models: &RunModels) -> Result<(), ModelError> {
+        let price = models.price;
+        let unjudged = self.run().unjudged() as u64;
+        let needed = estimate(price, 1, u64::from(self.profile.ideas), unjudged);
+        let left = models.max_cost.saturating_sub(models.budget.spent().actual);
+        if needed <= left {
+            return Ok(());
+        }
+        Err(ModelError {
+            reason: FailureReason::Budget,
+            message: format!(
+                "one more cross and the judge cost about ${}, and ${} are left of the budget of ${}",
+                usd(needed),
+                usd(left),
+                usd(models.max_cost)
+            ),
+            hint: String::new(),
+        })
+    }
+
+    fn judge(&self, models: &RunModels) -> Option<ModelError> {
+        // A copy, so that the ideas do not change during the phase.
+        let run = self.run().clone();
+        let unjudged: Vec<(usize, usize, &RunIdea)> =
+            run.ideas().filter(|(_, _, idea)| idea.judge.is_none()).collect();
+        let model =
+            BudgetedModel { model: &models.judge, budget: &models.budget, kind: self.profile.kind };
+        let prompt = |batch: &[usize]| {
+            self.judge_prompt(&run, batch.iter().filter_map(|at| unjudged.get(*at)))
+        };
+        let mut save = |said: Vec<(usize, Verdict)>| {
+            self.save_step(models, |run| {
+                for (at, verdict) in said {
+                    let idea =
+                        unjudged.get(at).and_then(|(cross, at, _)| run.child_mut(*cross, *at));
+                    if let Some(idea) = idea {
+                        let Verdict { scores, note, .. } = verdict;
+                        let weighted = self.profile.weighted(&scores);
+                        idea.judge = Some(Judged { scores, weighted, note });
+                    }
+                }
+            })?;
+            self.done.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        let all: Vec<usize> = (0..unjudged.len()).collect();
+        judge::JudgePhase {
+            model: &model,
+            prompt: &prompt,
+            should_continue: &|| self.should_continue(),
+            save: &mut save,
+        }
+        .run(&all)
+    }
+
+    /// Builds the question about some ideas. Uses a new mark: the model knew the former one and may
+    /// have put it into an idea.
+    fn judge_prompt<'c>(
+        &self,
+        run: &Run,
+        ideas: impl Iterator<Item = &'c (usize, usize, &'c RunIdea)>,
+    ) -> Result<Prompt, ModelError> {
+        let mut ideas_to_judge = Vec::new();
+        for (number, _, idea) in ideas {
+            let (Some(cross), Some((close, far))) = (run.crosses.get(*number), run.pages(*number))
+            else {
+                continue;
+            };
+            ideas_to_judge.push(IdeaToJudge {
+                text: &idea.text,
+                close: excerpt(&close.page, text_of(&self.close, cross.close)),
+                far: excerpt(&far.page, text_of(&self.far, cross.far)),
+            });
+        }
+        let texts =
+            ideas_to_judge.iter().flat_map(|idea| [idea.text, idea.close.text, idea.far.text]);
+        let mark = self.brain.mark(&texts).map_err(|fault| error(&fault))?;
+        Ok(prompt::judge(&run.question, &ideas_to_judge, &mark))
+    }
+
+    /// Changes the run and saves it with its current cost.
+    fn save_step(
+        &self,
+        models: &RunModels,
+        change: impl FnOnce(&mut Run),
+    ) -> Result<(), ModelError> {
+        let mut run = self.run();
+        change(&mut run);
+        run.cost = Spent { estimated: run.cost.estimated, ..models.budget.spent() };
+        run.changed_at = self.brain.clock.now();
+        self.store.save(&run).map_err(|fault| error(&fault))
+    }
+
+    fn should_continue(&self) -> bool {
+        let done = self.done.load(Ordering::Relaxed).min(self.total);
+        self.progress.at(done, self.total) && !self.brain.is_stopping()
+    }
+
+    /// Returns the error for a run without any idea.
+    fn no_ideas_error(&self) -> ModelError {
+        let run = self.run();
+        let why = run.crosses.iter().find_map(|cross| match &cross.state {
+            CrossState::Failed { why } => Some(why.as_str()),
+            _ => None,
+        });
+        ModelError {
+            reason: FailureReason::Question,
+            message: format!("no cross gave an idea: {}", why.unwrap_or("there is none")),
+            hint: "another model may: --model".into(),
+        }
+    }
+
+    fn run(&self) -> MutexGuard<'_, Run> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Builds the prompt of a cross. `None` if one of its pages was deleted.
+pub(super) fn cross_prompt(
+    run: &Run,
+    number: usize,
+    close: &[Option<String>],
+    far: &[Option<String>],
+    mark: &str,
+) -> Option<Prompt> {
+    let cross = run.crosses.get(number)?;
+    let (near, wide) = run.pages(number)?;
+    let (near, wide) = (
+        page(&near.page, text_of(close, cross.close)?),
+        page(&wide.page, text_of(far, cross.far)?),
+    );
+    Some(prompt::cross(Profile::of(run.profile), &run.question, near, wide, mark))
+}
+
+fn text_of(texts: &[Option<String>], at: usize) -> Option<&str> {
+    texts.get(at)?.as_deref()
+}
+
+fn page<'a>(pick: &'a RunPage, text: &'a str) -> Page<'a> {
+    Page { slug: pick.slug.as_str(), title: &pick.title, text }
+}
+
+/// Returns a page excerpt. A deleted page reveals nothing, not even its title.
+fn excerpt<'a>(pick: &'a RunPage, text: Option<&'a str>) -> Page<'a> {
+    text.map_or(Page { slug: "", title: "a page that is gone", text: "" }, |text| page(pick, text))
+}
+
+fn error(fault: &Fault) -> ModelError {
+    let hint = fault.hint.clone().unwrap_or_default();
+    ModelError { reason: FailureReason::Service, message: fault.message.clone(), hint }
+}

@@ -1,0 +1,243 @@
+//! The state of a run: its pages, crosses and ideas. No I/O; `run_store` saves it.
+
+use brain_protocol::{IdeaProfile, IdeaRunRow, Judged, Slug, SourceId, Spent};
+use serde::{Deserialize, Serialize};
+
+use super::profile::Profile;
+use brain_base::clock::rfc3339;
+
+/// The version of the file format.
+pub(super) const FORMAT: u32 = 1;
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) format: u32,
+    pub(super) run_id: String,
+    pub(super) profile: IdeaProfile,
+    pub(super) question: String,
+    /// Unix milliseconds.
+    pub(super) started_at: i64,
+    /// Unix milliseconds.
+    pub(super) changed_at: i64,
+    pub(super) state: RunState,
+    pub(super) close: Vec<ClosePageRef>,
+    pub(super) far: Vec<FarPageRef>,
+    pub(super) short_of_target: bool,
+    pub(super) degraded: Option<String>,
+    /// Every close page with every far page.
+    pub(super) crosses: Vec<Cross>,
+    /// The cost of all calls for this run.
+    pub(super) cost: Spent,
+    /// The reason why it stopped.
+    pub(super) problem: Option<String>,
+    pub(super) saved: Option<SavedPage>,
+}
+
+/// The progress of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RunState {
+    /// Active, or the daemon was killed during the run.
+    Running,
+    /// Stopped; can be resumed.
+    Stopped,
+    /// Had no model; can be resumed.
+    Prompts,
+    /// Complete.
+    Done,
+}
+
+/// A page of either set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RunPage {
+    pub(super) source: SourceId,
+    pub(super) slug: Slug,
+    pub(super) title: String,
+}
+
+/// A close page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ClosePageRef {
+    #[serde(flatten)]
+    pub(super) page: RunPage,
+    pub(super) score: f32,
+}
+
+/// A far page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct FarPageRef {
+    #[serde(flatten)]
+    pub(super) page: RunPage,
+    /// The distance to each close page, 0 to 1.
+    pub(super) distances: Vec<f32>,
+    /// Whether it represents its group.
+    pub(super) domain: bool,
+}
+
+impl FarPageRef {
+    /// Returns the distance to the nearest close page.
+    pub(super) fn distance(&self) -> f32 {
+        self.distances
+            .iter()
+            .copied()
+            .reduce(f32::min)
+            .unwrap_or(super::near_pages::UNKNOWN_DISTANCE)
+    }
+}
+
+/// A pair of a close and a far page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cross {
+    /// Index in the close set.
+    pub(super) close: usize,
+    /// Index in the far set.
+    pub(super) far: usize,
+    #[serde(flatten)]
+    pub(super) state: CrossState,
+}
+
+/// The state of a cross.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub(super) enum CrossState {
+    /// Not asked yet.
+    Waiting,
+    /// Asked without a result.
+    Failed {
+        /// The reason.
+        why: String,
+    },
+    /// Has ideas.
+    Done {
+        /// At least one.
+        ideas: Vec<RunIdea>,
+    },
+}
+
+/// An idea of a cross.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct RunIdea {
+    pub(super) text: String,
+    pub(super) judge: Option<Judged>,
+}
+
+/// The page that a run was saved as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SavedPage {
+    pub(super) slug: Slug,
+    /// The number of ideas and of judged ideas at that time. If there are more, the run is saved
+    /// again.
+    pub(super) ideas: usize,
+    pub(super) judged: usize,
+}
+
+impl Run {
+    /// Creates a run without crosses.
+    pub(super) fn new(run_id: String, profile: IdeaProfile, question: &str, now: i64) -> Self {
+        Self {
+            format: FORMAT,
+            run_id,
+            profile,
+            question: question.to_owned(),
+            started_at: now,
+            changed_at: now,
+            state: RunState::Running,
+            close: Vec::new(),
+            far: Vec::new(),
+            short_of_target: false,
+            degraded: None,
+            crosses: Vec::new(),
+            cost: Spent::default(),
+            problem: None,
+            saved: None,
+        }
+    }
+
+    /// Pairs every close page with every far page, best pages first.
+    pub(super) fn cross(&mut self) {
+        let pairs = (0..self.far.len())
+            .flat_map(|far| (0..self.close.len()).map(move |close| (close, far)));
+        self.crosses =
+            pairs.map(|(close, far)| Cross { close, far, state: CrossState::Waiting }).collect();
+    }
+
+    /// Returns the numbers of crosses without ideas.
+    pub(super) fn open(&self) -> Vec<usize> {
+        let open = self.crosses.iter().enumerate();
+        open.filter(|(_, cross)| !matches!(cross.state, CrossState::Done { .. }))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// Returns the ideas with the number of their cross and their index in it.
+    pub(super) fn ideas(&self) -> impl Iterator<Item = (usize, usize, &RunIdea)> {
+        self.crosses.iter().enumerate().flat_map(|(cross, of)| {
+            let ideas = match &of.state {
+                CrossState::Done { ideas } => ideas.as_slice(),
+                CrossState::Waiting | CrossState::Failed { .. } => &[],
+            };
+            ideas.iter().enumerate().map(move |(at, idea)| (cross, at, idea))
+        })
+    }
+
+    /// Returns an idea for modification.
+    pub(super) fn child_mut(&mut self, cross: usize, at: usize) -> Option<&mut RunIdea> {
+        match &mut self.crosses.get_mut(cross)?.state {
+            CrossState::Done { ideas } => ideas.get_mut(at),
+            CrossState::Waiting | CrossState::Failed { .. } => None,
+        }
+    }
+
+    /// Returns the public number of an idea, which is stable across resumes.
+    pub(super) fn number(&self, cross: usize, at: usize) -> u32 {
+        (cross * self.each() + at + 1) as u32
+    }
+
+    /// Returns the pages of the idea with this number.
+    pub(super) fn pages_of(&self, number: u32) -> Option<(&ClosePageRef, &FarPageRef)> {
+        self.pages((number as usize).checked_sub(1)? / self.each())
+    }
+
+    /// Returns the pages of a cross.
+    pub(super) fn pages(&self, cross: usize) -> Option<(&ClosePageRef, &FarPageRef)> {
+        let cross = self.crosses.get(cross)?;
+        Some((self.close.get(cross.close)?, self.far.get(cross.far)?))
+    }
+
+    /// Returns the maximum number of ideas per cross.
+    fn each(&self) -> usize {
+        Profile::of(self.profile).ideas as usize
+    }
+
+    /// Returns the number of ideas without a verdict.
+    pub(super) fn unjudged(&self) -> usize {
+        self.ideas().filter(|(_, _, idea)| idea.judge.is_none()).count()
+    }
+
+    /// Returns the number of failed crosses.
+    pub(super) fn failed(&self) -> usize {
+        self.crosses.iter().filter(|cross| matches!(cross.state, CrossState::Failed { .. })).count()
+    }
+
+    /// Returns the row for the list of runs.
+    pub(super) fn row(&self, is_active: bool) -> IdeaRunRow {
+        let status = match self.state {
+            RunState::Running if is_active => "running",
+            RunState::Running | RunState::Stopped => "stopped",
+            RunState::Prompts => "prompts",
+            RunState::Done => "done",
+        };
+        IdeaRunRow {
+            run_id: self.run_id.clone(),
+            profile: self.profile,
+            question: self.question.clone(),
+            started_at: rfc3339(self.started_at),
+            crosses_done: (self.crosses.len() - self.open().len()) as u32,
+            crosses: self.crosses.len() as u32,
+            status: status.into(),
+            cost: self.cost,
+            saved_slug: self.saved.as_ref().map(|saved| saved.slug.clone()),
+        }
+    }
+}

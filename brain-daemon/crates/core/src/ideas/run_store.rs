@@ -1,0 +1,383 @@
+//! Stores runs as files, `<home>/ideas/<run id>.json`.
+//!
+//! BudgetedModel results are saved before the next call is paid. Files are replaced atomically. Old runs are
+//! removed.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use brain_protocol::{Fault, FaultCode};
+use serde::Deserialize;
+
+use super::run_state::{Cross, FORMAT, Run};
+use brain_base::home::make_private;
+
+/// Suffix of a file during its write.
+const TEMP_SUFFIX: &str = ".tmp";
+/// Maximum number of stored runs.
+const MAX_RUNS: usize = 100;
+/// Maximum age of a run since its last change, in milliseconds.
+const MAX_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
+/// The 32 characters of run ids, without similar-looking ones.
+const ID_ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+/// Length of a run id.
+const ID_LENGTH: usize = 8;
+
+/// Encodes random bytes as a run id.
+pub(super) fn run_id(random: u64) -> String {
+    (0..ID_LENGTH)
+        .map(|at| char::from(ID_ALPHABET[(random >> (5 * at)) as usize % ID_ALPHABET.len()]))
+        .collect()
+}
+
+/// Returns whether a text is a valid run id. Only valid ids become paths.
+pub(super) fn is_run_id(text: &str) -> bool {
+    text.len() == ID_LENGTH && text.bytes().all(|byte| ID_ALPHABET.contains(&byte))
+}
+
+/// The ids of runs that are active in this process.
+#[derive(Debug, Default)]
+pub(crate) struct ActiveRuns(Mutex<BTreeSet<String>>);
+
+impl ActiveRuns {
+    /// Locks a run until the guard is dropped. `None` if it is locked already.
+    pub(super) fn take(&self, run_id: &str) -> Option<RunGuard<'_>> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run_id.to_owned());
+        taken.then(|| RunGuard { all: self, run_id: run_id.to_owned() })
+    }
+
+    /// Returns whether a run is active.
+    pub(super) fn has(&self, run_id: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(run_id)
+    }
+}
+
+/// The lock of an active run.
+pub(super) struct RunGuard<'a> {
+    all: &'a ActiveRuns,
+    run_id: String,
+}
+
+impl Drop for RunGuard<'_> {
+    fn drop(&mut self) {
+        self.all.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.run_id);
+    }
+}
+
+/// The directory of runs.
+pub(super) struct RunStore {
+    dir: PathBuf,
+}
+
+impl RunStore {
+    /// Uses the directory `dir`, which may not exist yet.
+    pub(super) fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// Saves a run durably.
+    ///
+    /// # Errors
+    /// A fault with the path if the file cannot be written.
+    pub(super) fn save(&self, run: &Run) -> Result<(), Fault> {
+        let path = self.path(&run.run_id);
+        let write = || {
+            make_private(&self.dir)?;
+            let unfinished = path.with_extension(format!("json{TEMP_SUFFIX}"));
+            // Active runs are locked, so no other writer uses this name; a leftover is overwritten.
+            let mut file = File::options()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&unfinished)?;
+            file.write_all(&serde_json::to_vec_pretty(run).map_err(io::Error::other)?)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, &path)?;
+            File::open(&self.dir)?.sync_all()
+        };
+        write().map_err(|error| io_fault("written", &path, &error))
+    }
+
+    /// Loads the run with this id.
+    ///
+    /// # Errors
+    /// `not_found` if it does not exist; `io` if its file is unreadable or damaged.
+    pub(super) fn run(&self, run_id: &str) -> Result<Run, Fault> {
+        if !is_run_id(run_id) {
+            return Err(no_run(run_id));
+        }
+        let path = self.path(run_id);
+        match fs::read(&path) {
+            Ok(bytes) => read(&bytes, run_id).map_err(|bad| bad.fault(&path)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(no_run(run_id)),
+            Err(error) => Err(io_fault("read", &path, &error)),
+        }
+    }
+
+    /// Loads all runs, newest first, and lists problems of other files.
+    ///
+    /// # Errors
+    /// `io` if the directory cannot be read.
+    pub(super) fn all(&self) -> Result<(Vec<Run>, Vec<String>), Fault> {
+        let (mut runs, mut bad) = (Vec::new(), Vec::new());
+        for run_id in self.ids().map_err(|error| io_fault("read", &self.dir, &error))? {
+            match self.run(&run_id) {
+                Ok(run) => runs.push(run),
+                Err(fault) => bad.push(fault.message),
+            }
+        }
+        runs.sort_by(|one, other| {
+            (other.started_at, &other.run_id).cmp(&(one.started_at, &one.run_id))
+        });
+        Ok((runs, bad))
+    }
+
+    /// Removes runs that are too old or too many. Keeps active and unreadable ones.
+    pub(super) fn prune(&self, now: i64, active: &ActiveRuns) {
+        let Ok((mut runs, _)) = self.all() else { return };
+        runs.sort_by_key(|run| std::cmp::Reverse(run.changed_at));
+        for (place, run) in runs.iter().enumerate() {
+            let old = place >= MAX_RUNS || now.saturating_sub(run.changed_at) > MAX_AGE_MS;
+            if old
+                && !active.has(&run.run_id)
+                && let Err(error) = fs::remove_file(self.path(&run.run_id))
+            {
+                tracing::warn!(run = run.run_id, %error, "an old run of ideas cannot be removed");
+            }
+        }
+    }
+
+    fn path(&self, run_id: &str) -> PathBuf {
+        self.dir.join(format!("{run_id}.json"))
+    }
+
+    fn ids(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let name = entry?.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            ids.extend(id.filter(|id| is_run_id(id)).map(str::to_owned));
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+}
+
+/// Returns the fault for a run that does not exist or that the caller cannot see.
+pub(super) fn no_run(run_id: &str) -> Fault {
+    Fault::new(FaultCode::NotFound, format!("there is no run \"{}\"", run_id.escape_debug()))
+        .hint("see which there are: `brain brainstorm --list-runs`")
+}
+
+/// Why a file is not a usable run.
+enum RunFileError {
+    /// The format of another program version, which can continue the run.
+    Format(u64),
+    /// A damaged file. Has a description.
+    Damaged(String),
+}
+
+impl RunFileError {
+    fn fault(self, path: &Path) -> Fault {
+        let (message, hint) = match self {
+            Self::Format(format) => (
+                format!("has format {format}, and this program knows {FORMAT}"),
+                "it is left as it is: go on with it by the version of brain that wrote it, or ask anew",
+            ),
+            Self::Damaged(why) => (
+                format!("is damaged: {why}"),
+                "it cannot be gone on with: remove the file, and ask anew",
+            ),
+        };
+        Fault::new(FaultCode::Io, format!("the run at {} {message}", path.display())).hint(hint)
+    }
+}
+
+/// Parses and validates a run. All indices must be in range, and the id must match the file name
+/// because it becomes a path.
+fn read(bytes: &[u8], run_id: &str) -> Result<Run, RunFileError> {
+    /// The fields that every format has.
+    #[derive(Deserialize)]
+    struct Head {
+        format: u64,
+    }
+    let damaged = |error: serde_json::Error| RunFileError::Damaged(error.to_string());
+    let Head { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+    if format != u64::from(FORMAT) {
+        return Err(RunFileError::Format(format));
+    }
+    let run: Run = serde_json::from_slice(bytes).map_err(damaged)?;
+    if run.run_id != run_id {
+        return Err(RunFileError::Damaged("it is called otherwise than the run in it".into()));
+    }
+    let fits = |cross: &Cross| cross.close < run.close.len() && cross.far < run.far.len();
+    match run.crosses.iter().all(fits) {
+        true => Ok(run),
+        false => Err(RunFileError::Damaged("a cross is of a page that is not in it".into())),
+    }
+}
+
+fn io_fault(what: &str, path: &Path, error: &io::Error) -> Fault {
+    let code = match error.kind() {
+        ErrorKind::StorageFull => FaultCode::DiskFull,
+        ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        _ => FaultCode::Io,
+    };
+    Fault::new(code, format!("{} cannot be {what}: {error}", path.display()))
+        .hint("make room there, and see that the brain's own user may write it")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use brain_protocol::{IdeaProfile, Judged, Slug, SourceId};
+
+    use super::super::run_state::{ClosePageRef, CrossState, FarPageRef, RunIdea, RunPage};
+    use super::*;
+
+    fn run(id: &str, at: i64) -> Run {
+        let pick = |slug: &str| RunPage {
+            source: SourceId::default(),
+            slug: Slug::parse(slug).unwrap(),
+            title: slug.into(),
+        };
+        let mut run = Run::new(id.into(), IdeaProfile::Lsd, "Why?", at);
+        run.close = vec![ClosePageRef { page: pick("a/one"), score: 1.5 }];
+        run.far = ["b/one", "c/one"]
+            .map(|slug| FarPageRef { page: pick(slug), distances: vec![0.25], domain: true })
+            .into();
+        run.cross();
+        run
+    }
+
+    fn store() -> (tempfile::TempDir, RunStore) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = RunStore::at(dir.path().join("ideas"));
+        (dir, store)
+    }
+
+    #[test]
+    fn run_survives_a_round_trip() {
+        let (_dir, store) = store();
+        assert_eq!(store.all().unwrap(), (vec![], vec![]));
+        let mut run = run("abcdefgh", 5);
+        let judge = Judged {
+            scores: brain_protocol::Scores {
+                originality: 1.0,
+                resistance: 2.0,
+                thesis: 3.0,
+                grounding: 4.0,
+                load_bearing: 5.0,
+            },
+            weighted: 3.55,
+            note: "So.".into(),
+        };
+        run.crosses[1].state = CrossState::Done {
+            ideas: vec![
+                RunIdea { text: "知 \"x\"".into(), judge: Some(judge) },
+                RunIdea { text: "y".into(), judge: None },
+            ],
+        };
+        run.crosses[0].state = CrossState::Failed { why: "no".into() };
+        store.save(&run).unwrap();
+        assert_eq!(store.run("abcdefgh").unwrap(), run);
+        assert_eq!((run.open(), run.unjudged(), run.failed()), (vec![0], 1, 1));
+        assert_eq!(
+            run.ideas().map(|(cross, at, _)| (cross, at)).collect::<Vec<_>>(),
+            [(1, 0), (1, 1)]
+        );
+        let row = run.row(false);
+        assert_eq!((row.crosses_done, row.crosses, row.status.as_str()), (1, 2, "stopped"));
+        assert_eq!(run.row(true).status, "running");
+    }
+
+    #[test]
+    fn invalid_ids_and_damaged_files_are_rejected() {
+        let (_dir, store) = store();
+        for bad in ["", "../x", "abcdefgh.json", "ABCDEFGH", "abcdefg0", "abcdefghi"] {
+            assert_eq!(store.run(bad).unwrap_err().code, FaultCode::NotFound, "{bad}");
+        }
+        store.save(&run("abcdefgh", 5)).unwrap();
+        let path = store.path("abcdefgh");
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        let fault = store.run("abcdefgh").unwrap_err();
+        assert!(fault.message.contains("abcdefgh.json is damaged"), "{fault}");
+        let mut newer = run("abcdefgj", 6);
+        newer.format = 2;
+        store.save(&newer).unwrap();
+        // Another version may write anything else.
+        fs::write(store.path("abcdefgj"), "{\"format\": 2, \"new\": true}").unwrap();
+        let fault = store.run("abcdefgj").unwrap_err();
+        assert!(
+            fault.message.contains("has format 2") && !fault.message.contains("damaged"),
+            "{fault}"
+        );
+        assert!(!fault.hint.unwrap_or_default().contains("remove"), "what was paid for is there");
+        let (runs, bad) = store.all().unwrap();
+        assert_eq!((runs.len(), bad.len()), (0, 2), "{bad:?}");
+        store.save(&Run { far: vec![], ..run("abcdefgk", 7) }).unwrap();
+        assert!(store.run("abcdefgk").unwrap_err().message.contains("a page that is not in it"));
+    }
+
+    #[test]
+    fn run_id_must_match_the_file_name() {
+        let (dir, store) = store();
+        let (elsewhere, now) = (dir.path().join("elsewhere.json"), 3 * MAX_AGE_MS);
+        fs::write(&elsewhere, "precious").unwrap();
+        store.save(&run("abcdefgh", 5)).unwrap();
+        let text = fs::read_to_string(store.path("abcdefgh")).unwrap();
+        // A copied file, and one whose id is a path.
+        fs::write(store.path("abcdefgj"), &text).unwrap();
+        fs::write(store.path("abcdefgk"), text.replace("abcdefgh", "../elsewhere")).unwrap();
+        for id in ["abcdefgj", "abcdefgk"] {
+            assert!(store.run(id).unwrap_err().message.contains("called otherwise"), "{id}");
+        }
+        store.prune(now, &ActiveRuns::default());
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "precious");
+        assert_eq!(
+            store.ids().unwrap(),
+            ["abcdefgj", "abcdefgk"],
+            "what cannot be read is left alone"
+        );
+    }
+
+    #[test]
+    fn prune_keeps_active_runs() {
+        let (_dir, store) = store();
+        let now = 2 * MAX_AGE_MS;
+        let ids: Vec<String> = (0..MAX_RUNS as u64 + 5).map(|n| run_id((n + 1) * 7919)).collect();
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+        for (n, id) in ids.iter().enumerate() {
+            store.save(&run(id, now - n as i64)).unwrap();
+        }
+        store.save(&run("aaaaaaaa", now - MAX_AGE_MS - 1)).unwrap();
+        store.save(&run("bbbbbbbb", now - MAX_AGE_MS - 1)).unwrap();
+        let active = ActiveRuns::default();
+        let _held = active.take("bbbbbbbb").unwrap();
+        assert!(active.take("bbbbbbbb").is_none());
+        store.prune(now, &active);
+        let left = store.ids().unwrap();
+        assert_eq!(left.len(), MAX_RUNS + 1);
+        assert!(left.contains(&"bbbbbbbb".into()) && !left.contains(&"aaaaaaaa".into()));
+        assert!(!left.contains(&ids[MAX_RUNS]) && left.contains(&ids[MAX_RUNS - 1]));
+    }
+
+    #[test]
+    fn run_ids_have_no_similar_letters() {
+        for n in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
+            assert!(is_run_id(&run_id(n)), "{}", run_id(n));
+        }
+        assert_ne!(run_id(1), run_id(2));
+    }
+}

@@ -1,0 +1,245 @@
+//! Saves a run as a page, under its own slug and never over another page.
+//!
+//! `source_kind` names the command, so that models do not take the text for the owner's words.
+
+use brain_protocol::{
+    Expect, Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Put, Slug, SourceId,
+};
+
+use super::run_state::{Run, RunPage};
+use crate::provenance::{BRAINSTORM, LSD};
+use crate::{Brain, Caller};
+use brain_base::clock::day;
+use brain_page::{Document, Frontmatter};
+
+/// Number of the question's words in slug and title.
+const MAX_QUESTION_WORDS: usize = 6;
+/// Maximum length of a title, in characters.
+const MAX_TITLE_CHARS: usize = 100;
+/// Number of ideas saved if none passes.
+const MAX_FALLBACK_IDEAS: usize = 5;
+/// Maximum number of slugs that are tried.
+const MAX_SLUG_ATTEMPTS: usize = 9;
+
+impl Brain {
+    /// Saves the passing ideas, or the best ones if none passes. Returns the slug.
+    ///
+    /// # Errors
+    /// As a put. Overwrites nothing.
+    pub(super) fn save_ideas(
+        &self,
+        caller: &Caller,
+        run: &Run,
+        ideas: &[Idea],
+    ) -> Result<Slug, Fault> {
+        let source = self.source(caller, &self.store.read(caller.view())?, None)?.0;
+        let door = match run.profile {
+            IdeaProfile::Brainstorm => &BRAINSTORM,
+            IdeaProfile::Lsd => &LSD,
+        };
+        let content = page(run, ideas, &source);
+        let base = slug(run);
+        for n in 1..=MAX_SLUG_ATTEMPTS {
+            let slug = match n {
+                1 => base.clone(),
+                n => format!("{base}-{n}"),
+            };
+            let slug =
+                Slug::parse(slug).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+            let put = Put {
+                page: PageRef { source: Some(source.clone()), slug: slug.clone() },
+                content: content.clone().into_bytes(),
+                origin: Origin::Argument,
+                allow_empty: false,
+                expect: Some(Expect::Absent),
+            };
+            let uri = format!("{}:{}", run.profile.as_str(), run.run_id);
+            match self.put_through(caller, &put, door, uri) {
+                Ok(written) => return Ok(written.slug),
+                Err(fault) if fault.code == FaultCode::Conflict && n < MAX_SLUG_ATTEMPTS => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::new(
+            FaultCode::Conflict,
+            format!("there are pages at \"{base}\" and behind it already"),
+        ))
+    }
+}
+
+/// Returns `ideas/<day>-<words>-<run id>`.
+fn slug(run: &Run) -> String {
+    let words: Vec<String> = run
+        .question
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(MAX_QUESTION_WORDS)
+        .map(str::to_lowercase)
+        .collect();
+    let words: String = words.join("-").chars().take(60).collect();
+    let day = day(run.started_at);
+    // Words that a slug cannot hold are dropped; day and id alone are valid.
+    [format!("ideas/{day}-{words}-{}", run.run_id), format!("ideas/{day}-{}", run.run_id)]
+        .iter()
+        .find_map(|text| Slug::from_path(text).ok())
+        .map_or_else(|| format!("ideas/{}", run.run_id), String::from)
+}
+
+/// Builds the page, including its frontmatter.
+fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
+    let mut frontmatter = Frontmatter::empty();
+    let asked: String = line(&run.question).chars().take(MAX_TITLE_CHARS).collect();
+    frontmatter.set("type", "idea");
+    frontmatter.set("title", &format!("Ideas: {asked}"));
+    frontmatter.set_list("tags", &[run.profile.as_str().to_owned()]);
+    frontmatter.set("run_id", &run.run_id);
+    let mut text = format!("> {}\n", plain(&run.question));
+    let passing: Vec<&Idea> = ideas.iter().filter(|idea| idea.passes).collect();
+    let judged = ideas.iter().any(|idea| idea.judge.is_some());
+    let (shown, word) = match (passing.is_empty(), judged) {
+        (false, _) => (passing, String::new()),
+        (true, true) => (
+            ideas.iter().take(MAX_FALLBACK_IDEAS).collect(),
+            "No idea passed; these are the best.".to_owned(),
+        ),
+        (true, false) if ideas.is_empty() => (Vec::new(), "No idea was asked for yet.".to_owned()),
+        (true, false) => (ideas.iter().collect(), "Nobody judged these ideas.".to_owned()),
+    };
+    if !word.is_empty() {
+        text.push_str(&format!("\n{word}\n"));
+    }
+    for idea in shown {
+        text.push_str(&format!("\n## Idea {}\n\n{}\n\n", idea.id, plain(&idea.text)));
+        if let Some((close, far)) = run.pages_of(idea.id) {
+            let (close, far) = (link(&close.page, source), link(&far.page, source));
+            text.push_str(&format!("From {close} and {far}, {:.2} apart.", idea.distance));
+        }
+        if let Some(judge) = &idea.judge {
+            text.push_str(&format!(" Judged {:.2}. {}", judge.weighted, plain(&judge.note)));
+        }
+        text.push('\n');
+    }
+    let list = |head: &str, pages: &mut dyn Iterator<Item = &RunPage>| {
+        let lines: Vec<String> = pages.map(|page| format!("- {}\n", link(page, source))).collect();
+        format!("\n## {head}\n\n{}", lines.concat())
+    };
+    text.push_str(&list("Close pages", &mut run.close.iter().map(|pick| &pick.page)));
+    text.push_str(&list("Far pages", &mut run.far.iter().map(|pick| &pick.page)));
+    Document { frontmatter, body: text }.render()
+}
+
+/// Returns a link to a page from one in `source`.
+fn link(page: &RunPage, source: &SourceId) -> String {
+    match page.source == *source {
+        true => format!("[[{}]]", page.slug),
+        false => format!("[[{}:{}]]", page.source, page.slug),
+    }
+}
+
+/// Escapes untrusted text to one line without links, tags, headings or dated lines.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in line(text).chars() {
+        if matches!(c, '[' | ']' | '#' | '<' | '\\' | '`') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    // At the start of a paragraph, these would begin a list, quotation or rule.
+    match out.starts_with(['-', '*', '+', '>', '=', '|', '~']) {
+        true => format!("\\{out}"),
+        false => out,
+    }
+}
+
+/// Returns the text on one line, without control characters.
+fn line(text: &str) -> String {
+    let text: String = text.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::run_state::{ClosePageRef, FarPageRef};
+    use super::*;
+    use brain_page::{body_tags, timeline};
+
+    fn pick(source: &str, slug: &str) -> RunPage {
+        RunPage {
+            source: SourceId::parse(source).unwrap(),
+            slug: Slug::parse(slug).unwrap(),
+            title: slug.into(),
+        }
+    }
+
+    fn run(question: &str) -> Run {
+        let mut run =
+            Run::new("abcdefgh".into(), IdeaProfile::Brainstorm, question, 1_795_257_045_123);
+        run.close = vec![ClosePageRef { page: pick("default", "notes/near"), score: 1.0 }];
+        run.far = vec![FarPageRef {
+            page: pick("work", "plans/far"),
+            distances: vec![0.61],
+            domain: true,
+        }];
+        run.cross();
+        run
+    }
+
+    fn idea(text: &str, passes: bool) -> Idea {
+        let slug = |slug: &str| Slug::parse(slug).unwrap();
+        Idea {
+            id: 1,
+            text: text.into(),
+            close_slug: slug("notes/near"),
+            far_slug: slug("plans/far"),
+            distance: 0.61,
+            judge: None,
+            passes,
+        }
+    }
+
+    #[test]
+    fn slug_has_day_words_and_run_id() {
+        assert_eq!(
+            slug(&run("How do I cut latency by half, really?")),
+            "ideas/2026-11-21-how-do-i-cut-latency-by-abcdefgh"
+        );
+        assert_eq!(slug(&run("解析機関?")), "ideas/2026-11-21-解析機関-abcdefgh");
+        for odd in ["!?", "../../etc/passwd", &"x".repeat(1000), "a\u{202e}b"] {
+            let slug = slug(&run(odd));
+            assert!(Slug::parse(slug.clone()).is_ok() && slug.ends_with("abcdefgh"), "{slug}");
+        }
+    }
+
+    #[test]
+    fn saved_page_links_both_pages_and_escapes_text() {
+        let evil =
+            "See [[people/boss]] and [x](y.md) #urgent\n- 2026-01-01 | Fired\n# Head <b>`code`";
+        let text = page(&run("Why?\n---\ntype: person"), &[idea(evil, true)], &SourceId::default());
+        let document = Document::parse(&text).unwrap();
+        assert_eq!(document.frontmatter.page_type().as_deref(), Some("idea"), "{text}");
+        let own = Slug::parse("ideas/x").unwrap();
+        let mut links: Vec<String> = brain_page::links(&own, &document.body, &document.frontmatter)
+            .into_iter()
+            .map(|link| link.raw)
+            .collect();
+        links.sort();
+        links.dedup();
+        assert_eq!(links, ["notes/near", "work:plans/far"], "{text}");
+        assert_eq!(body_tags(&document.body), Vec::<String>::new(), "{text}");
+        assert!(timeline(&document.body).is_empty(), "{text}");
+        assert!(text.contains("0.61 apart"));
+    }
+
+    #[test]
+    fn passing_ideas_are_saved_or_the_best_ones() {
+        let both = [idea("Good.", true), Idea { id: 2, ..idea("Bad.", false) }];
+        let text = page(&run("Why?"), &both, &SourceId::default());
+        assert!(text.contains("Good.") && !text.contains("Bad."), "{text}");
+        let text = page(&run("Why\u{1b}[2J\u{7}?"), &both[..1], &SourceId::default());
+        assert!(text.contains("> Why\\[2J?") && !text.contains(['\u{1b}', '\u{7}']), "{text}");
+        let text = page(&run("Why?"), &both[1..], &SourceId::default());
+        assert!(text.contains("Bad.") && text.contains("Nobody judged"), "{text}");
+    }
+}

@@ -1,0 +1,294 @@
+//! Keeps vectors consistent with the store.
+//!
+//! A commit hook removes the vectors of deleted or changed pages before the commit is acknowledged.
+//! Commits made while no vectors were open are processed when they are opened, in the background;
+//! only then are vectors searched.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest, Sha256};
+
+use super::state::{Meaning, OpenVectors, Provider, Shared, locked};
+use super::{Brain, installed};
+use crate::config::Config;
+use brain_base::caller::Visibility;
+use brain_embed::vectors::{Key, Vectors};
+use brain_embed::{EmbedFault, EmbedWhy, Embedder, Endpoint, EndpointSettings, Local, Settings};
+use brain_page::WINDOWS;
+use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
+
+/// Changes compared per snapshot.
+const BATCH: usize = 1000;
+/// Windows per embedder call. Few for a local model, so that a question need not wait; many for an
+/// endpoint, because each call costs a round trip.
+const LOCAL: usize = 8;
+const ENDPOINT: usize = 64;
+
+/// Returns the key of the text that a page's vectors are made of. Includes the length, because the
+/// content hash ignores line endings.
+pub(super) fn key_of(page: &PageRecord) -> Key {
+    let mut hash = Sha256::new();
+    hash.update(WINDOWS.to_le_bytes());
+    hash.update(page.content_hash);
+    hash.update(page.bytes.to_le_bytes());
+    hash.update(page.title.as_bytes());
+    Key(hash.finalize().first_chunk().copied().unwrap_or_default())
+}
+
+impl Meaning {
+    /// Returns the store's commit hook.
+    pub(crate) fn hook(&self) -> impl Fn(&[Change]) + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        move |changes| shared.apply_commit(changes)
+    }
+
+    /// Suppresses embedding of synced pages until the guard is dropped. `brain embed` and the next
+    /// start embed them.
+    pub(crate) fn suppress_embedding(&self) -> EmbedSuppression {
+        self.shared.suppressions.fetch_add(1, Ordering::AcqRel);
+        EmbedSuppression(Arc::clone(&self.shared))
+    }
+}
+
+/// The guard of [`Meaning::suppress_embedding`].
+pub(crate) struct EmbedSuppression(Arc<Shared>);
+
+impl Drop for EmbedSuppression {
+    fn drop(&mut self) {
+        self.0.suppressions.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Combines two hooks. The vector hook runs first and only removes vectors.
+pub(crate) fn combine_hooks(
+    meaning: impl Fn(&[Change]) + Send + 'static,
+    index: CommitHook,
+) -> CommitHook {
+    Box::new(move |changes| {
+        meaning(&changes);
+        index(changes);
+    })
+}
+
+impl Shared {
+    /// Applies the changes of a commit. Runs on the writer's thread.
+    fn apply_commit(&self, changes: &[Change]) {
+        self.changes.fetch_add(changes.len() as u64, Ordering::Relaxed);
+        self.record_suppressed(changes);
+        let (Some(open_vectors), Some(last)) = (self.open_vectors(), changes.last()) else {
+            return;
+        };
+        let _gate = locked(&self.apply_lock);
+        for change in changes {
+            let page = change.page.as_deref();
+            remove_stale(&open_vectors.vectors, change.id, || {
+                page.map(|page| key_of(&page.record))
+            });
+        }
+        let before = self.seen.swap(last.seq, Ordering::AcqRel);
+        locked(&self.pending_changes).add(before, last.seq);
+        self.bell.notify_one();
+    }
+
+    /// Records pages that a sync with suppressed embedding imports, even while no vectors are open.
+    fn record_suppressed(&self, changes: &[Change]) {
+        let suppressions = self.suppressions.load(Ordering::Acquire) > 0;
+        let mut suppressed_pages = locked(&self.suppressed_pages);
+        if !suppressions && suppressed_pages.is_empty() {
+            return;
+        }
+        for change in changes {
+            if suppressions && change.page.as_ref().is_some_and(|page| page.is_read) {
+                suppressed_pages.insert(change.id);
+            } else {
+                suppressed_pages.remove(&change.id);
+            }
+        }
+    }
+}
+
+/// Removes a page's vectors unless they were made of `key`.
+fn remove_stale(vectors: &Vectors, page: u64, key: impl FnOnce() -> Option<Key>) {
+    if let Some(made_of) = vectors.key(page)
+        && key() != Some(made_of)
+    {
+        vectors.remove(page);
+    }
+}
+
+impl Brain {
+    /// Replaces the configured embedder. Call it once, before the first round.
+    pub fn set_embedder(&self, embedder: Arc<dyn Embedder>) {
+        if self.meaning.override_embedder.set(embedder).is_err() {
+            tracing::warn!("what makes vectors was set already");
+        }
+    }
+
+    /// Returns the configured provider. Looks for installed models at most once.
+    pub(super) fn embedding_provider(&self) -> Option<Provider> {
+        let mut known = locked(&self.meaning.provider);
+        known.get_or_insert_with(|| self.new_provider()).clone()
+    }
+
+    fn new_provider(&self) -> Option<Provider> {
+        if let Some(embedder) = self.meaning.override_embedder.get() {
+            let embedder = Ok(Arc::clone(embedder));
+            return Some(Provider { name: "local", model: "set".into(), embedder, at_once: LOCAL });
+        }
+        let found = installed(&self.home);
+        let settings = self.config.embedding(&self.home, found.as_deref())?;
+        Some(match settings {
+            Settings::Local { directory, threads } => Provider {
+                name: "local",
+                model: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                embedder: Ok(Arc::new(Local::new(directory, threads))),
+                at_once: LOCAL,
+            },
+            Settings::Endpoint { base, model, query_prefix, document_prefix, dimensions } => {
+                let name = model.clone();
+                let settings =
+                    EndpointSettings { base, model, query_prefix, document_prefix, dimensions };
+                Provider {
+                    name: "openai",
+                    model: name,
+                    embedder: self.endpoint(settings),
+                    at_once: ENDPOINT,
+                }
+            }
+        })
+    }
+
+    fn endpoint(&self, settings: EndpointSettings) -> Result<Arc<dyn Embedder>, EmbedFault> {
+        let file = Config::embedding_key_file(&self.config, &self.home);
+        let secrets = Arc::clone(&self.secrets);
+        let key = move || match secrets.find("embedding-api-key", file.as_deref()) {
+            Ok(found) => Ok(found.map(|found| found.secret)),
+            Err(fault) => {
+                Err(EmbedFault { why: EmbedWhy::Refused, message: fault.message, hint: fault.hint })
+            }
+        };
+        let (price, ledger) = (self.config.embedding_price(), Arc::clone(&self.ledger));
+        let endpoint = Endpoint::open(settings, &*self.net, Box::new(key), price, ledger)?;
+        Ok(Arc::new(endpoint))
+    }
+
+    /// Opens the vectors of the provider and catches up with the store. `None` if no provider is
+    /// configured.
+    pub(super) fn open_vectors(&self) -> Result<Option<Arc<OpenVectors>>, EmbedFault> {
+        let shared = &self.meaning.shared;
+        if let Some(open_vectors) = shared.open_vectors() {
+            return Ok(Some(open_vectors));
+        }
+        let Some(provider) = self.embedding_provider() else {
+            shared.shut();
+            return Ok(None);
+        };
+        match self.opened(provider) {
+            Ok(open_vectors) => Ok(Some(open_vectors)),
+            Err(fault) => {
+                shared.shut();
+                Err(fault)
+            }
+        }
+    }
+
+    fn opened(&self, provider: Provider) -> Result<Arc<OpenVectors>, EmbedFault> {
+        let embedder = provider.embedder?;
+        let space = embedder.space()?;
+        let dir = self.home.index().join("vectors");
+        let store = format!("{:016x}", self.store.id());
+        let (vectors, lost) = Vectors::open(&dir, &store, &space.identity, space.dimensions)
+            .map_err(|e| transient_fault(&e))?;
+        if let Some(lost) = lost {
+            tracing::warn!(lost, "some vectors are made anew");
+        }
+        let scale = super::scale::Scale::new().into();
+        let at_once = provider.at_once;
+        let scales = Mutex::default();
+        let open_vectors =
+            Arc::new(OpenVectors { space, embedder, at_once, vectors, scale, scales });
+        self.catch_up(&open_vectors).map_err(|e| transient_fault(&e))?;
+        let size = open_vectors.vectors.size();
+        tracing::info!(
+            model = open_vectors.space.model,
+            pages = size.pages,
+            windows = size.windows,
+            "search by meaning is open"
+        );
+        Ok(open_vectors)
+    }
+
+    /// Removes vectors that became stale while closed, then enables the commit hook for them.
+    fn catch_up(&self, open_vectors: &Arc<OpenVectors>) -> Result<(), StoreError> {
+        let vectors = &open_vectors.vectors;
+        let mut seq = vectors.seen();
+        let now = self.store.read(Visibility::All)?.counts()?.seq;
+        if vectors.size().pages == 0 {
+            // Without vectors, nothing can be stale.
+            seq = now;
+        } else if seq > now {
+            // The store was restored from a backup, so its change numbers do not match these
+            // vectors.
+            seq = now;
+            self.compare_all(vectors)?;
+        } else {
+            while compare(&self.store.read(Visibility::All)?, vectors, &mut seq)? {
+                if self.is_stopping() {
+                    return Err(StoreError::Closed);
+                }
+            }
+            // Purged pages leave no change behind.
+            let active = self.store.read(Visibility::All)?.counts()?.active;
+            if vectors.size().pages > active {
+                self.compare_all(vectors)?;
+            }
+        }
+        // The last step runs on the writer's thread, where no commit can happen in between.
+        let (shared, open_vectors) = (Arc::clone(&self.meaning.shared), Arc::clone(open_vectors));
+        let snapshots = self.store.reader_maker();
+        self.store.write(move |_| {
+            let mut seq = seq;
+            while compare(&snapshots.read(Visibility::All)?, &open_vectors.vectors, &mut seq)? {}
+            shared.open(Arc::clone(&open_vectors), seq);
+            Ok(())
+        })
+    }
+
+    /// Compares every page that has vectors.
+    fn compare_all(&self, vectors: &Vectors) -> Result<(), StoreError> {
+        for pages in vectors.pages().chunks(BATCH) {
+            compare_pages(&self.store.read(Visibility::All)?, vectors, pages.iter().copied())?;
+        }
+        Ok(())
+    }
+}
+
+/// Compares the pages of one batch of changes after `seq` and advances it. Returns whether there
+/// were any.
+fn compare(reader: &Reader, vectors: &Vectors, seq: &mut u64) -> Result<bool, StoreError> {
+    let changes = reader.changed_after(*seq, BATCH)?;
+    let Some((last, _)) = changes.last() else { return Ok(false) };
+    *seq = *last;
+    compare_pages(reader, vectors, changes.into_iter().map(|(_, page)| page))?;
+    Ok(true)
+}
+
+fn compare_pages(
+    reader: &Reader,
+    vectors: &Vectors,
+    pages: impl Iterator<Item = u64>,
+) -> Result<(), StoreError> {
+    for page in pages {
+        if vectors.key(page).is_some() {
+            let key = reader.by_id(page)?.map(|(_, _, record)| key_of(&record));
+            remove_stale(vectors, page, || key);
+        }
+    }
+    Ok(())
+}
+
+/// Converts an error of the store or the file system into a transient fault.
+pub(super) fn transient_fault(error: &dyn std::error::Error) -> EmbedFault {
+    EmbedFault { why: EmbedWhy::Later(None), message: error.to_string(), hint: None }
+}

@@ -1,0 +1,83 @@
+//! The record beside an installed model: its origin and the hashes of its files.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The file name of the record.
+pub(super) const NOTE: &str = "brain-model.json";
+
+/// The facts about an installed model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ModelRecord {
+    /// The origin.
+    pub(super) from: String,
+    /// The time of installation, in RFC 3339.
+    pub(super) installed_at: String,
+    /// The file with the weights.
+    pub(super) weights: String,
+    /// SHA-256 of the weights, in hex.
+    pub(super) sha256: String,
+    /// Number of dimensions.
+    pub(super) dimensions: u32,
+    /// SHA-256 of other files, in hex, by name. Empty in records of former versions.
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, String>,
+}
+
+impl ModelRecord {
+    /// Reads the record in `dir`. `None` if it is missing or unreadable, as for manually copied
+    /// models.
+    pub(super) fn read(dir: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(dir.join(NOTE)).ok()?).ok()
+    }
+
+    /// Writes the record.
+    ///
+    /// # Errors
+    /// The I/O error of the write.
+    pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        fs::write(dir.join(NOTE), text)?;
+        File::open(dir.join(NOTE))?.sync_all()
+    }
+}
+
+/// Returns the total size of a directory, including subdirectories, in bytes.
+pub(super) fn size(dir: &Path) -> u64 {
+    let files = walkdir::WalkDir::new(dir).max_depth(3).into_iter().filter_map(Result::ok);
+    files
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(fs::Metadata::is_file)
+        .map(|meta| meta.len())
+        .sum()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(ModelRecord::read(dir.path()), None);
+        let record = ModelRecord {
+            from: "/m".into(),
+            installed_at: "2026-11-21T10:30:45.123Z".into(),
+            weights: "model.onnx".into(),
+            sha256: "ab".repeat(32),
+            dimensions: 384,
+            files: BTreeMap::from([("config.json".into(), "cd".repeat(32))]),
+        };
+        record.write(dir.path()).unwrap();
+        assert_eq!(ModelRecord::read(dir.path()), Some(record));
+        assert!(size(dir.path()) > 5);
+        fs::write(dir.path().join(NOTE), "{").unwrap();
+        assert_eq!(ModelRecord::read(dir.path()), None);
+    }
+}

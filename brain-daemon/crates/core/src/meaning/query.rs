@@ -1,0 +1,283 @@
+//! Embeds questions and finds the pages near them.
+//!
+//! One thread calls the provider with all queued questions. Searches wait for it until their
+//! deadline, so a stalled provider blocks no search and only one thread. While it stalls, further
+//! searches do not wait.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::scale::{Scale, Windows};
+use super::state::{OpenVectors, locked};
+use super::{Brain, CallerPages, Degradation, QUERY_DEADLINE, VectorResults};
+use brain_base::caller::Visibility;
+use brain_embed::{EmbedFault, EmbedWhy, Embedder, Purpose};
+
+/// Maximum number of queued questions.
+const WAITING: usize = 64;
+/// The thread exits after this long without questions.
+const IDLE: Duration = Duration::from_secs(60);
+/// Maximum length of a question, in characters. Models read no more.
+const LONGEST: usize = 2000;
+/// Percentage of pages that may lack vectors before an answer is marked as degraded. New pages are
+/// few and found by their words.
+const FEW: u64 = 2;
+/// Maximum number of cached scales for sets of sources.
+const MAX_SCALES: usize = 256;
+
+/// Embeds questions on one thread.
+#[derive(Default)]
+pub(super) struct QueryEmbedder {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    has_thread: bool,
+    /// When the current provider call began.
+    asked: Option<Instant>,
+}
+
+struct Waiting {
+    embedder: Arc<dyn Embedder>,
+    question: String,
+    until: Instant,
+    answer: SyncSender<Result<Vec<f32>, EmbedFault>>,
+}
+
+impl QueryEmbedder {
+    /// Returns whether a question is queued or in progress.
+    pub(super) fn is_asked(&self) -> bool {
+        let state = locked(&self.state);
+        state.asked.is_some() || !state.waiting.is_empty()
+    }
+
+    /// Returns the vector of `question`, waiting until `until`.
+    fn ask(
+        self: &Arc<Self>,
+        embedder: &Arc<dyn Embedder>,
+        question: &str,
+        until: Instant,
+    ) -> Result<Vec<f32>, EmbedFault> {
+        let (answer, answered) = sync_channel(1);
+        let question = question.chars().take(LONGEST).collect();
+        {
+            let mut state = locked(&self.state);
+            let stalls = state.asked.is_some_and(|since| since.elapsed() > QUERY_DEADLINE);
+            if stalls || state.waiting.len() >= WAITING {
+                return Err(late());
+            }
+            state.waiting.push_back(Waiting {
+                embedder: Arc::clone(embedder),
+                question,
+                until,
+                answer,
+            });
+            if !state.has_thread {
+                let query_embedder = Arc::clone(self);
+                std::thread::Builder::new()
+                    .name("questions".into())
+                    .spawn(move || query_embedder.work())
+                    .map_err(|e| EmbedFault {
+                        message: format!("no thread to ask with: {e}"),
+                        ..late()
+                    })?;
+                state.has_thread = true;
+            }
+        }
+        self.bell.notify_one();
+        match answered.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(late()),
+        }
+    }
+
+    /// The thread: processes queued questions until it is idle for a while.
+    fn work(&self) {
+        loop {
+            let mut state = locked(&self.state);
+            while state.waiting.is_empty() {
+                let (next, rest) =
+                    self.bell.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+                state = next;
+                if rest.timed_out() && state.waiting.is_empty() {
+                    state.has_thread = false;
+                    return;
+                }
+            }
+            let now = Instant::now();
+            let all: Vec<Waiting> =
+                state.waiting.drain(..).filter(|waiting| waiting.until > now).collect();
+            state.asked = Some(now);
+            drop(state);
+            // If the provider panics, later questions still need this thread.
+            let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(all)));
+            if asked.is_err() {
+                tracing::error!("asking for a question's vector ended in a defect");
+            }
+            locked(&self.state).asked = None;
+        }
+    }
+}
+
+/// Embeds the questions of each embedder in one call and answers them.
+fn answer(mut all: Vec<Waiting>) {
+    while let Some(first) = all.first() {
+        let embedder = Arc::clone(&first.embedder);
+        let (same, others) =
+            all.into_iter().partition(|waiting| Arc::ptr_eq(&waiting.embedder, &embedder));
+        all = others;
+        let same: Vec<Waiting> = same;
+        let texts: Vec<String> = same.iter().map(|waiting| waiting.question.clone()).collect();
+        let until = same.iter().map(|waiting| waiting.until).max();
+        let should_continue = || until.is_some_and(|until| Instant::now() < until);
+        let ask = |texts: &[String]| match embedder.embed(texts, Purpose::Query, &should_continue) {
+            Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
+            Ok(_) => {
+                Err(EmbedFault { message: "not every question got a vector".into(), ..late() })
+            }
+            Err(fault) => Err(fault),
+        };
+        match ask(&texts) {
+            Ok(vectors) => {
+                for (waiting, vector) in same.into_iter().zip(vectors) {
+                    // The receiver may have timed out.
+                    let _ = waiting.answer.send(Ok(vector));
+                }
+            }
+            // One rejected question must not fail the others.
+            Err(fault) if fault.why == EmbedWhy::Text && same.len() > 1 => {
+                for waiting in same {
+                    let others_removed = ask(std::slice::from_ref(&waiting.question));
+                    let _ = waiting.answer.send(
+                        others_removed
+                            .and_then(|vectors| vectors.into_iter().next().ok_or_else(late)),
+                    );
+                }
+            }
+            Err(fault) => {
+                for waiting in same {
+                    let _ = waiting.answer.send(Err(fault.clone()));
+                }
+            }
+        }
+    }
+}
+
+fn late() -> EmbedFault {
+    let message =
+        format!("the embedding model did not answer within {} s", QUERY_DEADLINE.as_secs());
+    EmbedFault { why: EmbedWhy::Later(None), message, hint: None }
+}
+
+impl Brain {
+    /// Returns whether an embedder is configured.
+    pub(crate) fn has_embedding(&self) -> bool {
+        self.embedding_provider().is_some()
+    }
+
+    /// Returns up to `limit` pages near `question` that `admits` accepts. With `own`, only that
+    /// caller's pages influence the result. Never fails and never takes longer than
+    /// [`QUERY_DEADLINE`].
+    pub(crate) fn near(
+        &self,
+        question: &str,
+        limit: usize,
+        admits: &dyn Fn(u64) -> bool,
+        own: Option<&CallerPages>,
+    ) -> VectorResults {
+        let until = Instant::now() + QUERY_DEADLINE;
+        let without = |why: String| VectorResults {
+            degradation: Some(Degradation { share: None, why: Some(why) }),
+            ..VectorResults::default()
+        };
+        if !self.has_embedding() {
+            return VectorResults::default();
+        }
+        let Some(open_vectors) = self.meaning.shared.wait(until, QUERY_DEADLINE) else {
+            let problem = self.meaning.problem().map(|(problem, _)| problem);
+            return without(problem.unwrap_or_else(|| "the vectors are being opened".into()));
+        };
+        let windows = match own {
+            None => Windows::all(&open_vectors.vectors),
+            Some(own) => Windows::of(&open_vectors.vectors, &own.pages),
+        };
+        let degradation = self.degradation(&windows, own);
+        if windows.windows == 0 {
+            return VectorResults { degradation, ..VectorResults::default() };
+        }
+        let vector = match self.meaning.query_embedder.ask(&open_vectors.embedder, question, until)
+        {
+            Ok(vector) if vector.len() == open_vectors.space.dimensions => vector,
+            Ok(_) => return without("the model's vectors have another length than before".into()),
+            Err(fault) => {
+                if fault.why == EmbedWhy::Changed {
+                    self.embedding_changed();
+                }
+                return without(fault.message);
+            }
+        };
+        let near = match own {
+            None => open_vectors.vectors.search(&vector, limit, admits),
+            Some(own) => {
+                let mut pages = own.pages.iter().copied().filter(|page| admits(*page));
+                open_vectors.vectors.search_among(&vector, limit, &mut pages)
+            }
+        };
+        let scale = match own {
+            None => *open_vectors.scale.read().unwrap_or_else(PoisonError::into_inner),
+            Some(own) => open_vectors.scale_of(own, &windows),
+        };
+        let background = Scale::background(&windows, &vector).unwrap_or(scale.floor);
+        // For an unknown model, the question's own background replaces the floor.
+        let floor =
+            if scale.is_guess(&open_vectors.space.model) { background } else { scale.floor };
+        let read = open_vectors.embedder.reads(question);
+        VectorResults { near, floor, background, span: scale.span, read, degradation }
+    }
+
+    /// Returns the distance of two pages, (1 - cosine) / 2. `None` if either has no vectors.
+    pub(crate) fn distance(&self, one: u64, other: u64) -> Option<f32> {
+        let open_vectors = self.meaning.shared.open_vectors()?;
+        open_vectors.vectors.between(one, other).map(|cosine| (1.0 - cosine) / 2.0)
+    }
+
+    /// Returns why vector results are incomplete, if more than a few pages are missing.
+    fn degradation(&self, windows: &Windows<'_>, own: Option<&CallerPages>) -> Option<Degradation> {
+        let active = match own {
+            Some(own) => own.pages.len() as u64,
+            None => {
+                self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active
+            }
+        };
+        let pages = windows.pages.min(active);
+        let missing = active - pages;
+        if missing * 100 <= active * FEW {
+            return None;
+        }
+        // A percentage, because not every caller may know the number of pages.
+        let share = Some(pages * 100 / active);
+        Some(Degradation { share, why: self.meaning.problem().map(|(problem, _)| problem) })
+    }
+}
+
+impl OpenVectors {
+    /// Returns the scale for a restricted caller, measured if there are enough windows.
+    fn scale_of(&self, own: &CallerPages, windows: &Windows<'_>) -> Scale {
+        let known = locked(&self.scales).get(&own.sources).copied().unwrap_or(Scale::new());
+        if !known.is_due(&self.space.model, windows) {
+            return known;
+        }
+        let scale = Scale::measured(windows);
+        let mut scales = locked(&self.scales);
+        if scales.len() >= MAX_SCALES {
+            scales.clear();
+        }
+        scales.insert(own.sources.clone(), scale);
+        scale
+    }
+}

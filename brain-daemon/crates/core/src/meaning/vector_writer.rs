@@ -1,0 +1,93 @@
+//! Writes vectors to disk, periodically and only with enough free space.
+//!
+//! Vectors that cannot be written stay in memory, are searchable, and are written later.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Brain;
+use super::state::{EmbedState, OpenVectors, locked};
+use brain_base::home::free_bytes;
+
+/// Interval and amount after which vectors are written. A crash loses at most this much, which is
+/// made, and possibly paid, again.
+pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(10);
+const FLUSH_BYTES: usize = 32 * 1024;
+
+impl Brain {
+    /// Writes vectors that are only in memory, for the next start.
+    pub(crate) fn flush_vectors(&self) {
+        if let Some(open) = self.meaning.shared.open_vectors() {
+            self.flush_open_vectors(&open);
+        }
+    }
+
+    /// Writes the vectors of `open`, which may have been closed since.
+    pub(super) fn flush_open_vectors(&self, open: &OpenVectors) {
+        if let Err(error) = open.vectors.flush(self.meaning.shared.seen.load(Ordering::Acquire)) {
+            tracing::warn!(%error, "the last vectors are made again after the next start");
+        }
+    }
+
+    /// Writes vectors if it is due, or now.
+    pub(super) fn keep(&self, work: &mut EmbedState, open: &OpenVectors, now: bool) {
+        let seen = self.meaning.shared.seen.load(Ordering::Acquire);
+        let is_much = open.vectors.waiting() >= FLUSH_BYTES && !work.flush_failed;
+        let is_due = is_much || work.flushed.elapsed() >= FLUSH_EVERY;
+        if (self.is_flushed(work, open) && open.vectors.seen() == seen) || !(now || is_due) {
+            return;
+        }
+        work.flushed = Instant::now();
+        let kept = self.room().and_then(|()| open.vectors.flush(seen).map_err(|e| e.to_string()));
+        if let Err(error) = &kept {
+            if !work.flush_failed {
+                tracing::warn!(error, "vectors are only in memory");
+            }
+            let hint = "make room on that disk: they are written as soon as there is".to_owned();
+            self.meaning.set_problem(Some((error.clone(), Some(hint))));
+        } else if work.flush_failed && work.failures == 0 {
+            self.meaning.set_problem(None);
+        }
+        work.flush_failed = kept.is_err();
+    }
+
+    /// Returns whether no vectors are only in memory.
+    pub(super) fn is_flushed(&self, work: &EmbedState, open: &OpenVectors) -> bool {
+        !work.flush_failed && open.vectors.waiting() == 0
+    }
+
+    /// Checks the free disk space. Derived data must not use the reserve of the store.
+    fn room(&self) -> Result<(), String> {
+        let Ok(free) = free_bytes(self.home.root()) else { return Ok(()) };
+        let free = free / 1_000_000;
+        let least = self.config.store_min_free_mb();
+        if free < least {
+            return Err(format!(
+                "vectors are not kept: the disk has {free} MB free, and brain keeps {least} MB"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Removes vectors of other models once all pages have vectors.
+    pub(super) fn remove_other_models(&self, work: &mut EmbedState, open: &OpenVectors) {
+        if work.others_removed || !locked(&self.meaning.shared.suppressed_pages).is_empty() {
+            return;
+        }
+        // The new vectors must be on disk first.
+        self.keep(work, open, true);
+        if work.flush_failed {
+            return;
+        }
+        match open.vectors.remove_others() {
+            Ok(0) => work.others_removed = true,
+            Ok(count) => {
+                work.others_removed = true;
+                tracing::info!(count, "the vectors of models that were used before are deleted");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the vectors of models that were used before are still there");
+            }
+        }
+    }
+}

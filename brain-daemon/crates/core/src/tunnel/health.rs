@@ -1,0 +1,60 @@
+//! Health of the tunnel for `doctor`, from the watchdog's last check. No network.
+
+use brain_protocol::Fault;
+
+use super::super::Brain;
+use brain_base::clock::parse_instant;
+
+/// How late a check may be, in milliseconds: the interval plus network timeouts.
+const MAX_DELAY_MS: i64 = 3 * 60 * 1000;
+
+/// The result for `doctor`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TunnelHealth {
+    /// No problem. Has a description.
+    Healthy(String),
+    /// A problem.
+    Unhealthy {
+        /// The description.
+        problem: String,
+        /// The command that helps or tells more.
+        hint: &'static str,
+    },
+}
+
+impl Brain {
+    /// Returns the health of the tunnel.
+    ///
+    /// # Errors
+    /// If the agent's token cannot be read or is readable by others.
+    pub(crate) fn tunnel_health(&self) -> Result<TunnelHealth, Fault> {
+        if self.config.tunnel().is_none() {
+            return Ok(TunnelHealth::Healthy("off (`tunnel.provider`)".into()));
+        }
+        self.tunnel_token()?;
+        let Some(status) = self.tunnel.status().clone() else {
+            return Ok(TunnelHealth::Healthy("not checked yet".into()));
+        };
+        let unhealthy = |problem: String, hint| Ok(TunnelHealth::Unhealthy { problem, hint });
+        let due = status.next_at.as_deref().and_then(|at| parse_instant(at, false));
+        if due.is_some_and(|due| due + MAX_DELAY_MS < self.now()) {
+            let checked_at = status.checked_at.unwrap_or_default();
+            return unhealthy(
+                format!("the watchdog has not run since {checked_at}"),
+                "brain tunnel start",
+            );
+        }
+        let seen = format!("{}: {}", status.state, status.message);
+        match status.state.as_str() {
+            "up" => match status.telephone.filter(|said| !said.starts_with("https://")) {
+                Some(said) => unhealthy(
+                    format!("{seen}; the telephone number is {said}"),
+                    "brain tunnel status",
+                ),
+                None => Ok(TunnelHealth::Healthy(seen)),
+            },
+            "stopped" => unhealthy(seen, "brain tunnel start"),
+            _ => unhealthy(seen, "brain tunnel status"),
+        }
+    }
+}

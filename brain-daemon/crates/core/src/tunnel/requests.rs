@@ -1,0 +1,189 @@
+//! Requests that arrived through the tunnel, and replay of ingested jobs.
+//!
+//! Keeps the last requests in memory, without bodies, queries and headers.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+
+use brain_protocol::{
+    Fault, FaultCode, JobId, JobState, Slug, SourceId, TunnelReplay, TunnelReplayed, TunnelRequest,
+    TunnelRequests, TunnelRequestsReply,
+};
+
+use super::super::Brain;
+use brain_base::caller::Visibility;
+use brain_base::clock::rfc3339;
+use brain_store::{Content, JobRecord};
+
+/// Maximum number of requests kept.
+const MAX_REQUESTS: usize = 1000;
+
+/// A request that arrived through the tunnel.
+#[derive(Debug, Clone)]
+pub struct PublicRequest {
+    /// Time of arrival, in Unix milliseconds.
+    pub at: i64,
+    /// HTTP method.
+    pub method: String,
+    /// The matched route, or `(none)`.
+    pub path: String,
+    /// Status of the answer.
+    pub status: u16,
+    /// Duration, in microseconds.
+    pub took_us: u64,
+    /// The client; `-` if unknown.
+    pub client: String,
+    /// Size of the body, in bytes.
+    pub bytes: u64,
+    /// The ingest job that it created.
+    pub job_id: Option<JobId>,
+}
+
+/// The most recent requests.
+#[derive(Debug, Default)]
+pub(super) struct RequestLog(Mutex<VecDeque<PublicRequest>>);
+
+impl RequestLog {
+    fn requests(&self) -> MutexGuard<'_, VecDeque<PublicRequest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, request: PublicRequest) {
+        let mut requests = self.requests();
+        if requests.len() == MAX_REQUESTS {
+            requests.pop_front();
+        }
+        requests.push_back(request);
+    }
+
+    fn newest(&self, failed: bool, limit: usize) -> TunnelRequestsReply {
+        let requests = self.requests();
+        let mut wanted = requests.iter().rev().filter(|request| !failed || request.status >= 400);
+        let newest = wanted.by_ref().take(limit).map(shown).collect();
+        TunnelRequestsReply { requests: newest, truncated: wanted.next().is_some() }
+    }
+}
+
+fn shown(request: &PublicRequest) -> TunnelRequest {
+    TunnelRequest {
+        at: rfc3339(request.at),
+        method: request.method.clone(),
+        path: request.path.clone(),
+        status: request.status,
+        took_us: request.took_us,
+        client: request.client.clone(),
+        bytes: request.bytes,
+        job_id: request.job_id,
+    }
+}
+
+impl Brain {
+    /// Records a request that arrived through the tunnel. In memory only; does not block.
+    pub fn record_public_request(&self, request: PublicRequest) {
+        self.tunnel.requests.add(request);
+    }
+
+    pub(crate) fn tunnel_requests(
+        &self,
+        request: &TunnelRequests,
+    ) -> Result<TunnelRequestsReply, Fault> {
+        let limit = (request.limit as usize).clamp(1, MAX_REQUESTS);
+        Ok(self.tunnel.requests.newest(request.failed, limit))
+    }
+
+    pub(crate) fn tunnel_replay(&self, request: &TunnelReplay) -> Result<TunnelReplayed, Fault> {
+        let id = JobId(self.job_number(request.job_id));
+        let job = self.store.read_queue()?.job(id.0)?.ok_or_else(|| {
+            Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
+                .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed: `brain jobs list`")
+        })?;
+        let content = self.sent(id, &job)?;
+        let there =
+            self.store.sources()?.iter().any(|(source, _)| source.as_str() == job.source.as_str());
+        if !there {
+            let message = format!(
+                "source \"{}\", which {id} was for, is not registered",
+                job.source.as_str()
+            );
+            return Err(Fault::new(FaultCode::UnknownSource, message)
+                .hint("register it again: `brain sources add`, or let its sender send it anew"));
+        }
+        // Replays the item as it arrived: same client, same options.
+        let (done, answer) = mpsc::channel();
+        self.ingest_again(job, content, move |result| drop(done.send(result)));
+        let accepted = answer.recv().map_err(|_| {
+            Fault::new(FaultCode::Stopping, "the daemon ends")
+                .hint("start it again, then replay it")
+        })??;
+        let message = match accepted.status.as_str() {
+            "duplicate" if accepted.job_id == id => {
+                "it counts as taken in already: it waits, or its page has this content; nothing was added"
+            }
+            "duplicate" => "the same content counts as taken in already; nothing was added",
+            _ => "it was taken in once more, as if its sender had sent it now",
+        };
+        Ok(TunnelReplayed {
+            job_id: id,
+            new_job_id: accepted.job_id,
+            status: accepted.status,
+            message: message.into(),
+        })
+    }
+
+    /// Returns the content of a job: from the queue while it waits or after it failed, else from
+    /// its page.
+    fn sent(&self, id: JobId, job: &JobRecord) -> Result<Content, Fault> {
+        if job.state != JobState::Stored {
+            return Ok(job.content.clone());
+        }
+        let reader = self.store.read(Visibility::All)?;
+        let place = job.slug.as_deref().and_then(|slug| {
+            Some((SourceId::parse(job.source.as_str()).ok()?, Slug::parse(slug).ok()?))
+        });
+        let page = match place {
+            Some((source, slug)) => reader.page_even_deleted(&source, &slug)?,
+            None => None,
+        };
+        match page.filter(|page| page.content_hash == job.content_hash) {
+            // The frontmatter of the page belongs to brain; the job has the item's own options.
+            Some(page) => Ok(Content { frontmatter: String::new(), body: reader.content(&page)?.body }),
+            None => Err(Fault::new(
+                FaultCode::Conflict,
+                format!(
+                    "{id} cannot be replayed: it became a page, and that page was changed or is gone since"
+                ),
+            )
+            .hint("what was sent is kept only until it is a page; send it again from where it came")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_log_keeps_the_last_thousand() {
+        let ring = RequestLog::default();
+        for n in 0..1500_u64 {
+            ring.add(PublicRequest {
+                at: n as i64,
+                method: "POST".into(),
+                path: "/ingest".into(),
+                status: if n % 3 == 0 { 401 } else { 202 },
+                took_us: n,
+                client: "-".into(),
+                bytes: n,
+                job_id: None,
+            });
+        }
+        let all = ring.newest(false, 1000);
+        assert_eq!(
+            (all.requests.len(), all.requests[0].took_us, all.truncated),
+            (1000, 1499, false)
+        );
+        let failed = ring.newest(true, 10);
+        assert!(failed.truncated && failed.requests.iter().all(|request| request.status == 401));
+        assert_eq!(failed.requests[0].took_us, 1497);
+    }
+}

@@ -1,0 +1,97 @@
+//! Persistent state of the tunnel, in a file of the home.
+//!
+//! Losing the file costs at most a repeated notification.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use brain_protocol::{Fault, FaultCode};
+use serde::{Deserialize, Serialize};
+
+use super::WatchdogState;
+use brain_base::home::Home;
+
+/// The contents of the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct TunnelState {
+    /// Stopped by `brain tunnel stop`.
+    pub(super) stopped: bool,
+    /// The public address of the last notification.
+    pub(super) address: Option<String>,
+}
+
+fn path(home: &Home) -> PathBuf {
+    home.root().join("integrations/tunnel/state.json")
+}
+
+impl TunnelState {
+    fn load(home: &Home) -> Self {
+        let path = path(home);
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+                tracing::warn!(%error, path = %path.display(), "the tunnel's state cannot be read; it begins anew");
+                Self::default()
+            }),
+            Err(error) => {
+                if error.kind() != ErrorKind::NotFound {
+                    tracing::warn!(%error, path = %path.display(), "the tunnel's state cannot be read; it begins anew");
+                }
+                Self::default()
+            }
+        }
+    }
+
+    /// Saves the state.
+    ///
+    /// # Errors
+    /// A fault with the path if the file cannot be written.
+    pub(super) fn save(&self, home: &Home) -> Result<(), Fault> {
+        let path = path(home);
+        let write = || -> std::io::Result<()> {
+            if let Some(dir) = path.parent() {
+                std::fs::create_dir_all(dir)?;
+            }
+            let is_recent = path.with_extension("new");
+            let mut file = std::fs::File::create(&is_recent)?;
+            serde_json::to_writer(&mut file, self)?;
+            file.sync_all()?;
+            std::fs::rename(&is_recent, &path)
+        };
+        write().map_err(|error| {
+            let code = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FaultCode::DiskFull,
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+                _ => FaultCode::Io,
+            };
+            Fault::new(code, format!("{} cannot be written: {error}", path.display()))
+                .hint("look at that directory and its disk, and try again")
+        })
+    }
+}
+
+impl WatchdogState {
+    /// Returns the state and loads it at the first call.
+    pub(super) fn persistent_state(&mut self, home: &Home) -> &mut TunnelState {
+        self.persistent_state.get_or_insert_with(|| TunnelState::load(home))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_is_reloaded_and_damage_resets_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().to_owned());
+        assert_eq!(TunnelState::load(&home), TunnelState::default());
+        let persistent_state =
+            TunnelState { stopped: true, address: Some("https://a.example".into()) };
+        persistent_state.save(&home).unwrap();
+        assert_eq!(TunnelState::load(&home), persistent_state);
+        std::fs::write(path(&home), "{").unwrap();
+        assert_eq!(TunnelState::load(&home), TunnelState::default());
+    }
+}

@@ -1,0 +1,200 @@
+//! Runs the tunnel's watchdog and logs its results with the prefix `[watchdog]`.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use brain_protocol::{ClientList, Fault, TunnelStatus};
+
+use super::super::Brain;
+use super::WatchdogState;
+use brain_base::clock::rfc3339;
+use brain_base::random;
+use brain_tunnel::diagnosis::CHECK_INTERVAL_MS;
+use brain_tunnel::{Environment, Kind, Proof, Settings, TunnelCheck};
+
+/// How long `brain tunnel start` waits for the tunnel.
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long `brain tunnel setup` waits for the tunnel.
+pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval of checks while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+impl Brain {
+    /// Checks the tunnel once and acts. Returns the delay until the next check in milliseconds, or
+    /// `None` without a configured tunnel. Blocks.
+    pub fn check_tunnel(&self) -> Option<u64> {
+        let settings = self.config.tunnel()?;
+        let mut work = self.tunnel.work();
+        if self.is_stopping() || !self.is_home_here() {
+            return Some(CHECK_INTERVAL_MS.unsigned_abs());
+        }
+        let next_ms = match self.run_tunnel_check(&mut work, &settings) {
+            Ok(report) => report.next_ms,
+            Err(fault) => {
+                let last_logged = Some((fault.code.as_str().to_owned(), fault.message.clone()));
+                if work.last_logged != last_logged {
+                    let hint = fault.hint.as_deref().unwrap_or_default();
+                    tracing::warn!("[watchdog] {fault}; {hint}");
+                    work.last_logged = last_logged;
+                }
+                CHECK_INTERVAL_MS
+            }
+        };
+        let webhook_state = self.update_webhook_if_due(&mut work);
+        Some(webhook_state.map_or(next_ms, |ms| ms.min(next_ms)).max(0).unsigned_abs())
+    }
+
+    /// Runs one check, logs it and updates the status.
+    ///
+    /// # Errors
+    /// If the token exists and cannot be read; nothing is started without it.
+    pub(super) fn run_tunnel_check(
+        &self,
+        work: &mut WatchdogState,
+        settings: &Settings,
+    ) -> Result<TunnelCheck, Fault> {
+        let wanted = !work.persistent_state(&self.home).stopped;
+        let token = self.tunnel_token()?;
+        let starter = self.tunnel.starter();
+        let prove = |url: &str| self.prove_address(settings, url);
+        let world = Environment {
+            net: &*self.net,
+            starter: &*starter,
+            prove: &prove,
+            token: token.as_ref().map(|found| &found.secret),
+            now: self.now(),
+        };
+        let watchdog = work.watchdog(settings);
+        // A stopping daemon starts nothing.
+        let report = watchdog.check(world, wanted && !self.is_stopping());
+        let (name, starts) = (watchdog.name(), watchdog.starts());
+        if report.started {
+            tracing::info!(
+                "[watchdog] {}: {}; started {name} (start {starts})",
+                report.diagnosis.state,
+                report.diagnosis.message
+            );
+        }
+        if let Some(warning) = &report.warning {
+            tracing::warn!("[watchdog] {warning}");
+        }
+        self.log_diagnosis(work, &report);
+        // Once proved, requests to this host are accepted, so the agent's word is not enough.
+        if let Some(url) = report.diagnosis.url.as_ref().filter(|_| report.diagnosis.state == "up")
+        {
+            self.save_address(work, settings, url);
+        }
+        let telephone = work.webhook_state.shown();
+        let now = self.now();
+        *self.tunnel.status() = Some(TunnelStatus {
+            provider: name.into(),
+            state: report.diagnosis.state.into(),
+            message: report.diagnosis.message.clone(),
+            hint: report.diagnosis.hint.clone(),
+            url: report.diagnosis.url.clone(),
+            up_since: report.up_since.map(rfc3339),
+            checked_at: Some(rfc3339(now)),
+            next_at: Some(rfc3339(now + report.next_ms)),
+            starts,
+            adopted: report.adopted,
+            forward: settings.forward,
+            telephone,
+        });
+        Ok(report)
+    }
+
+    /// Proves that a public address leads to this brain.
+    ///
+    /// # Errors
+    /// The reason why it is not proved.
+    fn prove_address(&self, settings: &Settings, url: &str) -> Result<(), String> {
+        let text = || random::text::<32>(&*self.grants.random).map_err(|fault| fault.message);
+        let proof = Proof::new(url, text()?, text()?)?;
+        *self.tunnel.proof() = Some(proof.clone());
+        // Owners may use an address of their own network; a tailnet has private addresses.
+        let public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
+        let asked = proof.ask(&*self.net, public);
+        *self.tunnel.proof() = None;
+        asked
+    }
+
+    /// Checks until the tunnel is up, has failed, is unwanted, or `within` has passed.
+    ///
+    /// # Errors
+    /// As [`Brain::run_tunnel_check`].
+    pub(super) fn wait_for_tunnel(
+        &self,
+        work: &mut WatchdogState,
+        settings: &Settings,
+        within: Duration,
+    ) -> Result<TunnelCheck, Fault> {
+        let began = Instant::now();
+        loop {
+            let report = self.run_tunnel_check(work, settings)?;
+            // These states are transient while an agent starts and connects.
+            let going =
+                matches!(report.diagnosis.state, "agent_down" | "not_connected" | "unreachable")
+                    && !report.adopted;
+            let given_up = self.is_stopping() || self.tunnel.unwanted.load(Ordering::SeqCst);
+            if !(going || report.started) || began.elapsed() >= within || given_up {
+                return Ok(report);
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Logs the diagnosis if it differs from the last one.
+    fn log_diagnosis(&self, work: &mut WatchdogState, report: &TunnelCheck) {
+        let diagnosis = &report.diagnosis;
+        let seen = (diagnosis.state.to_owned(), diagnosis.message.clone());
+        if work.last_logged.as_ref() == Some(&seen) {
+            return;
+        }
+        if !report.started {
+            let adopted = if report.adopted { " (somebody else started the agent)" } else { "" };
+            let hint = diagnosis.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let line =
+                format!("[watchdog] {}: {}{adopted}{hint}", diagnosis.state, diagnosis.message);
+            match diagnosis.state {
+                "up" | "stopped" => tracing::info!("{line}"),
+                _ => tracing::warn!("{line}"),
+            }
+        }
+        work.last_logged = Some(seen);
+    }
+
+    /// Saves the address and logs which clients must be told if it changed.
+    fn save_address(&self, work: &mut WatchdogState, settings: &Settings, url: &str) {
+        *self.tunnel.address.write().unwrap_or_else(PoisonError::into_inner) = Some(url.to_owned());
+        let persistent_state = work.persistent_state(&self.home);
+        if persistent_state.address.as_deref() == Some(url) {
+            return;
+        }
+        let before = persistent_state.address.replace(url.to_owned());
+        if let Err(fault) = persistent_state.save(&self.home) {
+            tracing::warn!("[watchdog] {fault}");
+        }
+        let Some(before) = before else {
+            return tracing::info!("[watchdog] the public address is {url}");
+        };
+        let clients = self
+            .client_list(&ClientList { all: false })
+            .map(|list| list.clients)
+            .unwrap_or_default();
+        let names: Vec<String> =
+            clients.into_iter().map(|client| format!("\"{}\"", client.client_name)).collect();
+        let notice = match names.is_empty() {
+            true => "no client is registered that had to be told".to_owned(),
+            false => format!("these clients must be told: {}", names.join(", ")),
+        };
+        let fixed = match &settings.domain {
+            Some(_) => "",
+            None => "; tunnel.domain keeps it the same",
+        };
+        tracing::warn!(
+            "[watchdog] the public address has changed from {before} to {url}; {notice}{fixed}"
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Keeps the telephone number's webhook at the public address.
+//!
+//! Checks the number once after the start and whenever the address changes. Retries with growing
+//! delays.
+
+use brain_protocol::Fault;
+
+use super::super::Brain;
+use super::WatchdogState;
+use brain_voice::number::{Led, lead};
+
+/// The route that answers calls.
+const PATH: &str = "/voice";
+/// The name of the secret with the telephony account's token.
+const TOKEN: &str = "telephony-auth-token";
+/// First backoff after a failure, in milliseconds; doubles up to the maximum.
+const MIN_BACKOFF_MS: i64 = 5 * 1000;
+/// Maximum backoff, in milliseconds.
+const MAX_BACKOFF_MS: i64 = 10 * 60 * 1000;
+
+/// State of the webhook update.
+#[derive(Debug, Default)]
+pub(super) struct WebhookState {
+    /// Failures in a row.
+    failures: u32,
+    /// Earliest next attempt, in Unix milliseconds.
+    due: i64,
+    /// The webhook that could not be set, and the reason.
+    failed: Option<(String, String)>,
+    /// The webhook that the provider reports.
+    leads_to: Option<String>,
+}
+
+impl WebhookState {
+    /// Returns the text for the status.
+    pub(super) fn shown(&self) -> Option<String> {
+        match &self.failed {
+            Some((_, why)) => Some(format!("not changed: {why}")),
+            None => self.leads_to.clone(),
+        }
+    }
+
+    fn failed(&mut self, now: i64, webhook: String, why: String) -> i64 {
+        let pause = (MIN_BACKOFF_MS << self.failures.min(20)).min(MAX_BACKOFF_MS);
+        self.failures = self.failures.saturating_add(1);
+        self.failed = Some((webhook, why));
+        self.due = now + pause;
+        pause
+    }
+}
+
+impl Brain {
+    /// Returns the webhook URL; `None` without a number or an address.
+    fn webhook(&self) -> Option<String> {
+        self.config.telephone_number()?;
+        Some(format!("{}{PATH}", self.public_address()?))
+    }
+
+    /// Updates the webhook if it differs and the tunnel is up. Returns the delay until the next
+    /// attempt in milliseconds after a failure.
+    pub(super) fn update_webhook_if_due(&self, work: &mut WatchdogState) -> Option<i64> {
+        let webhook = self.webhook()?;
+        let up = self.tunnel.status().as_ref().is_some_and(|status| status.state == "up");
+        if !up
+            || (work.webhook_state.failed.is_none()
+                && work.webhook_state.leads_to.as_ref() == Some(&webhook))
+        {
+            return None;
+        }
+        if work.webhook_state.failed.as_ref().is_some_and(|(other, _)| *other != webhook) {
+            // A failure with another address says nothing about this one.
+            work.webhook_state = WebhookState::default();
+        }
+        let now = self.now();
+        // A time far ahead was recorded under a wrong clock.
+        let wait = work.webhook_state.due - now;
+        if (1..=MAX_BACKOFF_MS).contains(&wait) {
+            return Some(wait);
+        }
+        match self.update_webhook(work) {
+            Ok(said) => {
+                tracing::info!("[watchdog] {said}");
+                None
+            }
+            Err(fault) => {
+                let hint = fault.hint.as_deref().unwrap_or_default();
+                tracing::warn!(
+                    "[watchdog] the telephone number is not changed: {fault}; {hint}; it is tried again"
+                );
+                let pause = work.webhook_state.failed(now, webhook, fault.message);
+                self.show_webhook(work);
+                Some(pause)
+            }
+        }
+    }
+
+    /// Adds the webhook to the tunnel's status.
+    fn show_webhook(&self, work: &WatchdogState) {
+        if let Some(status) = &mut *self.tunnel.status() {
+            status.telephone = work.webhook_state.shown();
+        }
+    }
+
+    /// Updates the webhook now and returns a description of the result.
+    ///
+    /// # Errors
+    /// `not_set_up` without a token; otherwise the provider's fault.
+    pub(super) fn update_webhook(&self, work: &mut WatchdogState) -> Result<String, Fault> {
+        use brain_protocol::FaultCode::{NotSetUp, ServiceFailed};
+        let (Some(number), Some(webhook)) = (self.config.telephone_number(), self.webhook()) else {
+            return Ok(
+                "no telephone number is configured (voice.account_sid, voice.number_sid)".into()
+            );
+        };
+        let found =
+            self.secrets.find(TOKEN, self.config.telephony_token_file(&self.home).as_deref())?;
+        let token = found.ok_or_else(|| {
+            let file = self.home.secrets().join(TOKEN);
+            Fault::new(NotSetUp, "there is no token of the telephony account")
+                .hint(format!("put the account's auth token into {} with mode 600", file.display()))
+        })?;
+        let led = lead(&*self.net, &number, &token.secret, &webhook)
+            .map_err(|said| Fault::new(ServiceFailed, said.message).hint(said.hint))?;
+        work.webhook_state =
+            WebhookState { leads_to: Some(webhook.clone()), ..WebhookState::default() };
+        self.show_webhook(work);
+        Ok(match led {
+            Led::Already => format!("the telephone number leads to {webhook}"),
+            Led::Changed { from } => {
+                let before = if from.is_empty() { "nowhere".to_owned() } else { from };
+                format!("the telephone number leads to {webhook} now; before it led to {before}")
+            }
+        })
+    }
+}

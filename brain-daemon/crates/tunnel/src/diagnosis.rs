@@ -1,0 +1,395 @@
+//! The watchdog's rule: turns an observation into a diagnosis and an action. No I/O.
+
+use super::{AgentStatus, Rejection, Settings};
+
+/// Interval between checks, in milliseconds.
+pub const CHECK_INTERVAL_MS: i64 = 2 * 60 * 1000;
+/// Delay of the check after a start, in milliseconds.
+pub const CHECK_AFTER_START_MS: i64 = 5 * 1000;
+/// Time an agent gets to connect before it is restarted, in milliseconds.
+pub const CONNECT_TIMEOUT_MS: i64 = 30 * 1000;
+/// First backoff after a failed start, in milliseconds. Doubles up to [`MAX_BACKOFF_MS`].
+pub const MIN_BACKOFF_MS: i64 = 5 * 1000;
+/// Maximum backoff after failed starts, in milliseconds.
+pub const MAX_BACKOFF_MS: i64 = 10 * 60 * 1000;
+
+/// The facts that one check has collected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// The status that the agent reports.
+    pub agent: AgentStatus,
+    /// The name of the agent's program, if it is missing. Checked only if the agent does not run.
+    pub missing: Option<String>,
+    /// Whether our child runs.
+    pub child: bool,
+    /// How our child exited, if it did.
+    pub ended: Option<String>,
+    /// The last output line of our child that reports an error.
+    pub last_error: Option<String>,
+    /// Why the platform rejected our child, if known.
+    pub rejection: Option<Rejection>,
+    /// Whether `/health` answers on the local port.
+    pub local_health: Result<(), String>,
+    /// Whether `/health` answers through the public address; `None` without an address.
+    pub public_health: Option<Result<(), String>>,
+}
+
+/// The meaning of an observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The state, as in [`brain_protocol::TunnelStatus::state`].
+    pub state: &'static str,
+    /// A description of what was observed.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The public address.
+    pub url: Option<String>,
+    /// The watchdog's action.
+    pub action: Action,
+}
+
+/// An action of the watchdog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Do nothing.
+    Nothing,
+    /// Start the agent.
+    Start,
+    /// Stop our child and start it again.
+    Restart,
+}
+
+/// Selects the URL with the fixed name, or the first one if no name is configured. `None` if no URL
+/// has the name.
+#[must_use]
+pub fn select_url<'a>(settings: &Settings, urls: &'a [String]) -> Option<&'a String> {
+    let Some(domain) = &settings.domain else { return urls.first() };
+    urls.iter().find(|url| {
+        let place = url.split_once("://").map_or(url.as_str(), |(_, place)| place);
+        let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+        place.eq_ignore_ascii_case(domain) || host.eq_ignore_ascii_case(domain)
+    })
+}
+
+/// Diagnoses an observation.
+#[must_use]
+pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> Diagnosis {
+    let port = settings.forward;
+    let diagnosis = |state, message: String, hint: Option<String>, action| Diagnosis {
+        state,
+        message,
+        hint,
+        url: None,
+        action,
+    };
+    match &observation.agent {
+        AgentStatus::Up(urls) => match select_url(settings, urls) {
+            Some(url) => Diagnosis {
+                url: Some(url.clone()),
+                ..diagnose_reachability(settings, name, observation, url)
+            },
+            None => {
+                let domain = settings.domain.as_deref().unwrap_or_default();
+                let message = format!(
+                    "{name} has a tunnel to port {port} at {}, not at {domain}",
+                    super::join_names(urls)
+                );
+                let hint = "end that agent, so that brain starts one with the right name; or set tunnel.domain to the name it has";
+                match observation.child {
+                    true => diagnosis("wrong_domain", message, None, Action::Restart),
+                    // A foreign agent is left alone.
+                    false => diagnosis("wrong_domain", message, Some(hint.into()), Action::Nothing),
+                }
+            }
+        },
+        other => {
+            let runs = match other {
+                AgentStatus::NotConnected(said) => Some(("not_connected", said)),
+                AgentStatus::OtherTarget(said) => Some(("not_connected", said)),
+                _ => None,
+            };
+            if let Some(rejection) = &observation.rejection {
+                let action = match (rejection.is_permanent, observation.child, other) {
+                    (true, ..) => Action::Nothing,
+                    (false, true, _) => Action::Restart,
+                    (false, false, AgentStatus::NotConnected(_)) => Action::Nothing,
+                    (false, false, _) => Action::Start,
+                };
+                return diagnosis(
+                    "refused",
+                    rejection.to_string(),
+                    Some(rejection.hint.clone()),
+                    action,
+                );
+            }
+            let last_error =
+                observation.last_error.as_ref().map(|line| format!("; it says: {line}"));
+            let last_error = last_error.unwrap_or_default();
+            match (runs, observation.child) {
+                (Some((state, said)), true) => {
+                    diagnosis(state, format!("{said}{last_error}"), None, Action::Restart)
+                }
+                // A foreign agent for another target; ours can run beside it.
+                (Some((state, said)), false) if matches!(other, AgentStatus::OtherTarget(_)) => {
+                    diagnosis(state, said.clone(), None, Action::Start)
+                }
+                (Some((state, said)), false) => {
+                    let hint = format!(
+                        "somebody else started that {name}: brain leaves it alone; look at its own log, or end it"
+                    );
+                    diagnosis(state, said.clone(), Some(hint), Action::Nothing)
+                }
+                (None, true) => diagnosis(
+                    "agent_down",
+                    format!("{name} runs, and does not answer yet{last_error}"),
+                    Some(format!(
+                        "if it goes on: tunnel.api has to be where {name}'s own interface listens"
+                    )),
+                    Action::Restart,
+                ),
+                (None, false) => match &observation.missing {
+                    Some(program) => diagnosis(
+                        "agent_missing",
+                        format!(
+                            "{name} does not run, and there is no program \"{program}\" that can be run"
+                        ),
+                        Some(format!(
+                            "install {name}, or say where it is: tunnel.binary in config.toml"
+                        )),
+                        Action::Nothing,
+                    ),
+                    None => {
+                        let ended = observation
+                            .ended
+                            .as_ref()
+                            .map(|how| format!(": {how}"))
+                            .unwrap_or_default();
+                        diagnosis(
+                            "agent_down",
+                            format!("{name} does not run{ended}"),
+                            None,
+                            Action::Start,
+                        )
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// Diagnoses an agent with the right tunnel: is it reachable from outside?
+fn diagnose_reachability(
+    settings: &Settings,
+    name: &str,
+    observation: &Observation,
+    url: &str,
+) -> Diagnosis {
+    let port = settings.forward;
+    let diagnosis = |state, message, hint| Diagnosis {
+        state,
+        message,
+        hint,
+        url: None,
+        action: Action::Nothing,
+    };
+    // A restart mends neither our port nor the network, and may cost the address.
+    match (&observation.local_health, &observation.public_health) {
+        (Err(why), _) => diagnosis(
+            "service_down",
+            format!(
+                "{name} has a tunnel at {url}, and http://127.0.0.1:{port}/health does not answer as brain does: {why}"
+            ),
+            Some(format!(
+                "http.public has to listen at 127.0.0.1:{port}, the port of tunnel.forward"
+            )),
+        ),
+        (Ok(()), Some(Err(why))) => diagnosis(
+            "unreachable",
+            format!("{name} says that it has a tunnel at {url}, and that is not proved: {why}"),
+            Some(format!(
+                "try {url}/health from another machine; does the tunnel lead to port {port} of this one? \
+                 Until it is proved, requests to that name are refused"
+            )),
+        ),
+        (Ok(()), Some(Ok(()))) => diagnosis("up", format!("{url}/health answers"), None),
+        (Ok(()), None) => diagnosis("up", format!("{name} has a tunnel at {url}"), None),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::Kind;
+    use super::*;
+
+    fn settings(domain: Option<&str>) -> Settings {
+        Settings {
+            provider: Kind::Ngrok,
+            domain: domain.map(str::to_owned),
+            binary: None,
+            api: "http://127.0.0.1:4040".into(),
+            api_is_default: true,
+            forward: 8765,
+        }
+    }
+
+    fn observation(agent: AgentStatus) -> Observation {
+        Observation {
+            agent,
+            missing: None,
+            child: false,
+            ended: None,
+            last_error: None,
+            rejection: None,
+            local_health: Ok(()),
+            public_health: None,
+        }
+    }
+
+    fn up(url: &str) -> Observation {
+        Observation {
+            public_health: Some(Ok(())),
+            ..observation(AgentStatus::Up(vec![url.into()]))
+        }
+    }
+
+    fn rejection(is_permanent: bool) -> Option<Rejection> {
+        Some(Rejection {
+            code: "ERR_NGROK_1".into(),
+            message: "no".into(),
+            hint: "do".into(),
+            is_permanent,
+            token: false,
+        })
+    }
+
+    /// Each state, with the action for our child and for a foreign agent.
+    #[test]
+    fn each_observation_has_a_state_and_an_action() {
+        use Action::{Nothing, Restart, Start};
+        let (free, fixed) = (settings(None), settings(Some("b.ngrok.app")));
+        let (none, elsewhere) = (
+            || AgentStatus::NotConnected("no tunnel".into()),
+            || AgentStatus::OtherTarget("for 3000".into()),
+        );
+        let child = |observation: Observation| Observation { child: true, ..observation };
+        for (settings, observation, state, action) in [
+            (&free, observation(AgentStatus::NotRunning), "agent_down", Start),
+            (&free, child(observation(AgentStatus::NotRunning)), "agent_down", Restart),
+            (
+                &free,
+                Observation {
+                    missing: Some("ngrok".into()),
+                    ..observation(AgentStatus::NotRunning)
+                },
+                "agent_missing",
+                Nothing,
+            ),
+            (&free, observation(none()), "not_connected", Nothing),
+            (&free, child(observation(none())), "not_connected", Restart),
+            (&free, observation(elsewhere()), "not_connected", Start),
+            (&free, child(observation(elsewhere())), "not_connected", Restart),
+            (&free, up("https://x.ngrok.app"), "up", Nothing),
+            (&fixed, up("https://B.ngrok.app"), "up", Nothing),
+            (&fixed, up("https://x.ngrok.app"), "wrong_domain", Nothing),
+            (&fixed, child(up("https://x.ngrok.app")), "wrong_domain", Restart),
+            (
+                &free,
+                Observation { local_health: Err("refused".into()), ..up("https://x.ngrok.app") },
+                "service_down",
+                Nothing,
+            ),
+            (
+                &free,
+                child(Observation {
+                    local_health: Err("refused".into()),
+                    ..up("https://x.ngrok.app")
+                }),
+                "service_down",
+                Nothing,
+            ),
+            (
+                &free,
+                child(Observation {
+                    public_health: Some(Err("404".into())),
+                    ..up("https://x.ngrok.app")
+                }),
+                "unreachable",
+                Nothing,
+            ),
+            (
+                &free,
+                Observation { rejection: rejection(true), ..observation(AgentStatus::NotRunning) },
+                "refused",
+                Nothing,
+            ),
+            (
+                &free,
+                child(Observation { rejection: rejection(true), ..observation(none()) }),
+                "refused",
+                Nothing,
+            ),
+            (
+                &free,
+                Observation { rejection: rejection(false), ..observation(AgentStatus::NotRunning) },
+                "refused",
+                Start,
+            ),
+            (
+                &free,
+                child(Observation { rejection: rejection(false), ..observation(none()) }),
+                "refused",
+                Restart,
+            ),
+            // A working tunnel outranks an earlier rejection.
+            (
+                &free,
+                Observation { rejection: rejection(true), ..up("https://x.ngrok.app") },
+                "up",
+                Nothing,
+            ),
+        ] {
+            let diagnosis = diagnose(settings, "ngrok", &observation);
+            assert_eq!((diagnosis.state, diagnosis.action), (state, action), "{observation:?}");
+            assert!(!diagnosis.message.is_empty());
+            assert_eq!(
+                diagnosis.url.is_some(),
+                matches!(state, "up" | "service_down" | "unreachable"),
+                "{state}"
+            );
+        }
+    }
+
+    #[test]
+    fn messages_include_the_last_error() {
+        let down = Observation {
+            ended: Some("it ended with exit status 1".into()),
+            ..observation(AgentStatus::NotRunning)
+        };
+        assert_eq!(
+            diagnose(&settings(None), "ngrok", &down).message,
+            "ngrok does not run: it ended with exit status 1"
+        );
+        let words = || Some("lvl=eror msg=\"dial tcp: i/o timeout\"".to_owned());
+        let alone = Observation {
+            child: true,
+            last_error: words(),
+            ..observation(AgentStatus::NotConnected("no tunnel".into()))
+        };
+        let told = "no tunnel; it says: lvl=eror msg=\"dial tcp: i/o timeout\"";
+        assert_eq!(diagnose(&settings(None), "ngrok", &alone).message, told);
+        let refused =
+            Observation { rejection: rejection(true), ..observation(AgentStatus::NotRunning) };
+        assert_eq!(diagnose(&settings(None), "ngrok", &refused).message, "no (ERR_NGROK_1)");
+    }
+
+    #[test]
+    fn select_url_prefers_the_fixed_name() {
+        let urls = ["https://a.example", "https://b.example:8443"].map(str::to_owned);
+        assert_eq!(select_url(&settings(None), &urls), Some(&urls[0]));
+        assert_eq!(select_url(&settings(Some("b.example")), &urls), Some(&urls[1]));
+        assert_eq!(select_url(&settings(Some("b.example:8443")), &urls), Some(&urls[1]));
+        assert_eq!(select_url(&settings(Some("c.example")), &urls), None);
+    }
+}

@@ -1,0 +1,352 @@
+//! The watchdog: observes a tunnel and starts or stops its agent. Reads no clock.
+
+use brain_protocol::Secret;
+use url::Url;
+
+use super::diagnosis::{
+    Action, CHECK_AFTER_START_MS, CHECK_INTERVAL_MS, CONNECT_TIMEOUT_MS, Diagnosis, MAX_BACKOFF_MS,
+    MIN_BACKOFF_MS, Observation, diagnose, select_url,
+};
+use super::{
+    Agent, AgentStatus, Child, PROBE_HEADER, Rejection, SKIP_BROWSER_WARNING, Settings, Starter,
+};
+use brain_net::{Call, Outgoing};
+
+/// Longer words that contain a digit may be tokens and are redacted, in bytes.
+const MAX_WORD_BYTES: usize = 30;
+/// Maximum length of a shown agent line, in characters.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// External dependencies of one check.
+#[derive(Clone, Copy)]
+pub struct Environment<'a> {
+    /// Outgoing HTTP.
+    pub net: &'a dyn Outgoing,
+    /// Starts programs.
+    pub starter: &'a dyn Starter,
+    /// Proves that a public address leads to this brain, or returns the reason why it does not.
+    pub prove: &'a dyn Fn(&str) -> Result<(), String>,
+    /// The agent's token, if there is one.
+    pub token: Option<&'a Secret>,
+    /// The current time, in Unix milliseconds.
+    pub now: i64,
+}
+
+/// The result of one check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TunnelCheck {
+    /// The diagnosis. `action` is the action that was due, whether done or postponed.
+    pub diagnosis: Diagnosis,
+    /// Whether this check started the agent.
+    pub started: bool,
+    /// Whether the agent was started by someone else.
+    pub adopted: bool,
+    /// Whether our last child was given the token. Some agents take none from us.
+    pub token_passed: bool,
+    /// Whether the platform rejects the token.
+    pub token_refused: bool,
+    /// When the tunnel came up at its address, in Unix milliseconds.
+    pub up_since: Option<i64>,
+    /// Delay until the next check, in milliseconds.
+    pub next_ms: i64,
+    /// A warning about the start, for the owner.
+    pub warning: Option<String>,
+}
+
+/// Keeps one tunnel up.
+pub struct Watchdog {
+    settings: Settings,
+    agent: Box<dyn Agent>,
+    child: Option<Box<dyn Child>>,
+    /// How the last child exited.
+    ended: Option<String>,
+    /// The last output line of our child that reports an error.
+    last_error: Option<String>,
+    /// Why the platform rejected our last child.
+    rejection: Option<Rejection>,
+    /// The token at the last start.
+    token: Option<Secret>,
+    /// Whether the child was given the token.
+    token_passed: bool,
+    last_start: Option<i64>,
+    /// Since when our child runs without the right tunnel, in Unix milliseconds.
+    disconnected_since: Option<i64>,
+    /// Starts since the tunnel was last stable.
+    failed_starts: u32,
+    /// Total number of starts.
+    starts: u64,
+    up: Option<(String, i64)>,
+}
+
+impl Watchdog {
+    /// Creates a watchdog for these settings. Starts nothing.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            agent: super::agent(&settings),
+            settings,
+            child: None,
+            ended: None,
+            last_error: None,
+            rejection: None,
+            token: None,
+            token_passed: false,
+            last_start: None,
+            disconnected_since: None,
+            failed_starts: 0,
+            starts: 0,
+            up: None,
+        }
+    }
+
+    /// Returns the agent's name, as people type it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.agent.name()
+    }
+
+    /// Returns the agent's program, if it is installed.
+    pub fn program(&self, starter: &dyn Starter) -> Option<std::path::PathBuf> {
+        starter.find(&self.agent.program())
+    }
+
+    /// Returns how often the agent was started.
+    #[must_use]
+    pub fn starts(&self) -> u64 {
+        self.starts
+    }
+
+    /// Checks the tunnel once. Acts if an action is due and the tunnel is `wanted`.
+    pub fn check(&mut self, environment: Environment<'_>, wanted: bool) -> TunnelCheck {
+        self.read_output();
+        if self.rejection.is_some() && self.token.as_ref() != environment.token {
+            // A new token makes an earlier rejection obsolete.
+            self.reset_backoff();
+        }
+        let observation = self.observe(environment);
+        let mut diagnosis = diagnose(&self.settings, self.agent.name(), &observation);
+        if diagnosis.url.is_some() {
+            // Earlier errors must not explain a later failure.
+            (self.rejection, self.ended, self.last_error) = (None, None, None);
+        }
+        self.disconnected_since = match self.child.is_some() && diagnosis.url.is_none() {
+            true => self
+                .disconnected_since
+                .filter(|at| *at <= environment.now)
+                .or(Some(environment.now)),
+            false => None,
+        };
+        let adopted = self.child.is_none()
+            && matches!(observation.agent, AgentStatus::Up(_) | AgentStatus::NotConnected(_));
+        let (mut started, mut warning) = (false, None);
+        let mut next_ms = CHECK_INTERVAL_MS;
+        if !wanted {
+            if diagnosis.url.is_none() {
+                diagnosis.state = "stopped";
+                diagnosis.message =
+                    format!("stopped by `brain tunnel stop`: {}", diagnosis.message);
+                diagnosis.hint = Some("`brain tunnel start` starts it".into());
+            }
+            diagnosis.action = Action::Nothing;
+        } else if diagnosis.action != Action::Nothing {
+            let due = self.next_start(environment.now);
+            if due > environment.now {
+                next_ms = due - environment.now;
+            } else {
+                (started, warning) = self.start(environment, &mut diagnosis);
+                next_ms = if started { CHECK_AFTER_START_MS } else { self.backoff() };
+            }
+        }
+        let is_recent = |at: i64| (0..CONNECT_TIMEOUT_MS).contains(&(environment.now - at));
+        let check_soon = self.last_start.is_some_and(is_recent)
+            || self.disconnected_since.is_some_and(is_recent);
+        if check_soon && wanted && !matches!(diagnosis.state, "up") && self.child.is_some() {
+            next_ms = next_ms.min(CHECK_AFTER_START_MS);
+        }
+        self.up = match (&diagnosis.url, self.up.take()) {
+            (Some(url), Some((known, since))) if *url == known => Some((known, since)),
+            (Some(url), _) => Some((url.clone(), environment.now)),
+            (None, _) => None,
+        };
+        if self.up.is_some()
+            && self.last_start.is_none_or(|at| environment.now - at >= CHECK_INTERVAL_MS)
+        {
+            self.failed_starts = 0;
+        }
+        TunnelCheck {
+            started,
+            adopted,
+            token_passed: self.token_passed,
+            token_refused: diagnosis.state == "refused"
+                && self.rejection.as_ref().is_some_and(|rejection| rejection.token),
+            up_since: self.up.as_ref().map(|(_, since)| *since),
+            next_ms: next_ms.min(CHECK_INTERVAL_MS),
+            warning,
+            diagnosis,
+        }
+    }
+
+    /// Resets errors and backoff, so that the next check can start the agent at once.
+    pub fn reset_backoff(&mut self) {
+        (self.rejection, self.failed_starts) = (None, 0);
+        // A running child keeps its time to connect.
+        if self.child.is_none() {
+            self.last_start = None;
+        }
+    }
+
+    /// Stops our child and returns whether there was one. Leaves foreign agents alone. Blocks until
+    /// the child is gone.
+    pub fn stop(&mut self) -> bool {
+        let Some(child) = self.child.take() else { return false };
+        child.stop();
+        self.up = None;
+        true
+    }
+
+    /// Reads the output and the exit of our child.
+    fn read_output(&mut self) {
+        let Some(child) = &self.child else { return };
+        // The exit is read first, so that the last lines are complete when it is set.
+        let ended = child.ended();
+        let lines = child.lines();
+        if let Some(rejection) = lines.iter().rev().find_map(|line| self.agent.rejection(line)) {
+            self.rejection = Some(rejection);
+        }
+        if let Some(line) = lines.iter().rev().find(|line| is_error(line)) {
+            self.last_error = Some(self.redact(line));
+        }
+        if let Some(how) = ended {
+            let last = lines.last().map(|line| format!("; its last words: {}", self.redact(line)));
+            self.ended = Some(format!("{how}{}", last.unwrap_or_default()));
+            self.child = None;
+        }
+    }
+
+    /// Returns an agent's line, shortened and without tokens. The token may come from the agent's
+    /// own configuration, so anything that looks like one is redacted.
+    fn redact(&self, line: &str) -> String {
+        let line = match &self.token {
+            Some(token) => line.replace(token.expose(), "(the token)"),
+            None => line.to_owned(),
+        };
+        let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+');
+        let mut redacted = String::new();
+        for word in line.split_inclusive(|c| !inner(c)) {
+            let rest = word.trim_start_matches(inner);
+            let word = word.strip_suffix(rest).unwrap_or(word);
+            let token = word.len() > MAX_WORD_BYTES && word.contains(|c: char| c.is_ascii_digit());
+            redacted.extend([if token { "(…)" } else { word }, rest]);
+        }
+        redacted.chars().take(MAX_SHOWN_CHARS).collect()
+    }
+
+    /// Collects one observation.
+    fn observe(&self, environment: Environment<'_>) -> Observation {
+        let agent = self.agent.ask(environment.net, environment.starter);
+        let missing =
+            agent == AgentStatus::NotRunning && self.program(environment.starter).is_none();
+        let agent = match (agent, &self.up) {
+            // Agents list addresses in any order, so the known address is preferred.
+            (AgentStatus::Up(mut urls), Some((known, _))) => {
+                urls.sort_by_key(|url| url != known);
+                AgentStatus::Up(urls)
+            }
+            (other, _) => other,
+        };
+        let url = match &agent {
+            AgentStatus::Up(urls) => select_url(&self.settings, urls).cloned(),
+            _ => None,
+        };
+        let here = format!("http://127.0.0.1:{}", self.settings.forward);
+        let local_health = if url.is_some() { is_healthy(environment.net, &here) } else { Ok(()) };
+        let public_health =
+            url.filter(|_| local_health.is_ok()).map(|url| (environment.prove)(&url));
+        Observation {
+            agent,
+            missing: missing.then(|| self.agent.program()),
+            child: self.child.is_some(),
+            ended: self.ended.clone(),
+            last_error: self.last_error.clone(),
+            rejection: self.rejection.clone(),
+            local_health,
+            public_health,
+        }
+    }
+
+    /// Returns the backoff after the last start, in milliseconds.
+    fn backoff(&self) -> i64 {
+        (MIN_BACKOFF_MS << self.failed_starts.saturating_sub(1).min(20)).min(MAX_BACKOFF_MS)
+    }
+
+    /// Returns when the agent may be started again, in Unix milliseconds.
+    fn next_start(&self, now: i64) -> i64 {
+        // A start in the future was recorded under a wrong clock.
+        let after_start =
+            self.last_start.filter(|at| *at <= now).map_or(now, |at| at + self.backoff());
+        // An agent that lost its connection usually reconnects by itself and keeps its address.
+        after_start.max(self.disconnected_since.map_or(now, |at| at + CONNECT_TIMEOUT_MS))
+    }
+
+    /// Starts the agent and replaces the current child.
+    fn start(
+        &mut self,
+        environment: Environment<'_>,
+        diagnosis: &mut Diagnosis,
+    ) -> (bool, Option<String>) {
+        self.stop();
+        (self.last_start, self.disconnected_since) = (Some(environment.now), None);
+        self.failed_starts = self.failed_starts.saturating_add(1);
+        let launch = self.agent.launch(environment.token, environment.starter);
+        match environment.starter.start(&launch) {
+            Ok(child) => {
+                self.child = Some(child);
+                self.disconnected_since = Some(environment.now);
+                (self.ended, self.last_error, self.rejection) = (None, None, None);
+                self.token = environment.token.cloned();
+                self.token_passed = !launch.variables.is_empty();
+                self.starts += 1;
+                (true, launch.warning)
+            }
+            Err(error) => {
+                diagnosis.message = format!("{} cannot be started: {error}", self.agent.name());
+                diagnosis.hint = Some(
+                    "look at the program that tunnel.binary names, or that is on the daemon's PATH"
+                        .into(),
+                );
+                (false, None)
+            }
+        }
+    }
+}
+
+/// Returns whether an agent's line reports an error.
+fn is_error(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["lvl=eror", "lvl=crit", "error", " err ", "failed", "fatal", "refused", "denied"]
+        .iter()
+        .any(|word| line.contains(word))
+}
+
+/// Checks that brain answers at `base`.
+///
+/// # Errors
+/// A description of the wrong answer or of the failed request.
+pub fn is_healthy(net: &dyn Outgoing, base: &str) -> Result<(), String> {
+    let url = Url::parse(&format!("{base}/health")).map_err(|_| "it is no address".to_owned())?;
+    let call = Call {
+        url: &url,
+        body: None,
+        headers: &[SKIP_BROWSER_WARNING, PROBE_HEADER],
+        authorization: None,
+        public: false,
+        enough: |_| false,
+    };
+    let answer = net.call(&call).map_err(|trouble| trouble.to_string())?;
+    if answer.status != 200 {
+        return Err(format!("it answers with status {}", answer.status));
+    }
+    let said: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
+    let ours = said.is_some_and(|said| said["status"] == "ok" && said["engine"].is_string());
+    if ours { Ok(()) } else { Err("something else answers there".into()) }
+}
