@@ -1,6 +1,6 @@
 //! `ask`: answers a question from the pages, with citations; and `costs`.
 //!
-//! Reads what `search` finds for the same caller. `passages` builds the prompt, `answer_filter`
+//! Reads what `search` finds for the same caller. `passages` builds the prompt, `sieve`
 //! processes the answer, `model` opens the language model.
 
 mod model;

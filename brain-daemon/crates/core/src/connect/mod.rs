@@ -4,8 +4,8 @@
 //! would stumble over, even if the endpoint is this brain behind a tunnel. Remote text is
 //! untrusted: it is cut and cleaned for the report. Remote addresses must be public.
 //!
-//! `discover` finds the authorization server, `access` gets a token, `session` speaks MCP, `checks`
-//! uses it, and `explain` words unexpected answers.
+//! `discover` finds the authorization server, `enter` gets a token, `rpc` speaks MCP, `speak`
+//! uses it, and `answer` words unexpected answers.
 
 mod answer;
 mod discover;

@@ -1,6 +1,6 @@
 //! The telephone: interprets turns of a call, takes notes, and replies.
 //!
-//! `dialogue` decides from the turn alone, `call_page` keeps the page of the call, `spoken_text`
+//! `dialogue` decides from the turn alone, `call` keeps the page of the call, `aloud`
 //! builds spoken answers. A turn may be repeated; the call page knows which are done. Numbers are
 //! personal: pages have them, the log never does.
 
