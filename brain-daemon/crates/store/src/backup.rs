@@ -60,7 +60,8 @@ impl Store {
         sweep(target);
         // Writes only when items wait in the spool: a home that was moved can still be backed up. A
         // refusal is one of the store, and not of the place of the copy.
-        drop(self.read_queue().map_err(|e| StoreError::from(Fault::from(e)))?);
+        naming_damage(self.path(), || self.read_queue().map(drop))
+            .map_err(|e| StoreError::from(Fault::from(e)))?;
         let room = || self.check_room_for(target);
         let made_at = [(t::META_MADE_AT, now.unsigned_abs())];
         let (copy, sound) =

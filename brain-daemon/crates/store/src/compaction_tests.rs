@@ -195,7 +195,7 @@ fn a_start_killed_at_any_moment_loses_nothing() {
     make_wasteful(&template);
     let start = |path: &Path| {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "store::compaction_tests::opens_a_store_to_be_killed", "--ignored"])
+            .args(["--exact", "compaction_tests::opens_a_store_to_be_killed", "--ignored"])
             .env(COMPACTED, path)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
