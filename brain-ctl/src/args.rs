@@ -1,8 +1,8 @@
-//! The command line: which commands there are, how they are told apart, and the help about them.
+//! Parses the command line and prints the help.
 //!
-//! Commands are rows of one table. The tree that clap parses with knows their names only; the
-//! arguments of a command are added when that command is the one (`Command::defer`), because building
-//! all of them at each start is time that nobody gets back. Completions and man pages build the rest.
+//! Commands are rows of a table. The clap tree contains only their names; the arguments of a command
+//! are added when it is used (`Command::defer`), because building all of them slows every start.
+//! Completions and man pages build everything.
 
 use std::ffi::OsString;
 
@@ -16,7 +16,7 @@ use crate::{
     verbs,
 };
 
-/// Where a command stands in the help.
+/// A section of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     /// Changes pages.
@@ -25,7 +25,7 @@ pub(crate) enum Group {
     Reading,
     /// Tags and links.
     Organising,
-    /// What comes in by itself.
+    /// Sources and the collector.
     Collecting,
     /// Clients and tokens.
     Access,
@@ -34,37 +34,37 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    const SHOWN: [(Self, &'static str); 6] = [
+    const HEADINGS: [(Self, &'static str); 6] = [
         (Self::Writing, "Writing"),
         (Self::Reading, "Reading"),
         (Self::Organising, "Organising"),
         (Self::Collecting, "Collecting"),
-        (Self::Access, "Who may come in"),
+        (Self::Access, "Access"),
         (Self::Service, "Service"),
     ];
 }
 
-/// A command: its arguments are its fields.
+/// A command. The fields of the type are its arguments.
 pub(crate) trait Verb: Args {
-    /// Its name on the command line.
+    /// The name on the command line.
     const NAME: &'static str;
-    /// Where it stands in the help.
+    /// The section of the help.
     const GROUP: Group;
-    /// Its purpose, in one line of at most 44 characters.
+    /// The purpose, in one line of at most 44 characters.
     const ABOUT: &'static str;
     /// Two examples, each a command and what it does.
     const EXAMPLES: &'static str;
 
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// What kept it from being done.
+    /// Returns the daemon's fault, or a fault of the client.
     fn run(self, context: &Context) -> Result<Outcome, Fault>;
 }
 
-/// A command in the table.
+/// A row of the table of commands.
 pub(crate) struct Row {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub(crate) name: &'static str,
     group: Group,
     about: &'static str,
@@ -73,7 +73,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The row of a command.
+    /// Returns the row of a command.
     pub(crate) const fn of<V: Verb>() -> Self {
         Self {
             name: V::NAME,
@@ -91,14 +91,14 @@ impl Row {
     }
 }
 
-/// The flags that stand before or after every command.
+/// Flags that every command accepts, before or after its name.
 #[derive(Debug, Args)]
 struct Shared {
     /// Print one JSON value, errors included
     #[arg(long, help_heading = "Every command", display_order = 100)]
     json: bool,
 
-    /// Print only the essential
+    /// Print only the essential result
     #[arg(long, short, help_heading = "Every command", display_order = 101)]
     quiet: bool,
 
@@ -107,21 +107,21 @@ struct Shared {
     no_start: bool,
 }
 
-/// A command with its arguments, ready to be done.
+/// A command with its arguments, ready to run.
 pub(crate) type Run = Box<dyn FnOnce(&Context) -> Result<Outcome, Fault>>;
 
-/// What the command line asks for.
+/// The parsed command line.
 pub(crate) enum Parsed {
-    /// It has been answered: help, or the version.
+    /// Help or the version, ready to print.
     Done(Outcome),
-    /// It is wrong.
+    /// A usage error.
     Wrong {
-        /// Why.
+        /// The fault.
         fault: Fault,
-        /// Whether the answer has to be JSON.
+        /// Whether to print the fault as JSON.
         json: bool,
     },
-    /// A command.
+    /// A command to run.
     Run {
         /// The flags that all commands share.
         context: Context,
@@ -130,17 +130,17 @@ pub(crate) enum Parsed {
     },
 }
 
-/// What `brain --version` prints.
+/// Returns the output of `brain --version`.
 pub(crate) fn version_line() -> String {
     format!("brain {VERSION}\n")
 }
 
-/// The command line's meaning.
+/// Parses the command line.
 pub(crate) fn parse(args: &[OsString]) -> Parsed {
     let flags = || args.iter().skip(1).take_while(|arg| *arg != "--");
     let json = flags().any(|arg| arg == "--json");
     let mut root = tree();
-    // The help of all commands is put together only when somebody wants it.
+    // Building the overview takes time, so it is built only on request.
     if flags().any(|arg| arg == "--help" || arg == "-h" || arg == "help") {
         root = root.override_help(overview(output::stdout_width().unwrap_or(80)));
     }
@@ -167,16 +167,16 @@ pub(crate) fn parse(args: &[OsString]) -> Parsed {
     };
     let Some((name, mut own)) = matches.remove_subcommand() else {
         if json {
-            let fault = fail::usage("no command given").hint("see all of them with: brain --help");
+            let fault = fail::usage("no command is given").hint("list all commands: brain --help");
             return Parsed::Wrong { fault, json };
         }
-        let notes = vec![format!("no command given\n\n{}", overview(80).trim_end())];
+        let notes = vec![format!("no command is given\n\n{}", overview(80).trim_end())];
         return Parsed::Done(Outcome { notes, exit: Some(Exit::Usage), ..Outcome::default() });
     };
     let Some(row) = verbs::ALL.iter().find(|row| row.name == name) else {
         return Parsed::Wrong { fault: fail::usage(format!("no command \"{name}\"")), json };
     };
-    let mut context = Context { no_start: set("BRAIN_NO_START"), ..Context::default() };
+    let mut context = Context { no_start: is_set("BRAIN_NO_START"), ..Context::default() };
     for level in [&mut matches, &mut own] {
         if let Ok(shared) = Shared::from_arg_matches_mut(level) {
             context.json |= shared.json;
@@ -188,14 +188,14 @@ pub(crate) fn parse(args: &[OsString]) -> Parsed {
     Parsed::Run { context, run: Box::new(move |context| run(&own, context)) }
 }
 
-/// Whether an environment variable says yes.
-fn set(variable: &str) -> bool {
+/// Returns whether an environment variable is set to a value other than 0.
+fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// The whole command line, for clap.
+/// Returns the whole command line for clap.
 pub(crate) fn tree() -> Command {
-    // The arguments' own description comes with them: ours is set after it.
+    // `augment_args` sets a description, so ours is set after it.
     let root = Shared::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
     let root = root.version(VERSION).subcommand_value_name("COMMAND");
     root.subcommands(
@@ -205,7 +205,7 @@ pub(crate) fn tree() -> Command {
 
 const ABOUT: &str = "A personal knowledge store";
 
-/// What `brain --help` prints: every command in its group.
+/// Returns the output of `brain --help`: every command in its section.
 fn overview(width: usize) -> String {
     const NAME: usize = 14;
     let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] COMMAND\n");
@@ -227,7 +227,7 @@ fn overview(width: usize) -> String {
         }
         text.push('\n');
     };
-    for (group, title) in Group::SHOWN {
+    for (group, title) in Group::HEADINGS {
         text.push_str(&format!("\n{title}:\n"));
         for row in verbs::ALL.iter().filter(|row| row.group == group) {
             entry(&mut text, 2, row.name, row.about);
@@ -236,17 +236,17 @@ fn overview(width: usize) -> String {
     text.push_str("\nOptions:\n");
     for (flag, about) in [
         ("--json", "Print one JSON value, errors included"),
-        ("-q, --quiet", "Print only the essential"),
+        ("-q, --quiet", "Print only the essential result"),
         ("--no-start", "Do not start a daemon (BRAIN_NO_START=1)"),
-        ("-h, --help", "Print help; also of a command"),
+        ("-h, --help", "Print help; works for each command"),
         ("-V, --version", "Print the version"),
     ] {
         entry(&mut text, 2, flag, about);
     }
     text.push_str("\nEnvironment:\n");
     for (variable, about) in [
-        ("BRAIN_HOME", "Where the brain lives (~/.brain)"),
-        ("BRAIN_SOCKET", "The daemon's socket (in the home: run/)"),
+        ("BRAIN_HOME", "Directory of the brain (~/.brain)"),
+        ("BRAIN_SOCKET", "Socket (run/brain.sock in the home)"),
     ] {
         entry(&mut text, 2, variable, about);
     }
@@ -254,7 +254,7 @@ fn overview(width: usize) -> String {
     text
 }
 
-/// What clap has to say of `command`, as a fault: its first paragraph is what happened, its tips are the way out.
+/// Converts a clap error into a fault: the first paragraph is the message, the tips are the hint.
 fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
     let help =
         command.map_or_else(|| "brain --help".to_owned(), |name| format!("brain {name} --help"));
@@ -265,7 +265,7 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
     let mut ways: Vec<String> = Vec::new();
     for line in paragraphs.flat_map(str::lines).map(str::trim) {
         if line.starts_with("tip: to pass '") {
-            // clap would repeat the first letters only.
+            // clap would suggest only the first letters.
             ways.push(match command {
                 Some("capture") => {
                     "put `--` before words that begin with a dash: brain capture -- \"- buy milk\""

@@ -1,6 +1,6 @@
-//! The socket: one connection, one greeting each way, one question, one answer.
+//! Talks to the daemon over its socket: greeting, request, answer.
 //!
-//! The wire is `brain_protocol`'s; this module only moves its bytes. It starts no daemon (`start` does).
+//! `brain_protocol` defines the bytes. `start` starts the daemon.
 
 use std::{
     io::{self, BufReader, ErrorKind, Read, Write},
@@ -23,27 +23,27 @@ use interprocess::{
 
 use crate::fail;
 
-/// How long a daemon whose queue of connections is full may keep us at the door.
+/// Time limit for a connection while the daemon's queue is full.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long the greeting may take, and each write.
+/// Time limit of the greeting and of each write.
 const GREETING: Duration = Duration::from_secs(30);
 
-/// Why there is no conversation.
+/// Why a request could not be sent.
 #[derive(Debug)]
-pub(crate) enum Missed {
-    /// Nobody listens there.
+pub(crate) enum ConnectError {
+    /// No daemon listens.
     Absent,
-    /// Somebody hung up before greeting: a daemon at its end. It has not looked at the question.
+    /// A stopping daemon closed the connection without reading the request.
     Gone,
-    /// A daemon of another protocol. It has not looked at the question.
+    /// A daemon with another protocol number. It did not read the request.
     Mismatch(Hello),
-    /// Anything that trying again does not mend.
+    /// A failure that a retry does not fix.
     Fault(Fault),
 }
 
-impl Missed {
-    /// The fault to report when nothing can be done about it.
+impl ConnectError {
+    /// Converts the error into a fault.
     pub(crate) fn into_fault(self, socket: &Path) -> Fault {
         match self {
             Self::Absent => {
@@ -54,7 +54,7 @@ impl Missed {
                 FaultCode::Unreachable,
                 format!("the daemon at {} closed the connection without a greeting", socket.display()),
             )
-            .hint("it may be stopping: try again, or look at: brain status"),
+            .hint("it may be stopping: try again, or check: brain status"),
             Self::Mismatch(theirs) => Fault::new(
                 FaultCode::ProtocolMismatch,
                 format!(
@@ -64,39 +64,38 @@ impl Missed {
                     theirs.protocol
                 ),
             )
-            .hint("end the daemon with: brain stop; the next command starts the one that fits"),
+            .hint("stop the daemon: brain stop; the next command starts the matching one"),
             Self::Fault(fault) => fault,
         }
     }
 }
 
-/// A connection to the socket.
+/// Connects to the socket.
 ///
 /// # Errors
-/// [`Missed::Absent`] when nobody listens; [`Missed::Fault`] for everything else.
-pub(crate) fn open(socket: &Path) -> Result<Stream, Missed> {
+/// [`ConnectError::Absent`] if no daemon listens; [`ConnectError::Fault`] otherwise.
+pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
     let broken = |e: io::Error| match e.kind() {
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused => Missed::Absent,
-        _ => Missed::Fault(unusable(socket, &e)),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => ConnectError::Absent,
+        _ => ConnectError::Fault(unusable(socket, &e)),
     };
     let name = socket.to_fs_name::<GenericFilePath>().map_err(broken)?;
     let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(CONNECT));
     let begun = Instant::now();
     loop {
         let stream = options.connect_sync().map_err(broken)?;
-        // A full queue of connections does not look like a failure in this mode: the stream is there and
-        // has no peer. Wait in line.
+        // With a full queue, connecting succeeds without a peer in this mode, so wait for one.
         match stream.peer_creds() {
             Err(e) if matches!(e.kind(), ErrorKind::NotConnected | ErrorKind::ConnectionReset) => {}
             _ => return Ok(stream),
         }
         if begun.elapsed() > CONNECT {
-            return Err(Missed::Fault(
+            return Err(ConnectError::Fault(
                 Fault::new(
                     FaultCode::Busy,
-                    format!("the daemon at {} lets nobody in", socket.display()),
+                    format!("the daemon at {} accepts no connections", socket.display()),
                 )
-                .hint("try again; if it stays so: brain stop"),
+                .hint("try again; if this persists: brain stop"),
             ));
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -114,15 +113,16 @@ fn unusable(socket: &Path, error: &io::Error) -> Fault {
     );
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            fault.hint("only the user whose brain it is gets in; check BRAIN_HOME")
+            fault.hint("only the owner of this brain can connect; check BRAIN_HOME")
         }
-        ErrorKind::InvalidInput => fault
-            .hint("the path of a socket has at most 107 bytes: set BRAIN_SOCKET to a shorter one"),
+        ErrorKind::InvalidInput => {
+            fault.hint("a socket path has at most 107 bytes: set BRAIN_SOCKET to a shorter one")
+        }
         _ => fault.hint("check BRAIN_HOME and BRAIN_SOCKET"),
     }
 }
 
-/// A daemon that has greeted and has our question.
+/// A connection with a sent request.
 pub(crate) struct Session {
     stream: BufReader<Stream>,
     /// The daemon's greeting.
@@ -130,53 +130,55 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Sends the greeting and the question together, and reads the daemon's greeting.
+    /// Sends greeting and request together, and reads the daemon's greeting.
     ///
     /// # Errors
-    /// See [`Missed`].
-    pub(crate) fn begin(mut stream: Stream, question: &[u8]) -> Result<Self, Missed> {
-        let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + question.len());
+    /// See [`ConnectError`].
+    pub(crate) fn begin(mut stream: Stream, request: &[u8]) -> Result<Self, ConnectError> {
+        let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + request.len());
         bytes.extend_from_slice(&Hello::ours(std::process::id()).to_bytes());
-        let length =
-            u32::try_from(question.len()).map_err(|_| Missed::Fault(too_long(question.len())))?;
+        let length = u32::try_from(request.len())
+            .map_err(|_| ConnectError::Fault(too_long(request.len())))?;
         bytes.extend_from_slice(&length.to_be_bytes());
-        bytes.extend_from_slice(question);
+        bytes.extend_from_slice(request);
 
         let timed = stream
             .set_recv_timeout(Some(GREETING))
             .and_then(|()| stream.set_send_timeout(Some(GREETING)));
-        timed.map_err(|e| Missed::Fault(lost(&e)))?;
-        // A daemon of another protocol closes before it has read everything: its greeting is there all the same.
+        timed.map_err(|e| ConnectError::Fault(lost(&e)))?;
+        // A daemon with another protocol number closes early, but its greeting can still be read.
         let sent = stream.write_all(&bytes);
         let mut stream = BufReader::with_capacity(16 * 1024, stream);
         let mut greeting = [0_u8; HELLO_LEN];
         match stream.read_exact(&mut greeting) {
             Ok(()) => {}
-            Err(e) if is_timeout(&e) => return Err(Missed::Fault(silent(GREETING))),
+            Err(e) if is_timeout(&e) => return Err(ConnectError::Fault(silent(GREETING))),
             Err(_) => {
                 return Err(match sent {
-                    Err(e) if is_timeout(&e) => Missed::Fault(silent(GREETING)),
-                    _ => Missed::Gone,
+                    Err(e) if is_timeout(&e) => ConnectError::Fault(silent(GREETING)),
+                    _ => ConnectError::Gone,
                 });
             }
         }
         let hello = Hello::from_bytes(&greeting).map_err(|e| {
-            Missed::Fault(
+            ConnectError::Fault(
                 Fault::new(FaultCode::BadFrame, e.to_string())
-                    .hint("another program has the socket: check BRAIN_SOCKET"),
+                    .hint("another program uses the socket: check BRAIN_SOCKET"),
             )
         })?;
         if !hello.speaks_ours() {
-            return Err(Missed::Mismatch(hello));
+            return Err(ConnectError::Mismatch(hello));
         }
-        sent.map_err(|e| Missed::Fault(if is_timeout(&e) { silent(GREETING) } else { lost(&e) }))?;
+        sent.map_err(|e| {
+            ConnectError::Fault(if is_timeout(&e) { silent(GREETING) } else { lost(&e) })
+        })?;
         Ok(Self { stream, hello })
     }
 
-    /// Waits for the answer; `patience` is for each message of it, and every event on the way goes to `on_event`.
+    /// Waits for the answer. `patience` limits the time of each message; events go to `on_event`.
     ///
     /// # Errors
-    /// The daemon's own fault, `timeout`, `bad_frame`, or `unreachable` when the connection is lost.
+    /// The daemon's fault, `timeout`, `bad_frame`, or `unreachable` if the connection is lost.
     pub(crate) fn answer(
         &mut self,
         patience: Duration,
@@ -200,12 +202,12 @@ impl Session {
         }
     }
 
-    /// The bare connection, for what is no longer question and answer. Reads wait without limit; a write as long as the greeting.
+    /// Returns the raw connection. Its reads have no time limit; writes have that of the greeting.
     ///
     /// # Errors
-    /// `unreachable` when the connection is lost.
+    /// `unreachable` if the connection is lost.
     pub(crate) fn into_stream(self) -> Result<UnixStream, Fault> {
-        // Nothing has been read ahead: the daemon is silent until it is asked.
+        // Nothing was read ahead, because the daemon sends nothing before the next request.
         let Stream::UdSocket(stream) = self.stream.into_inner();
         let stream = UnixStream::from(OwnedFd::from(stream));
         stream.set_read_timeout(None).map_err(|e| lost(&e))?;
@@ -213,13 +215,13 @@ impl Session {
     }
 }
 
-/// The fault of a question that does not fit a frame.
+/// Returns the fault of a request that exceeds a frame.
 pub(crate) fn too_long(bytes: usize) -> Fault {
     Fault::new(
         FaultCode::TooLarge,
-        format!("the question has {bytes} bytes, more than one message may have"),
+        format!("the request has {bytes} bytes, more than a message can have"),
     )
-    .hint("send less at once")
+    .hint("send less data at once")
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -227,9 +229,9 @@ fn is_timeout(error: &io::Error) -> bool {
 }
 
 fn silent(patience: Duration) -> Fault {
-    // The question went out with the greeting: the daemon may be at work on it.
-    Fault::new(FaultCode::Timeout, format!("the daemon said nothing for {} s", patience.as_secs())).hint(
-        "what you asked for may have been done, or may still be done: look before you repeat it; brain status says how the daemon is",
+    // The request was sent with the greeting, so the daemon may be processing it.
+    Fault::new(FaultCode::Timeout, format!("the daemon sent nothing for {} s", patience.as_secs())).hint(
+        "the request may have succeeded or may still run: check before you repeat it; see brain status",
     )
 }
 
@@ -241,7 +243,7 @@ fn lost(error: &io::Error) -> Fault {
         _ => format!("the connection to the daemon failed: {}", fail::reason(error)),
     };
     Fault::new(FaultCode::Unreachable, what)
-        .hint("what you asked for may have been done or not: look before you repeat it")
+        .hint("the request may have succeeded: check before you repeat it")
 }
 
 fn garbled(detail: &dyn std::fmt::Display) -> Fault {
@@ -274,20 +276,20 @@ mod tests {
             }
             let mut greeting = [0_u8; HELLO_LEN];
             stream.read_exact(&mut greeting)?;
-            let question = read_frame(&mut stream).map_err(io::Error::other)?;
+            let request = read_frame(&mut stream).map_err(io::Error::other)?;
             for answer in &answers {
                 let frame = encode(answer).map_err(io::Error::other)?;
                 write_frame(&mut stream, &frame).map_err(io::Error::other)?;
             }
-            Ok(question)
+            Ok(request)
         });
         (path, serve)
     }
 
-    fn ask(path: &Path, events: &mut Vec<Event>) -> Result<Reply, Missed> {
-        let question = encode(&Request::Status).expect("encode");
-        let mut session = Session::begin(open(path)?, &question)?;
-        session.answer(Duration::from_secs(2), |e| events.push(e)).map_err(Missed::Fault)
+    fn ask(path: &Path, events: &mut Vec<Event>) -> Result<Reply, ConnectError> {
+        let request = encode(&Request::Status).expect("encode");
+        let mut session = Session::begin(open(path)?, &request)?;
+        session.answer(Duration::from_secs(2), |e| events.push(e)).map_err(ConnectError::Fault)
     }
 
     #[test]
@@ -298,8 +300,8 @@ mod tests {
         let mut events = Vec::new();
         assert_eq!(ask(&path, &mut events).ok(), Some(Reply::Stopping));
         assert_eq!(events, [progress]);
-        let question = serve.join().expect("join").expect("serve");
-        assert_eq!(decode::<Request>(&question), Ok(Request::Status));
+        let request = serve.join().expect("join").expect("serve");
+        assert_eq!(decode::<Request>(&request), Ok(Request::Status));
     }
 
     #[test]
@@ -307,7 +309,7 @@ mod tests {
         let theirs = Hello { protocol: PROTOCOL + 1, version: [0, 9, 0, 0], pid: 77 };
         let (path, serve) = daemon("mismatch", theirs, Vec::new());
         let missed = ask(&path, &mut Vec::new());
-        let Err(missed @ Missed::Mismatch(_)) = missed else { panic!("{missed:?}") };
+        let Err(missed @ ConnectError::Mismatch(_)) = missed else { panic!("{missed:?}") };
         let fault = missed.into_fault(&path);
         assert_eq!(fault.code, FaultCode::ProtocolMismatch);
         let (ours, theirs) = (format!("protocol {PROTOCOL}"), format!("protocol {}", PROTOCOL + 1));
@@ -322,7 +324,7 @@ mod tests {
     fn a_lost_answer_is_not_a_success_and_a_stranger_is_refused() {
         let (path, serve) = daemon("lost", Hello::ours(1), Vec::new());
         let missed = ask(&path, &mut Vec::new());
-        let Err(Missed::Fault(fault)) = missed else { panic!("{missed:?}") };
+        let Err(ConnectError::Fault(fault)) = missed else { panic!("{missed:?}") };
         assert_eq!(fault.code, FaultCode::Unreachable);
         let _ = serve.join();
 
@@ -336,7 +338,7 @@ mod tests {
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         });
         let missed = ask(&path, &mut Vec::new());
-        let Err(Missed::Fault(fault)) = missed else { panic!("{missed:?}") };
+        let Err(ConnectError::Fault(fault)) = missed else { panic!("{missed:?}") };
         assert_eq!(fault.code, FaultCode::BadFrame);
         let _ = serve.join();
     }
@@ -347,7 +349,7 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("bind");
         let own = path.clone();
-        // It has the question, and never says a word about it.
+        // It has the request, and never says a word about it.
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
             std::fs::remove_file(own)?;
@@ -364,9 +366,8 @@ mod tests {
             title: None,
             tags: Vec::new(),
         });
-        let question = encode(&capture).expect("encode");
-        let mut session =
-            Session::begin(open(&path).expect("open"), &question).expect("a greeting");
+        let request = encode(&capture).expect("encode");
+        let mut session = Session::begin(open(&path).expect("open"), &request).expect("a greeting");
         let answer = session.answer(Duration::from_millis(100), |_| {});
         drop(session);
         let Err(fault) = answer else { panic!("{answer:?}") };
@@ -379,7 +380,7 @@ mod tests {
             "{hint}"
         );
         let heard = serve.join().expect("join").expect("serve");
-        assert!(heard.ends_with(&question), "the daemon had the whole question");
+        assert!(heard.ends_with(&request), "the daemon had the whole request");
     }
 
     #[test]
@@ -408,10 +409,10 @@ mod tests {
 
     #[test]
     fn nobody_there_is_absent() {
-        assert!(matches!(open(Path::new("/no/such.sock")), Err(Missed::Absent)));
+        assert!(matches!(open(Path::new("/no/such.sock")), Err(ConnectError::Absent)));
         let long = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
         let missed = open(&long);
-        let Err(Missed::Fault(fault)) = missed else { panic!("long path") };
+        let Err(ConnectError::Fault(fault)) = missed else { panic!("long path") };
         assert!(fault.hint.is_some_and(|h| h.contains("BRAIN_SOCKET")), "{}", fault.message);
     }
 }

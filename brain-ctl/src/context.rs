@@ -1,4 +1,4 @@
-//! What every command needs: the flags that all share, the home, the daemon, and the way to show an answer.
+//! The context of every command: shared flags, the daemon, and output.
 
 use std::{
     os::unix::net::UnixStream,
@@ -10,7 +10,7 @@ use brain_protocol::{Fault, FaultCode, Reply, Request, encode};
 use interprocess::local_socket::Stream;
 
 use crate::{
-    connect::{self, Missed, Session},
+    connect::{self, ConnectError, Session},
     fail,
     home::Home,
     output::{self, Outcome, Show},
@@ -18,33 +18,33 @@ use crate::{
     start,
 };
 
-/// How long the daemon may be silent over an ordinary question.
+/// Maximum silence of the daemon during an ordinary request.
 const ORDINARY: Duration = Duration::from_secs(30);
 
-/// How long it may be silent over long work, during which it tells its progress.
+/// Maximum silence during long work, for which the daemon reports progress.
 const LONG: Duration = Duration::from_secs(180);
 
 /// The flags that all commands share.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Context {
-    /// One JSON value on standard output.
+    /// Print one JSON value.
     pub(crate) json: bool,
-    /// Only the essential.
+    /// Print only the essential result.
     pub(crate) quiet: bool,
     /// Never start a daemon.
     pub(crate) no_start: bool,
 }
 
 impl Context {
-    /// Asks the daemon, which is started when none runs.
+    /// Sends a request, and starts the daemon if none runs.
     ///
     /// # Errors
-    /// The daemon's own fault, or why there is no answer.
+    /// The daemon's fault, or the reason why there is no answer.
     pub(crate) fn call(&self, request: &Request) -> Result<Reply, Fault> {
         self.ask(request, !self.no_start, &mut |_| {})
     }
 
-    /// The same, and hands over each line that the daemon tells on the way, or each piece of its prose, when it comes.
+    /// Like [`Self::call`], and passes progress lines and pieces of prose to a function.
     ///
     /// # Errors
     /// As [`Self::call`].
@@ -56,15 +56,15 @@ impl Context {
         self.ask(request, !self.no_start, on_line)
     }
 
-    /// Asks the daemon that runs; starts none.
+    /// Sends a request to a running daemon.
     ///
     /// # Errors
-    /// As [`Self::call`]; `unreachable` when none runs.
+    /// As [`Self::call`]; `unreachable` if none runs.
     pub(crate) fn call_running(&self, request: &Request) -> Result<Reply, Fault> {
         self.ask(request, false, &mut |_| {})
     }
 
-    /// A connection on which MCP is spoken from now on, to a daemon that is started when none runs.
+    /// Opens an MCP connection, and starts the daemon if none runs.
     ///
     /// # Errors
     /// As [`Self::call`].
@@ -86,8 +86,8 @@ impl Context {
         on_line: &mut dyn FnMut(&str),
     ) -> Result<Reply, Fault> {
         let question = encode(request).map_err(|e| {
-            Fault::new(FaultCode::TooLarge, format!("the question does not fit one message: {e}"))
-                .hint("send less at once")
+            Fault::new(FaultCode::TooLarge, format!("the request is too long for a message: {e}"))
+                .hint("send less data at once")
         })?;
         let patience = match request {
             Request::Import(_)
@@ -110,7 +110,7 @@ impl Context {
         })
     }
 
-    /// Puts a question to the daemon, and takes the answer as `take` does.
+    /// Sends a request and reads the answer with `take`.
     fn converse<T>(
         &self,
         question: &[u8],
@@ -127,27 +127,27 @@ impl Context {
             };
             let missed = match connected.and_then(|stream| Session::begin(stream, question)) {
                 Ok(session) => match take(session) {
-                    // It is draining and has not done what we asked: wait for its end, and ask the next one.
-                    Err(fault) if fault.code == FaultCode::Stopping => Missed::Fault(fault),
+                    // It is stopping and did not process the request: wait for its end, then ask the next one.
+                    Err(fault) if fault.code == FaultCode::Stopping => ConnectError::Fault(fault),
                     answer => return answer,
                 },
                 Err(missed) => missed,
             };
             let over = begun.elapsed() > Duration::from_secs(10);
             match missed {
-                Missed::Absent | Missed::Gone if may_start && !over => {
-                    if matches!(missed, Missed::Gone) {
+                ConnectError::Absent | ConnectError::Gone if may_start && !over => {
+                    if matches!(missed, ConnectError::Gone) {
                         std::thread::sleep(Duration::from_millis(20));
                     }
                     fresh = Some(start::ensure(&home, self.quiet)?);
                 }
-                Missed::Fault(fault) if fault.code == FaultCode::Stopping && !over => {
+                ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !over => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
-                // A daemon at its end that systemd starts anew: its socket is still there, and the next one is at it.
-                Missed::Gone if !over => std::thread::sleep(Duration::from_millis(20)),
-                Missed::Absent if !may_start => {
-                    let fault = Missed::Absent.into_fault(&home.socket());
+                // systemd restarts the daemon: the socket still exists, and the next daemon will use it.
+                ConnectError::Gone if !over => std::thread::sleep(Duration::from_millis(20)),
+                ConnectError::Absent if !may_start => {
+                    let fault = ConnectError::Absent.into_fault(&home.socket());
                     return Err(fault.hint(start_hint()));
                 }
                 missed => return Err(missed.into_fault(&home.socket())),
@@ -155,16 +155,16 @@ impl Context {
         }
     }
 
-    /// The outcome that shows `value` in the way that was asked for.
+    /// Returns the outcome that prints `value` in the requested format.
     ///
     /// # Errors
-    /// `internal`, when `value` cannot be put into JSON.
+    /// `internal` if `value` cannot be converted to JSON.
     pub(crate) fn show(&self, value: &impl Show) -> Result<Outcome, Fault> {
         output::show(value, self.json, self.quiet)
     }
 }
 
-/// The command that starts a daemon.
+/// Returns the hint how to start a daemon.
 fn start_hint() -> String {
     let program = start::program().unwrap_or_else(|| PathBuf::from("brain-daemon"));
     format!("start it with: brain serve (it runs {})", program.display())

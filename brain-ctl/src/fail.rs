@@ -1,10 +1,10 @@
-//! Faults of the client's own making: what the operating system said, in words with a way out.
+//! Creates faults of the client from operating system errors and wrong arguments.
 
 use std::{io, path::Path};
 
 use brain_protocol::{Fault, FaultCode, NameError, SIZE_LIMIT_HINT, Slug, SourceId};
 
-/// The name that Unix people search for, where one is well known.
+/// Returns the well-known errno name, if there is one.
 pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
     use io::ErrorKind as K;
     Some(match error.kind() {
@@ -19,7 +19,7 @@ pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// What went wrong, without Rust's `(os error 2)`.
+/// Describes an error without Rust's `(os error 2)`.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let plain = match text.rfind(" (os error ") {
@@ -32,7 +32,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// A file or directory that would not do what `verb` says (`read`, `write`, `create`).
+/// Returns the fault of a failed file operation; `verb` is `read`, `write` or `create`.
 pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
     let code = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => FaultCode::DiskFull,
@@ -49,7 +49,7 @@ pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
     }
 }
 
-/// Standard output that does not take what is written.
+/// Returns the fault of a failed write to standard output.
 pub(crate) fn stdout(error: &io::Error) -> Fault {
     let fault =
         Fault::new(FaultCode::Io, format!("cannot write to standard output: {}", reason(error)));
@@ -59,29 +59,29 @@ pub(crate) fn stdout(error: &io::Error) -> Fault {
     }
 }
 
-/// A wrong command line, found after clap had no objection.
+/// Returns a usage fault that clap does not detect.
 pub(crate) fn usage(message: impl Into<String>) -> Fault {
     Fault::new(FaultCode::Usage, message)
 }
 
-/// An answer that belongs to another question.
+/// Returns the fault of an answer of the wrong type.
 pub(crate) fn unexpected(command: &str) -> Fault {
     Fault::new(
         FaultCode::BadFrame,
-        format!("the daemon's answer to `{command}` is of another kind"),
+        format!("the daemon returned an unexpected answer to `{command}`"),
     )
     .hint("restart the daemon: brain stop")
 }
 
-/// The slug that was typed.
+/// Parses a slug.
 ///
 /// # Errors
-/// `invalid_slug`, with the nearest slug as the way out.
+/// `invalid_slug`; the hint suggests a valid slug.
 pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
     Slug::parse(text).map_err(|e| name(FaultCode::InvalidSlug, e))
 }
 
-/// The source that was typed.
+/// Parses a source id.
 ///
 /// # Errors
 /// `invalid_source`.

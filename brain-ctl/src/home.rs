@@ -1,4 +1,4 @@
-//! Where things are: the home, the socket, the daemon's log. `docs/configuration.md` lists it.
+//! Paths of the home, the socket and the daemon's log (see `docs/configuration.md`).
 
 use std::{
     env,
@@ -12,7 +12,7 @@ use brain_protocol::{Fault, FaultCode, fallback_run_dir};
 
 use crate::fail;
 
-/// One brain's home directory and the ways into it.
+/// The home directory of a brain.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     dir: PathBuf,
@@ -20,22 +20,22 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// The home that the environment names: `BRAIN_HOME`, else `~/.brain`. The daemon has the same rule.
+    /// Returns the home: `BRAIN_HOME`, or `~/.brain`. The daemon uses the same rule.
     ///
     /// # Errors
-    /// When neither it nor `HOME` is set.
+    /// `invalid_config` if neither `BRAIN_HOME` nor `HOME` is set.
     pub(crate) fn find() -> Result<Self, Fault> {
         let dir = match named("BRAIN_HOME") {
             Some(dir) => dir,
             None => named("HOME").map(|home| home.join(".brain")).ok_or_else(|| {
                 Fault::new(FaultCode::InvalidConfig, "neither BRAIN_HOME nor HOME is set")
-                    .hint("say where the brain lives: export BRAIN_HOME=/path/to/brain")
+                    .hint("set the directory of the brain: export BRAIN_HOME=/path/to/brain")
             })?,
         };
         Ok(Self { dir: absolute(dir), socket: named("BRAIN_SOCKET").map(absolute) })
     }
 
-    /// A home for tests.
+    /// Returns a home for tests.
     #[cfg(test)]
     pub(crate) fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), socket: None }

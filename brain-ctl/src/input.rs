@@ -1,4 +1,4 @@
-//! Where content comes from: words, a file, or standard input.
+//! Reads content from words, a file, or standard input.
 
 use std::{
     ffi::OsString,
@@ -12,26 +12,26 @@ use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Secret};
 
 use crate::{fail, output};
 
-/// Every way to give content, for messages.
+/// The ways to give content, for messages.
 const WAYS: &str = "give the content as words, with --file PATH, or with --stdin";
 
-/// The longest secret, in bytes.
+/// Maximum length of a secret in bytes.
 const LONGEST_SECRET: u64 = 4096;
 
-/// Content and the way it took.
+/// Content and its origin.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Input {
-    /// The bytes as they came.
+    /// The bytes.
     pub(crate) content: Vec<u8>,
-    /// Where they came from.
+    /// Where the bytes came from.
     pub(crate) origin: Origin,
 }
 
-/// What `capture` shall keep.
+/// Reads the content for `capture`.
 ///
 /// # Errors
-/// `usage` for two ways at once, `empty_content` for none or nothing, `io` for a file that cannot be
-/// read, `too_large`.
+/// `usage` for two inputs, `empty_content` for none or an empty one, `io` for an unreadable file,
+/// `too_large`.
 pub(crate) fn for_capture(
     words: Vec<OsString>,
     file: Option<&Path>,
@@ -39,10 +39,8 @@ pub(crate) fn for_capture(
 ) -> Result<Input, Fault> {
     let ways = usize::from(!words.is_empty()) + usize::from(file.is_some()) + usize::from(stdin);
     if ways > 1 {
-        return Err(fail::usage(
-            "content comes from one place at a time: words, --file PATH, or --stdin",
-        )
-        .hint("leave all but one away"));
+        return Err(fail::usage("only one input is possible: words, --file PATH, or --stdin")
+            .hint("use only one of them"));
     }
     let input = match file {
         _ if ways == 0 => {
@@ -63,10 +61,10 @@ pub(crate) fn for_capture(
     Ok(input)
 }
 
-/// The page that `put` shall store. Whether it may be empty is the daemon's to say.
+/// Reads the page for `put`. The daemon decides whether it can be empty.
 ///
 /// # Errors
-/// `io` for a file that cannot be read, `too_large`.
+/// `io` for an unreadable file, `too_large`.
 pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
     match file {
         Some(path) => from_file(path),
@@ -74,17 +72,17 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
     }
 }
 
-/// The secret in a file, or on standard input for `-`, without white space around it; `hint` is for a file that has none.
+/// Reads a secret from a file, or from standard input for `-`, without surrounding white space.
 ///
 /// # Errors
-/// `io` for a file that cannot be read, `invalid_request` for one that has not one secret.
+/// `io` for an unreadable file; `invalid_request` with `hint` for a file without exactly one secret.
 pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     let mut text = String::new();
     let (read, place) = if path == Path::new("-") {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             output::notice(
-                "reading the secret from standard input; it is shown as you type, Ctrl-D ends it",
+                "reading the secret from standard input; typed characters are visible, Ctrl-D ends the input",
             );
         }
         (
@@ -99,7 +97,7 @@ pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     read.map_err(|e| fail::file("read", path, &e))?;
     let secret = text.trim();
     if secret.is_empty() || text.len() as u64 > LONGEST_SECRET || secret.contains(['\n', '\r']) {
-        let what = format!("{place} does not have one secret in it");
+        let what = format!("{place} does not contain exactly one secret");
         return Err(Fault::new(FaultCode::InvalidRequest, what).hint(hint));
     }
     Ok(Secret::new(secret))
@@ -120,13 +118,15 @@ fn from_words(words: Vec<OsString>) -> Result<Input, Fault> {
 fn from_stdin() -> Result<Input, Fault> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        output::notice("reading the page from standard input; Ctrl-D on an empty line ends it");
+        output::notice(
+            "reading the page from standard input; Ctrl-D on an empty line ends the input",
+        );
     }
     let content = bounded(&mut stdin.lock(), "standard input").map_err(|e| match e {
-        Unread::Io(e) => {
+        ReadError::Io(e) => {
             Fault::new(FaultCode::Io, format!("cannot read standard input: {}", fail::reason(&e)))
         }
-        Unread::Fault(f) => f,
+        ReadError::Fault(f) => f,
     })?;
     Ok(Input { content, origin: Origin::Stdin })
 }
@@ -134,17 +134,17 @@ fn from_stdin() -> Result<Input, Fault> {
 fn from_file(path: &Path) -> Result<Input, Fault> {
     let label = path.display().to_string();
     let content = File::open(path)
-        .map_err(Unread::Io)
+        .map_err(ReadError::Io)
         .and_then(|mut file| bounded(&mut file, &label))
         .map_err(|e| match e {
-            Unread::Io(e) => unreadable(path, &e),
-            Unread::Fault(f) => f,
+            ReadError::Io(e) => unreadable(path, &e),
+            ReadError::Fault(f) => f,
         })?;
-    Ok(Input { content, origin: Origin::File(whole_path(path).to_string_lossy().into_owned()) })
+    Ok(Input { content, origin: Origin::File(absolute_path(path).to_string_lossy().into_owned()) })
 }
 
-/// `path` from the root; the real one when it goes up somewhere.
-fn whole_path(path: &Path) -> PathBuf {
+/// Makes a path absolute, and resolves it if it contains `..`.
+fn absolute_path(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if whole.components().any(|c| c == Component::ParentDir) {
         return whole.canonicalize().unwrap_or(whole);
@@ -156,23 +156,23 @@ fn unreadable(path: &Path, error: &io::Error) -> Fault {
     let fault = fail::file("read", path, error);
     match error.kind() {
         ErrorKind::IsADirectory => {
-            fault.hint(format!("take a directory in with: brain import {}", path.display()))
+            fault.hint(format!("import a directory: brain import {}", path.display()))
         }
         _ => fault,
     }
 }
 
-enum Unread {
+enum ReadError {
     Io(io::Error),
     Fault(Fault),
 }
 
-/// Everything that `reader` has, as long as it is not more than a page may hold.
-fn bounded(reader: &mut impl Read, label: &str) -> Result<Vec<u8>, Unread> {
+/// Reads everything, up to the maximum size of a page.
+fn bounded(reader: &mut impl Read, label: &str) -> Result<Vec<u8>, ReadError> {
     let mut content = Vec::new();
-    // One byte beyond tells "too much" from "just enough", and /dev/zero ends.
-    reader.take(MAX_CONTENT as u64 + 1).read_to_end(&mut content).map_err(Unread::Io)?;
-    within_limit(content.len(), label).map_err(Unread::Fault)?;
+    // One byte more detects content over the limit, and ends endless files such as /dev/zero.
+    reader.take(MAX_CONTENT as u64 + 1).read_to_end(&mut content).map_err(ReadError::Io)?;
+    within_limit(content.len(), label).map_err(ReadError::Fault)?;
     Ok(content)
 }
 
@@ -187,7 +187,7 @@ fn within_limit(length: usize, label: &str) -> Result<(), Fault> {
     .hint("split it into several pages"))
 }
 
-/// Nothing but white space and byte order marks.
+/// Returns whether the content is only white space and byte order marks.
 fn is_blank(content: &[u8]) -> bool {
     std::str::from_utf8(content)
         .is_ok_and(|text| text.chars().all(|c| c.is_whitespace() || c == '\u{FEFF}'))

@@ -1,7 +1,7 @@
-//! `brain`, the command-line client: arguments in, one question to the daemon, one answer out.
+//! `brain`, the command-line client: sends a request to the daemon and prints the answer.
 //!
-//! It decides nothing about pages and opens no store. It is synchronous and has no runtime, because
-//! the whole of its life is shorter than a runtime's start. There is one way out: [`output::finish`].
+//! It makes no decisions about pages and never opens the store. It is synchronous, because starting
+//! an async runtime would take longer than most commands. All output goes through [`output::finish`].
 
 #![cfg_attr(test, allow(clippy::expect_used))]
 
@@ -24,11 +24,11 @@ use std::{ffi::OsString, process::ExitCode, sync::Arc};
 use rustix::process::Signal;
 
 fn main() -> ExitCode {
-    // A write that meets a limit on the size of files (`ulimit -f`) fails, and says so. Without a
-    // handler it would end the program; that is no reason not to begin.
+    // With a handler, a write beyond `ulimit -f` returns an error instead of ending the program.
+    // The program can run without the handler.
     let _ = signal_hook::flag::register(Signal::XFSZ.as_raw(), Arc::default());
     let args: Vec<OsString> = std::env::args_os().collect();
-    // The version is asked for by scripts that time it: no command tree is built for it.
+    // The fast path for `--version` builds no command tree.
     if let [_, flag] = args.as_slice()
         && (flag == "--version" || flag == "-V")
     {

@@ -1,9 +1,9 @@
-//! Money as people type it, and as programs get it. On the wire it is whole millionths of a US dollar. Pure.
+//! Parses and formats amounts of money. The wire uses millionths of a US dollar.
 
 use brain_protocol::Spent;
 use serde::Serialize;
 
-/// What a piece of work cost, as JSON: US dollars.
+/// The JSON form of a cost, in US dollars.
 #[derive(Debug, Serialize)]
 pub(crate) struct Cost {
     estimated_usd: f64,
@@ -26,12 +26,12 @@ impl From<Spent> for Cost {
     }
 }
 
-/// The millionths of a US dollar that `text` means: digits, perhaps a point and one to six more.
+/// Parses digits with up to six decimals as millionths of a US dollar.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns a message about the invalid text.
 pub(crate) fn millionths(text: &str) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no amount of US dollars such as 0.50");
+    let wrong = || format!("\"{text}\" is not an amount of US dollars such as 0.50");
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number =
         |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());

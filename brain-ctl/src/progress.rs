@@ -1,4 +1,4 @@
-//! The bar of long work: on standard error, on a terminal, and only once it takes longer than a second.
+//! Shows a progress bar for work of more than a second, on a terminal.
 
 use std::{
     io::{self, IsTerminal},
@@ -8,10 +8,10 @@ use std::{
 use brain_protocol::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Shorter work needs no bar.
+/// Delay before the bar appears.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// A bar that may never appear.
+/// A progress bar that appears after a delay.
 pub(crate) struct Progress {
     begun: Instant,
     wanted: bool,
@@ -19,12 +19,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar for work that begins now; never shown when `quiet`.
+    /// Returns a bar for work that starts now; it stays hidden if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         Self { begun: Instant::now(), wanted: !quiet, bar: None }
     }
 
-    /// Shows how far the work is; a line, or the next piece of prose, goes to `on_text`, with the bar out of its way.
+    /// Updates the bar. Lines and pieces of prose go to `on_text` while the bar is hidden.
     pub(crate) fn event(&mut self, event: &Event, on_text: &mut dyn FnMut(&str)) {
         let (done, total) = match event {
             Event::Progress { done, total } => (*done, *total),
@@ -35,7 +35,7 @@ impl Progress {
                 };
             }
         };
-        // Without a total it only says that the work goes on.
+        // Without a total, it only shows activity.
         if !self.wanted || total == 0 || self.begun.elapsed() < QUIET {
             return;
         }

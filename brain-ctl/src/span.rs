@@ -1,13 +1,13 @@
-//! Spans of time as people type them: `90d`, `1h30m`. Pure.
+//! Parses and formats durations such as `90d` and `1h30m`.
 
-/// The seconds that `text` means: whole numbers, each with its unit (`s`, `m`, `h`, `d`, `w`), without spaces.
+/// Parses a duration in seconds: integers with units `s`, `m`, `h`, `d`, `w`, without spaces.
 ///
 /// # Errors
-/// What is wrong with it, and what would be right.
+/// Returns a message about the invalid text with an example.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let wrong = || {
         format!(
-            "\"{text}\" is no span of time: write a number and s, m, h, d or w, for example 90d or 1h30m"
+            "\"{text}\" is not a duration; use a number with s, m, h, d or w, for example 90d or 1h30m"
         )
     };
     let mut total = 0_u64;
@@ -24,7 +24,7 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
             Some('w') => 7 * 86_400,
             None if digits == text.len() => {
                 return Err(format!(
-                    "\"{text}\" of what? {text}s, {text}m, {text}h, {text}d or {text}w"
+                    "\"{text}\" has no unit; use {text}s, {text}m, {text}h, {text}d or {text}w"
                 ));
             }
             _ => return Err(wrong()),
@@ -33,12 +33,12 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
         rest = unit.as_str();
     }
     match total {
-        0 => Err(format!("\"{text}\" is no time at all")),
+        0 => Err(format!("\"{text}\" is zero; use a longer duration")),
         n => Ok(n),
     }
 }
 
-/// `seconds` as [`seconds`] reads it, in the largest units that say it exactly.
+/// Formats seconds for [`seconds`], in the largest exact units.
 pub(crate) fn shown(seconds: u64) -> String {
     let mut text = String::new();
     let mut rest = seconds;

@@ -1,7 +1,7 @@
-//! Starting a daemon when none answers.
+//! Starts a daemon if none answers.
 //!
-//! Clients that find no daemon at the same moment take turns through a lock on `run/start.lock`, so that
-//! only one of them starts one and all of them find it.
+//! Concurrent clients take turns with a lock on `run/start.lock`, so that only one of them starts a
+//! daemon.
 
 use std::{
     env,
@@ -18,7 +18,7 @@ use brain_protocol::{Fault, FaultCode};
 use interprocess::local_socket::Stream;
 
 use crate::{
-    connect::{self, Missed},
+    connect::{self, ConnectError},
     fail,
     home::Home,
     output,
@@ -27,19 +27,19 @@ use crate::{
 /// The daemon's program.
 const PROGRAM: &str = "brain-daemon";
 
-/// After this long, the user hears that we still wait.
+/// Time after which the user is told that the client still waits.
 const NOTICE: Duration = Duration::from_secs(10);
 
-/// After this long without an answer, we give up (and leave the daemon to its work).
+/// Time limit for the daemon's first answer; the daemon keeps running.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
-/// How long to go on trying while another process still holds the store: a daemon drains for 5 s at the most.
+/// Time limit while another process holds the store; a stopping daemon needs up to 5 s.
 const LOCKED: Duration = Duration::from_secs(7);
 
-/// A log larger than this begins anew; the old one is kept as `daemon.log.1`.
+/// Maximum size of the log; a larger one is renamed to `daemon.log.1`.
 const LOG_LIMIT: u64 = 1024 * 1024;
 
-/// The daemon's program: beside this one, else on `PATH`.
+/// Returns the daemon's program: in the directory of this one, or on `PATH`.
 pub(crate) fn program() -> Option<PathBuf> {
     let beside = env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.join(PROGRAM)));
     let on_path = || {
@@ -49,19 +49,21 @@ pub(crate) fn program() -> Option<PathBuf> {
     beside.filter(|file| file.is_file()).or_else(on_path)
 }
 
-/// The fault of an installation without its daemon.
+/// Returns the fault of a missing daemon program.
 pub(crate) fn no_program() -> Fault {
     Fault::new(
         FaultCode::Unreachable,
-        format!("no daemon is running, and {PROGRAM} is neither beside brain nor on PATH"),
+        format!(
+            "no daemon is running, and {PROGRAM} is neither in the directory of brain nor on PATH"
+        ),
     )
     .hint("build both programs: cargo build --release; or set PATH")
 }
 
-/// Runs the daemon's program to its end with these arguments and `--json`; its answer. It serves nobody.
+/// Runs the daemon's program with these arguments and `--json`, and returns its answer.
 ///
 /// # Errors
-/// What the program refused, in its own words; `internal` when it gave no answer.
+/// The program's fault; `internal` if it gave no answer.
 pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Fault> {
     let program = program().ok_or_else(no_program)?;
     let home = Home::find()?;
@@ -79,12 +81,12 @@ pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Faul
         })?;
     let no_answer = || {
         let words = output::clean_lines(&String::from_utf8_lossy(&output.stderr));
-        let last = words.lines().last().unwrap_or("it said nothing").to_owned();
+        let last = words.lines().last().unwrap_or("no output").to_owned();
         Fault::new(
             FaultCode::Internal,
             format!("{PROGRAM} ended ({}) without an answer: {last}", output.status),
         )
-        .hint("install brain and brain-daemon of one version")
+        .hint("install brain and brain-daemon of the same version")
     };
     let answer: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|_| no_answer())?;
@@ -98,10 +100,10 @@ pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Faul
     Err(Fault { hint: text("hint"), ..fault })
 }
 
-/// A connection to a daemon that is started for it, by us or by somebody else.
+/// Starts a daemon, unless another client does, and connects to it.
 ///
 /// # Errors
-/// `unreachable` with the daemon's own last words when it ends instead of answering.
+/// `unreachable` with the end of the daemon's log if it ends without answering.
 pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
     let program = program().ok_or_else(no_program)?;
     home.prepare()?;
@@ -117,7 +119,7 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
     let begun = Instant::now();
     let mut turn = false;
     let mut noticed = false;
-    let mut daemon: Option<Started> = None;
+    let mut daemon: Option<StartingDaemon> = None;
     loop {
         match connect::open(&home.socket()) {
             Ok(stream) => {
@@ -128,19 +130,19 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
                 }
                 return Ok(stream);
             }
-            Err(Missed::Absent | Missed::Gone) => {}
+            Err(ConnectError::Absent | ConnectError::Gone) => {}
             Err(missed) => return Err(missed.into_fault(&home.socket())),
         }
         match &mut daemon {
-            // Whoever had the lock may have succeeded since we last knocked: knock once more with it in hand.
+            // The former holder of the lock may have started a daemon, so try to connect once more.
             None if !turn => turn = lock.try_lock().is_ok(),
-            None => daemon = Some(Started::new(&program, home)?),
+            None => daemon = Some(StartingDaemon::new(&program, home)?),
             Some(started) => {
                 if let Some(end) = started.ended(home) {
                     if !(end.store_was_locked && begun.elapsed() < LOCKED) {
                         return Err(end.fault);
                     }
-                    // The former daemon is still on its way out.
+                    // The former daemon is still stopping.
                     daemon = None;
                     std::thread::sleep(Duration::from_millis(100));
                 }
@@ -149,7 +151,7 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
         if begun.elapsed() > NOTICE && !noticed {
             noticed = true;
             output::notice(&format!(
-                "still waiting for {PROGRAM}; its log is {}",
+                "still waiting for {PROGRAM}; its log: {}",
                 home.log().display()
             ));
         }
@@ -164,29 +166,29 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
     }
 }
 
-/// A daemon that we started and that does not answer yet.
-struct Started {
+/// A started daemon that does not answer yet.
+struct StartingDaemon {
     child: Child,
     log_from: u64,
 }
 
-/// How it ended.
-struct End {
+/// The end of a daemon that did not start.
+struct StartFailure {
     fault: Fault,
     store_was_locked: bool,
 }
 
-impl Started {
+impl StartingDaemon {
     fn new(program: &Path, home: &Home) -> Result<Self, Fault> {
         let log_path = home.log();
         let log = open_log(&log_path).map_err(|e| fail::file("write", &log_path, &e))?;
         let log_from = log.metadata().map_or(0, |m| m.len());
         let mut command = Command::new(program);
-        // Its own process group: Ctrl-C at our terminal is not meant for it. The root as its directory: it must not
-        // keep a file system busy.
+        // Its own process group, so that Ctrl-C does not reach it. The root as directory, so that it
+        // keeps no file system busy.
         command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        // What a service manager says to us is not meant for it: it would report its own life as that of our unit.
+        // Variables of a service manager are removed, because it would report its state for our unit.
         for variable in [
             "NOTIFY_SOCKET",
             "WATCHDOG_USEC",
@@ -205,31 +207,31 @@ impl Started {
                 FaultCode::Unreachable,
                 format!("cannot start {}: {}", program.display(), fail::reason(&e)),
             )
-            .hint("install the daemon beside brain, or on PATH")
+            .hint("install brain-daemon in the directory of brain, or on PATH")
         })?;
         Ok(Self { child, log_from })
     }
 
-    /// Why it ended, when it did.
-    fn ended(&mut self, home: &Home) -> Option<End> {
+    /// Returns why the daemon ended, if it did.
+    fn ended(&mut self, home: &Home) -> Option<StartFailure> {
         let how = match self.child.try_wait() {
             Ok(None) => return None,
             Ok(Some(status)) => status.to_string(),
             Err(e) => fail::reason(&e),
         };
-        let words = last_words(&home.log(), self.log_from);
-        let store_was_locked = words.contains(LOCKED_WORDS);
-        let log = format!("the whole log is {}", home.log().display());
+        let words = log_tail(&home.log(), self.log_from);
+        let store_was_locked = words.contains(LOCKED_MESSAGE);
+        let log = format!("see the log: {}", home.log().display());
         let (message, hint) = match reason_and_hint(&words) {
             (reason, _) if reason.is_empty() => {
-                (format!("{PROGRAM} ended at once ({how}) and said nothing"), log)
+                (format!("{PROGRAM} ended at once ({how}) without a message"), log)
             }
             (reason, None) => (format!("{PROGRAM} could not start: {reason}"), log),
             (reason, Some(hint)) => {
                 (format!("{PROGRAM} could not start: {reason}"), format!("{hint}; {log}"))
             }
         };
-        Some(End {
+        Some(StartFailure {
             fault: Fault::new(FaultCode::Unreachable, message).hint(hint),
             store_was_locked,
         })
@@ -243,10 +245,10 @@ fn open_log(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// What a daemon says when another one has the store (`brain_daemon`'s `StoreError::Locked`).
-const LOCKED_WORDS: &str = "in use by another brain-daemon";
+/// The message of a daemon if another one has the store (`StoreError::Locked`).
+const LOCKED_MESSAGE: &str = "in use by another brain-daemon";
 
-/// What the daemon gave as its reason, and the way out that it named; else its last lines as they are.
+/// Returns reason and hint from the log, or its last lines.
 fn reason_and_hint(words: &str) -> (String, Option<String>) {
     let said = format!("{PROGRAM}: error: ");
     let Some(at) = words.rfind(&said) else {
@@ -257,8 +259,8 @@ fn reason_and_hint(words: &str) -> (String, Option<String>) {
     (reason, lines.find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned))
 }
 
-/// The last lines that were written to `log` from `from` on.
-fn last_words(log: &Path, from: u64) -> String {
+/// Returns the last lines of `log` after the offset `from`.
+fn log_tail(log: &Path, from: u64) -> String {
     const LINES: usize = 3;
     const BYTES: u64 = 8 * 1024;
     let mut bytes = Vec::new();
@@ -284,11 +286,11 @@ mod tests {
         let log = env::temp_dir().join(format!("brain-words-{}.log", std::process::id()));
         let old = "old noise\n";
         assert!(fs::write(&log, format!("{old}one\n\ntwo\nthree\n\u{1b}[31mfour\n")).is_ok());
-        let words = last_words(&log, old.len() as u64);
+        let words = log_tail(&log, old.len() as u64);
         assert!(words.starts_with("two\nthree\n") && words.ends_with("four"), "{words}");
         assert!(!words.contains('\u{1b}'));
         let _ = fs::remove_file(&log);
-        assert_eq!(last_words(&log, 0), "");
+        assert_eq!(log_tail(&log, 0), "");
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! Where a user's own configuration and data are, after the XDG Base Directory Specification.
+//! Paths of the XDG Base Directory Specification.
 
 use std::{env, path::PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
 
-/// `$XDG_CONFIG_HOME`, else `~/.config`.
+/// Returns `$XDG_CONFIG_HOME`, or `~/.config`.
 ///
 /// # Errors
-/// When neither it nor `HOME` is set.
+/// `invalid_config` if neither it nor `HOME` is set.
 pub(crate) fn config_home() -> Result<PathBuf, Fault> {
     base("XDG_CONFIG_HOME", ".config")
 }
 
-/// `$XDG_DATA_HOME`, else `~/.local/share`.
+/// Returns `$XDG_DATA_HOME`, or `~/.local/share`.
 ///
 /// # Errors
-/// When neither it nor `HOME` is set.
+/// `invalid_config` if neither it nor `HOME` is set.
 pub(crate) fn data_home() -> Result<PathBuf, Fault> {
     base("XDG_DATA_HOME", ".local/share")
 }
 
 fn base(variable: &str, default: &str) -> Result<PathBuf, Fault> {
-    // The specification has relative paths ignored.
+    // The specification says to ignore relative paths.
     let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || {
         env::var_os("HOME")

@@ -352,7 +352,7 @@ fn input_is_judged_before_the_daemon_is_asked() {
         (&["capture"][..], 2, "--stdin"),
         (&["capture", "  "], 2, "--file PATH"),
         (&["capture", "--stdin"], 2, "--file PATH"),
-        (&["capture", "x", "--stdin"], 2, "one place"),
+        (&["capture", "x", "--stdin"], 2, "only one input"),
         (&["capture", "--file", "/no/such"], 1, "ENOENT"),
         (&["capture", "--file", "/tmp"], 1, "EISDIR"),
         (&["capture", "--file", "/dev/zero"], 1, "5 MB"),

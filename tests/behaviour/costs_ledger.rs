@@ -103,7 +103,7 @@ fn costs_are_added_up_by_purpose_model_and_day() {
     let home = home(&model);
     let daemon = home.daemon();
     let ran = home.brain(["costs"]).expect(0);
-    assert!(ran.stdout.lines().count() <= 1 && ran.stderr.contains("nothing was asked"), "{ran:?}");
+    assert!(ran.stdout.lines().count() <= 1 && ran.stderr.contains("no model was used"), "{ran:?}");
     fill(&home);
     home.json(["ask", QUESTION]);
     home.json(["ask", QUESTION, "--model", "large"]);

@@ -43,7 +43,7 @@ fn each_directory_outside_the_home_is_asked_for_by_name() {
     let (_home, file, dirs) = bereft();
     let question = |id: &str, dir: &Path| {
         let dir = dir.display().to_string().replace('\u{1b}', "\u{FFFD}");
-        format!("write absent files of source \"{id}\" into {dir}? [y/N] ")
+        format!("write missing files of source \"{id}\" to {dir}? [y/N] ")
     };
     for (typed, written) in [
         ("y\nn\n", [true, false]),

@@ -165,7 +165,7 @@ fn without_a_manager_nothing_is_written_and_the_way_out_is_told() {
     command.env("PATH", "/nonexistent");
     let refused = run(command, b"").expect(6).json();
     assert!(
-        refused["error"]["message"].as_str().unwrap().contains("systemctl is not there"),
+        refused["error"]["message"].as_str().unwrap().contains("systemctl does not exist"),
         "{refused}"
     );
 }

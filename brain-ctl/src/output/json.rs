@@ -1,4 +1,4 @@
-//! One JSON value, on one line.
+//! Formats one JSON value on one line.
 
 use brain_protocol::{Fault, FaultCode};
 use serde::Serialize;
@@ -6,18 +6,18 @@ use std::borrow::Cow;
 
 use super::paint::is_bidi_control;
 
-/// `value` and a line feed. Characters that a terminal obeys are escaped.
+/// Formats `value` with a line feed. Control characters are escaped.
 pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
     let json = serde_json::to_string(value).map_err(|e| {
-        Fault::new(FaultCode::Internal, format!("the answer cannot be put into JSON: {e}"))
+        Fault::new(FaultCode::Internal, format!("the answer cannot be converted to JSON: {e}"))
     })?;
     let mut line = escaped(&json).into_owned();
     line.push('\n');
     Ok(line.into_bytes())
 }
 
-/// JSON with every control character and mark of direction as `\u….`. They stand within strings
-/// only, so it stays the same value.
+/// Escapes control characters and direction marks as `\u…`. They occur only in strings, so the
+/// value stays the same.
 pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
     let hidden =
         |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_bidi_control(c);
@@ -35,7 +35,7 @@ pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `{"error":{"code","message","hint"}}`.
+/// Formats a fault as `{"error":{"code","message","hint"}}`.
 pub(crate) fn fault(fault: &Fault) -> Result<Vec<u8>, Fault> {
     #[derive(Serialize)]
     struct Failure<'a> {

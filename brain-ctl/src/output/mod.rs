@@ -1,8 +1,7 @@
-//! Everything that leaves the process, and the one way out of it.
+//! Prints results and ends the process.
 //!
-//! Standard output carries results, standard error everything that is said about them. A verb hands an
-//! [`Outcome`] to [`finish`]; nothing else writes to standard output, but `mcp`, whose messages are its results, and `collector collect`,
-//! whose lines are worth most when they come.
+//! Standard output carries results, standard error everything else. A command passes an [`Outcome`]
+//! to [`finish`]. Only `mcp` and `collector collect` write to standard output while they run.
 
 mod json;
 mod paint;
@@ -24,61 +23,61 @@ pub(crate) use text::{Text, bytes, count, day, fit, minute, pad, stdout_width, w
 
 use crate::fail;
 
-/// What a command leaves behind.
+/// The output of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// For standard output, as it is.
+    /// Bytes for standard output.
     pub(crate) out: Vec<u8>,
-    /// What failed although the rest was done; for standard error.
+    /// Partial failures, for standard error.
     pub(crate) failures: Vec<String>,
-    /// What the user should know; for standard error.
+    /// Warnings, for standard error.
     pub(crate) warnings: Vec<String>,
-    /// What the user may like to know; for standard error, unless `--quiet`.
+    /// Notes, for standard error unless `--quiet`.
     pub(crate) notes: Vec<String>,
     /// The exit status.
     pub(crate) exit: Option<Exit>,
 }
 
 impl Outcome {
-    /// A success that prints `text`.
+    /// Returns a success that prints `text`.
     pub(crate) fn text(text: impl Into<Vec<u8>>) -> Self {
         Self { out: text.into(), ..Self::default() }
     }
 }
 
-/// An answer that can be shown in every way that a command offers.
+/// An answer that can be printed in every format.
 pub(crate) trait Show: Serialize {
-    /// For people.
+    /// Prints the text for people.
     fn text(&self, t: &mut Text);
 
-    /// The essential, for `--quiet`.
+    /// Prints the essential result for `--quiet`.
     fn quiet(&self, t: &mut Text);
 
-    /// What the user should know.
+    /// Returns warnings.
     fn warnings(&self) -> &[String] {
         &[]
     }
 
-    /// What failed although the rest was done.
+    /// Returns partial failures.
     fn failures(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the user may like to know.
+    /// Returns notes.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The exit status this answer stands for.
+    /// Returns the exit status.
     fn exit(&self) -> Exit {
         Exit::Done
     }
 }
 
-/// `value` as JSON, as the essential, or as text.
+/// Formats `value` as JSON, essential result, or text.
 ///
 /// # Errors
-/// `internal`, when `value` cannot be put into JSON.
+/// `internal` if `value` cannot be converted to JSON.
 pub(crate) fn show(value: &impl Show, json: bool, quiet: bool) -> Result<Outcome, Fault> {
     let exit = Some(value.exit());
     if json {
@@ -99,10 +98,10 @@ pub(crate) fn show(value: &impl Show, json: bool, quiet: bool) -> Result<Outcome
     })
 }
 
-/// A help text, as it is or as JSON.
+/// Returns a help text, plain or as JSON.
 ///
 /// # Errors
-/// `internal`, when it cannot be put into JSON.
+/// `internal` if it cannot be converted to JSON.
 pub(crate) fn help(text: String, json: bool) -> Result<Outcome, Fault> {
     #[derive(Serialize)]
     struct Help {
@@ -111,7 +110,7 @@ pub(crate) fn help(text: String, json: bool) -> Result<Outcome, Fault> {
     if json { json::line(&Help { help: text }).map(Outcome::text) } else { Ok(Outcome::text(text)) }
 }
 
-/// Prints an outcome and gives its exit status. The one way out after a success.
+/// Prints an outcome and returns its exit status.
 pub(crate) fn finish(outcome: &Outcome, quiet: bool) -> ExitCode {
     for warning in &outcome.warnings {
         say(&format!("brain: {} {}\n", paint::stderr().yellow("warning:"), clean_lines(warning)));
@@ -122,7 +121,7 @@ pub(crate) fn finish(outcome: &Outcome, quiet: bool) -> ExitCode {
     let mut exit = outcome.exit.unwrap_or(Exit::Done) as u8;
     match write_stdout(&outcome.out) {
         Ok(()) => {}
-        // Whoever read has read enough.
+        // The reader closed the pipe.
         Err(e) if e.kind() == ErrorKind::BrokenPipe => {}
         Err(e) => {
             say(&fault_text(&fail::stdout(&e)));
@@ -137,7 +136,7 @@ pub(crate) fn finish(outcome: &Outcome, quiet: bool) -> ExitCode {
     ExitCode::from(exit)
 }
 
-/// Prints a fault and gives its exit status. The one way out after a failure.
+/// Prints a fault and returns its exit status.
 pub(crate) fn finish_fault(fault: &Fault, json: bool) -> ExitCode {
     let exit = ExitCode::from(fault.code.exit() as u8);
     if json {
@@ -166,18 +165,18 @@ fn fault_text(fault: &Fault) -> String {
     text
 }
 
-/// One line about what is going on, on standard error.
+/// Prints a line to standard error.
 pub(crate) fn notice(message: &str) {
     say(&format!("brain: {}\n", clean_lines(message)));
 }
 
-/// Standard error is where failures are told: when it fails itself, nobody is left to tell.
+/// Prints to standard error and ignores its own failures.
 fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// All of `bytes`, on a standard output that may be in non-blocking mode (somebody else's choice, which
-/// every process that shares it has to live with).
+/// Writes all bytes to standard output, which may be in non-blocking mode because another process
+/// shares it.
 pub(crate) fn write_stdout(mut bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     while !bytes.is_empty() {

@@ -1,17 +1,17 @@
-//! Colour, and the characters that must not reach a terminal.
+//! Adds colour and removes unsafe characters.
 
 use std::{
     env,
     io::{self, IsTerminal},
 };
 
-/// Colour, or none.
+/// The use of colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
     on: bool,
 }
 
-/// Colour for standard error.
+/// Returns the colour setting of standard error.
 pub(crate) fn stderr() -> Paint {
     Paint { on: wanted(io::stderr().is_terminal()) }
 }
@@ -23,12 +23,12 @@ fn wanted(terminal: bool) -> bool {
 }
 
 impl Paint {
-    /// Colour for a stream that is, or is not, a terminal.
+    /// Returns the colour setting of a stream.
     pub(crate) fn new(terminal: bool) -> Self {
         Self { on: wanted(terminal) }
     }
 
-    /// Colour whatever the environment says.
+    /// Returns colour independent of the environment.
     #[cfg(test)]
     pub(crate) fn forced(on: bool) -> Self {
         Self { on }

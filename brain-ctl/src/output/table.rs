@@ -1,4 +1,4 @@
-//! Tables that fit: columns give way, then go, and no row is ever wider than the terminal.
+//! Prints tables that fit the terminal by shrinking and dropping columns.
 
 use super::{
     Text,
@@ -6,69 +6,69 @@ use super::{
     text::{fit, width},
 };
 
-/// Columns between columns.
+/// Spaces between columns.
 const GAP: usize = 2;
 
-/// How a column behaves.
+/// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     head: &'static str,
-    /// It is never narrower than this, or than what it holds.
+    /// Minimum width, unless the content is narrower.
     min: usize,
-    /// The highest goes first when there is no room; 0 stays.
+    /// Priority for dropping: the highest is dropped first, 0 never.
     gives_way: u8,
     right: bool,
     paint: fn(Paint, &str) -> String,
 }
 
 impl Column {
-    /// A column that stays whole.
+    /// Returns a column of fixed width.
     pub(crate) const fn fixed(head: &'static str) -> Self {
         Self { head, min: usize::MAX, gives_way: 0, right: false, paint: |_, text| text.to_owned() }
     }
 
-    /// A column that can shrink to `min`.
+    /// Returns a column that can shrink to `min`.
     pub(crate) const fn flexible(head: &'static str, min: usize) -> Self {
         Self { min, ..Self::fixed(head) }
     }
 
-    /// The same column, left out when there is no room; a higher `rank` goes first.
+    /// Allows dropping the column; a higher `rank` is dropped first.
     pub(crate) const fn optional(mut self, rank: u8) -> Self {
         self.gives_way = rank;
         self
     }
 
-    /// The same column, for numbers.
+    /// Aligns the column to the right.
     pub(crate) const fn right(mut self) -> Self {
         self.right = true;
         self
     }
 
-    /// The same column in colour.
+    /// Adds colour.
     pub(crate) const fn painted(mut self, paint: fn(Paint, &str) -> String) -> Self {
         self.paint = paint;
         self
     }
 }
 
-/// Rows of cells under columns.
+/// A table.
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Returns a table without rows.
     pub(crate) fn new(columns: &[Column]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// One more row; its cells are foreign text and are cleaned here.
+    /// Adds a row. Cells can contain text from outside and are cleaned.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
         self.rows.push(cells.map(clean).to_vec());
     }
 
-    /// Writes the table; nothing at all when there are no rows.
+    /// Prints the table, or nothing without rows.
     pub(crate) fn write(self, t: &mut Text) {
         if self.rows.is_empty() {
             return;
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-/// The width of each column, or `None` for one that is left out.
+/// Returns the width of each column, or `None` for a dropped one.
 fn layout(columns: &[Column], natural: &[usize], room: Option<usize>) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
     let Some(room) = room else { return widths };
@@ -133,7 +133,7 @@ fn layout(columns: &[Column], natural: &[usize], room: Option<usize>) -> Vec<Opt
         let shown = (0..columns.len()).filter(|&i| widths[i].is_some());
         match shown.filter(|&i| columns[i].gives_way > 0).max_by_key(|&i| columns[i].gives_way) {
             Some(i) => widths[i] = None,
-            // Nothing may go any more: the widest gets narrower than it would like.
+            // No column can be dropped any more, so the widest shrinks below its minimum.
             None => match widths.iter_mut().flatten().max() {
                 Some(widest) if *widest > 1 => *widest -= 1,
                 _ => break,

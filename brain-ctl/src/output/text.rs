@@ -1,4 +1,4 @@
-//! Text for people: lines that fit the terminal, by the width that is seen rather than by bytes.
+//! Formats text for people, with lines that fit the terminal.
 
 use std::io::{self, IsTerminal};
 
@@ -6,10 +6,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::paint::{Paint, clean, clean_char, clean_page};
 
-/// Width of a terminal that does not tell.
+/// Width of a terminal of unknown size.
 const DEFAULT_WIDTH: usize = 80;
 
-/// Columns of the terminal at standard output; nothing for a file or a pipe, which have room for all.
+/// Returns the columns of the terminal at standard output, or `None` for a file or a pipe.
 pub(crate) fn stdout_width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -18,18 +18,18 @@ pub(crate) fn stdout_width() -> Option<usize> {
     Some(if width == 0 { DEFAULT_WIDTH } else { width })
 }
 
-/// Text on its way to standard output.
+/// Text for standard output.
 pub(crate) struct Text {
     out: String,
     terminal: bool,
     /// Colour, or none.
     pub(crate) paint: Paint,
-    /// Columns to fit into; `None` for no limit.
+    /// Maximum columns; `None` for no limit.
     pub(crate) width: Option<usize>,
 }
 
 impl Text {
-    /// Text for standard output as it is.
+    /// Returns an empty text for the current standard output.
     pub(crate) fn for_stdout() -> Self {
         let width = stdout_width();
         Self {
@@ -40,7 +40,7 @@ impl Text {
         }
     }
 
-    /// Text for tests.
+    /// Returns a text for tests.
     #[cfg(test)]
     pub(crate) fn plain(width: Option<usize>) -> Self {
         Self { out: String::new(), terminal: width.is_some(), paint: Paint::forced(false), width }

@@ -1,25 +1,25 @@
-//! What the commands about access share: scopes and sources from the command line, and how they read.
+//! Parses and prints scopes and sources for the commands about access.
 
 use brain_protocol::{Fault, FaultCode, Scopes, SourceId};
 use clap::ValueEnum;
 
 use crate::fail;
 
-/// The scopes that `--scope` names.
+/// Parses the scopes of `--scope`. There is no default, so no grant is larger than intended.
 ///
 /// # Errors
-/// `invalid_scope`; there is no default, because nobody should get more than was said.
+/// `invalid_scope` if a scope is missing or unknown.
 pub(super) fn scopes(text: Option<&str>) -> Result<Scopes, Fault> {
-    let hint = "say what it may do: --scope read (look), --scope \"read write\" (change pages), --scope admin (everything)";
+    let hint = "use --scope read, --scope \"read write\" (also change pages), or --scope admin (everything)";
     match text {
-        None => Err(Fault::new(FaultCode::InvalidScope, "no --scope is given").hint(hint)),
+        None => Err(Fault::new(FaultCode::InvalidScope, "--scope is missing").hint(hint)),
         Some(text) => {
             Scopes::parse(text).map_err(|e| Fault::new(FaultCode::InvalidScope, e).hint(hint))
         }
     }
 }
 
-/// The sources that were typed.
+/// Parses source ids.
 ///
 /// # Errors
 /// `invalid_source`.
@@ -27,12 +27,12 @@ pub(super) fn sources(texts: &[String]) -> Result<Vec<SourceId>, Fault> {
     texts.iter().filter_map(|text| fail::source(Some(text)).transpose()).collect()
 }
 
-/// A grant's sources in words.
+/// Describes the sources of a grant.
 pub(super) fn of_sources(sources: &[String]) -> String {
     if sources.is_empty() { "all".into() } else { sources.join(", ") }
 }
 
-/// Refuses each flag that was given but belongs to other actions: which ones are those after its name.
+/// Refuses flags of other actions. Each flag comes with the actions that accept it.
 ///
 /// # Errors
 /// `usage`.

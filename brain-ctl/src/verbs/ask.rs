@@ -1,4 +1,4 @@
-//! `brain ask`: an answer in prose from the pages, with citations.
+//! `brain ask`: answers a question from the pages, with citations.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(crate) struct Ask {
     #[arg(value_name = "QUESTION", required = true, allow_negative_numbers = true)]
     question: Vec<String>,
 
-    /// How many pages to read for it, 1 to 50
+    /// Number of pages to read, 1 to 50
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=50))]
     limit: u32,
 
@@ -29,11 +29,11 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
-    /// Another language model than llm.model, at the same service
+    /// Model to use instead of llm.model, at the same service
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
-    /// The most that it may cost; llm.max_cost when absent
+    /// Cost limit in US dollars [default: llm.max_cost]
     #[arg(long, value_name = "USD", value_parser = millionths)]
     max_cost: Option<u64>,
 }
@@ -58,7 +58,7 @@ Without a language model it shows the passages. What is sent where: docs/ask.md"
         });
         // Prose is read while it comes, by whoever sits at a terminal; everybody else gets it whole.
         let room = stdout_width().filter(|_| !context.json && !context.quiet);
-        let mut flow = Flow::new(room.unwrap_or_default());
+        let mut flow = ProseWrapper::new(room.unwrap_or_default());
         let reply = context.follow(&request, &mut |piece| {
             if room.is_some() {
                 flow.write(piece);
@@ -66,31 +66,31 @@ Without a language model it shows the passages. What is sent where: docs/ask.md"
         });
         let has_streamed = flow.end();
         match reply? {
-            Reply::Asked(asked) => context.show(&Shown { asked, has_streamed }),
+            Reply::Asked(asked) => context.show(&AskOutput { asked, has_streamed }),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }
 
-/// Prose on its way to a terminal, broken between words.
-struct Flow {
+/// Wraps streamed prose at the width of the terminal.
+struct ProseWrapper {
     room: usize,
-    /// Columns that the line has.
+    /// Columns used in the current line.
     used: usize,
-    /// White space stands before the word.
+    /// Whether white space precedes the word.
     gap: bool,
-    /// The word that may go on.
+    /// The word that may be incomplete.
     word: String,
     has_begun: bool,
     failed: Option<io::Error>,
 }
 
-impl Flow {
+impl ProseWrapper {
     fn new(room: usize) -> Self {
         Self { room, used: 0, gap: false, word: String::new(), has_begun: false, failed: None }
     }
 
-    /// The same text with its lines broken.
+    /// Wraps the next piece of text.
     fn broken(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for c in clean_lines(piece).chars() {
@@ -140,7 +140,7 @@ impl Flow {
         self.send(&out);
     }
 
-    /// Ends the prose; whether there was any.
+    /// Ends the prose. Returns whether there was any.
     fn end(&mut self) -> bool {
         let mut out = String::new();
         self.put_word(&mut out);
@@ -159,13 +159,13 @@ impl Flow {
     }
 }
 
-/// An answer, and whether its prose is on the terminal already.
-struct Shown {
+/// An answer, and whether its prose is already on the terminal.
+struct AskOutput {
     asked: Asked,
     has_streamed: bool,
 }
 
-/// An answer for programs.
+/// The JSON form of an answer.
 #[derive(Serialize)]
 struct Json<'a> {
     question: &'a str,
@@ -180,7 +180,7 @@ struct Json<'a> {
     degraded: &'a Option<String>,
 }
 
-impl Serialize for Shown {
+impl Serialize for AskOutput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Asked {
             question,
@@ -210,7 +210,7 @@ impl Serialize for Shown {
     }
 }
 
-impl Show for Shown {
+impl Show for AskOutput {
     fn text(&self, t: &mut Text) {
         let asked = &self.asked;
         match &asked.answer {
@@ -250,7 +250,7 @@ impl Show for Shown {
     fn notes(&self) -> Vec<String> {
         let asked = &self.asked;
         let hint = asked.hint.iter().filter(|_| !asked.partial).cloned();
-        let degraded = asked.degraded.iter().map(|why| format!("less may have been found: {why}"));
+        let degraded = asked.degraded.iter().map(|why| format!("results may be incomplete: {why}"));
         let cost = (asked.cost.calls > 0).then(|| {
             let name = asked.model.as_deref().unwrap_or_default();
             let tokens = asked.cost.tokens_in.saturating_add(asked.cost.tokens_out);
@@ -264,7 +264,7 @@ impl Show for Shown {
     }
 }
 
-impl Shown {
+impl AskOutput {
     fn passages(&self) -> Hits {
         Hits {
             query: self.asked.question.clone(),
@@ -276,7 +276,7 @@ impl Shown {
     }
 }
 
-/// `[1] people/ada  Ada Lovelace`: the slug is whole, for it is copied.
+/// Prints `[1] people/ada  Ada Lovelace`. The slug is never cut, because users copy it.
 fn show_citation(citation: &Citation, t: &mut Text) {
     let mark = format!("[{}]", citation.number);
     let mut place = citation.slug.to_string();
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn an_answer_fits_60_columns_and_names_its_pages_below() {
-        let shown = Shown { asked: asked(), has_streamed: false };
+        let shown = AskOutput { asked: asked(), has_streamed: false };
         let mut t = Text::plain(Some(60));
         shown.text(&mut t);
         let lines: Vec<&str> = t.as_str().lines().collect();
@@ -341,17 +341,17 @@ mod tests {
         assert_eq!(shown.notes(), ["m: 12 tokens, 0.0012 USD"]);
         // What was read while it came is not shown again.
         let mut t = Text::plain(Some(60));
-        Shown { asked: asked(), has_streamed: true }.text(&mut t);
+        AskOutput { asked: asked(), has_streamed: true }.text(&mut t);
         assert!(t.as_str().starts_with("\nNot known: "), "{}", t.as_str());
     }
 
     #[test]
     fn prose_that_comes_in_pieces_is_broken_between_words() {
         let text = "One two three four five [1].\nSix\u{1b}[2J seven 解析機関 eight\n\nnine";
-        let mut whole = Flow::new(12);
+        let mut whole = ProseWrapper::new(12);
         let mut once = whole.broken(text);
         whole.put_word(&mut once);
-        let mut flow = Flow::new(12);
+        let mut flow = ProseWrapper::new(12);
         let mut pieces: String = text.chars().map(|c| flow.broken(&c.to_string())).collect();
         flow.put_word(&mut pieces);
         assert_eq!(pieces, once);
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn prose_without_spaces_is_shown_while_it_comes_and_broken_too() {
-        let mut flow = Flow::new(12);
+        let mut flow = ProseWrapper::new(12);
         assert_eq!(flow.broken("解析機関は"), "解析機関は");
         assert_eq!(flow.broken("動いた[1]。"), "動\nいた[1]。");
         assert_eq!(flow.broken(" x か\u{3099}y "), " x\nか\u{3099}y");
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn a_broken_answer_is_a_failure() {
         let asked = Asked { partial: true, hint: Some("the answer broke off".into()), ..asked() };
-        let shown = Shown { asked, has_streamed: false };
+        let shown = AskOutput { asked, has_streamed: false };
         assert_eq!(
             (shown.exit(), shown.failures()),
             (Exit::Failed, vec!["the answer broke off".to_owned()])

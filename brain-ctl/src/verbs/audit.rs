@@ -1,4 +1,4 @@
-//! `brain audit`: who called over the network, and what became of it.
+//! `brain audit`: lists calls over HTTP and their results.
 
 use brain_protocol::{Audit as Calls, AuditList, Fault, Reply, Request};
 use clap::Args;
@@ -13,11 +13,11 @@ use crate::{
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
-    /// Only calls from this day or instant on (YYYY-MM-DD or RFC 3339)
+    /// Only calls since this day or time (YYYY-MM-DD or RFC 3339)
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
 
-    /// Only calls up to this day or instant
+    /// Only calls until this day or time
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
 
@@ -29,7 +29,7 @@ pub(crate) struct Audit {
     #[arg(long)]
     failed: bool,
 
-    /// How many calls, 1 to 1000, the newest first
+    /// Number of calls, 1 to 1000, newest first
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Audit {
 impl Verb for Audit {
     const NAME: &'static str = "audit";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Show who called over HTTP";
+    const ABOUT: &'static str = "List calls over HTTP";
     const EXAMPLES: &'static str = "Examples:
   brain audit --failed
   brain audit --since 2026-11-01 --limit 1000 --json";
@@ -94,13 +94,15 @@ impl Show for Calls {
     fn notes(&self) -> Vec<String> {
         match (self.calls.last(), self.truncated) {
             (None, _) => vec!["no calls".into()],
-            (Some(last), true) => vec![format!("there are more: --limit, or --until {}", last.at)],
+            (Some(last), true) => {
+                vec![format!("more calls exist: use --limit, or --until {}", last.at)]
+            }
             (Some(_), false) => Vec::new(),
         }
     }
 }
 
-/// `2026-11-21 10:30:45` of an RFC 3339 instant: calls come many to a minute.
+/// Formats an RFC 3339 time with seconds, because a minute can have many calls.
 fn second(at: &str) -> String {
     at.get(..19).unwrap_or(at).replace('T', " ")
 }

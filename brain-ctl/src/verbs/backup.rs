@@ -1,6 +1,6 @@
-//! `brain backup`: copy the store while it is in use, read a copy back, make a home's store from one.
+//! `brain backup`: backs up the store, verifies a backup, and restores one.
 //!
-//! Making a backup needs a running daemon. Verifying and restoring one run `brain-daemon` as a child process.
+//! A backup needs a running daemon. Verifying and restoring run `brain-daemon` as a child process.
 
 use std::{
     ffi::OsStr,
@@ -27,25 +27,25 @@ use crate::{
     override_usage = "brain backup [OPTIONS] FILE\n       brain backup [OPTIONS] verify FILE\n       brain backup [OPTIONS] restore FILE"
 )]
 pub(crate) struct Backup {
-    /// The file to write, which must not exist; after `verify` and `restore`, the file to read
+    /// File to write (must not exist); after `verify` and `restore`, file to read
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     words: Vec<PathBuf>,
 
-    /// Write absent files into the directory of this source, too (restore; repeatable)
+    /// Also write missing files of this source (restore; repeatable)
     #[arg(long, value_name = "SOURCE")]
     write_source: Vec<String>,
 }
 
-/// A backup that was read back.
+/// A verified backup.
 #[derive(Debug, Deserialize)]
 struct Verified {
     #[serde(flatten)]
     reply: BackupReply,
-    /// Its sources outside of the home.
+    /// Sources outside the home.
     sources: Vec<SourceDirectory>,
 }
 
-/// A source with a directory of its own.
+/// A source outside the home.
 #[derive(Debug, Deserialize)]
 struct SourceDirectory {
     id: SourceId,
@@ -55,7 +55,7 @@ struct SourceDirectory {
 impl Verb for Backup {
     const NAME: &'static str = "backup";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Copy the store; verify or restore a copy";
+    const ABOUT: &'static str = "Back up the store, verify or restore";
     const EXAMPLES: &'static str = "Examples:
   brain backup ~/brain-monday.redb
   BRAIN_HOME=~/new-brain brain backup restore ~/brain-monday.redb";
@@ -65,7 +65,7 @@ impl Verb for Backup {
         match (word, self.words.as_slice()) {
             (Some("restore"), [_, file]) => return self.restore(context, &readable(file)?),
             _ if !self.write_source.is_empty() => {
-                return Err(fail::usage("`--write-source` is for a restore")
+                return Err(fail::usage("--write-source is only for a restore")
                     .hint("brain backup restore FILE --write-source SOURCE"));
             }
             (Some("verify"), [_, file]) => return context.show(&verify(&readable(file)?)?.reply),
@@ -90,8 +90,8 @@ impl Verb for Backup {
 }
 
 impl Backup {
-    /// Restores `file` into the home. Directories outside of it are written only when their sources are named, here or by
-    /// the person at the terminal.
+    /// Restores `file` into the home. Directories outside it are written only if their sources are
+    /// named on the command line or confirmed at the terminal.
     fn restore(&self, context: &Context, file: &Path) -> Result<Outcome, Fault> {
         let mut named = Vec::new();
         for source in &self.write_source {
@@ -117,34 +117,31 @@ impl Backup {
     }
 }
 
-/// Reads the backup back with the daemon's program.
+/// Verifies a backup with the daemon's program.
 fn verify(file: &Path) -> Result<Verified, Fault> {
     parse(start::run_beside(&[OsStr::new("--verify"), file.as_os_str()])?)
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(answer: serde_json::Value) -> Result<T, Fault> {
     serde_json::from_value(answer).map_err(|e| {
-        Fault::new(
-            FaultCode::BadFrame,
-            format!("the answer of brain-daemon is of another kind: {e}"),
-        )
-        .hint("install brain and brain-daemon of one version")
+        Fault::new(FaultCode::BadFrame, format!("brain-daemon returned an unexpected answer: {e}"))
+            .hint("install brain and brain-daemon of the same version")
     })
 }
 
-/// The file from the root: a relative path is relative to us.
+/// Makes the path absolute, because the child has another working directory.
 fn readable(file: &Path) -> Result<PathBuf, Fault> {
     file.canonicalize()
         .map_err(|e| fail::file("read", file, &e).hint("name a file that `brain backup` wrote"))
 }
 
-/// Asks whether absent files may be written into the directory of a source; `None` at the end of input.
+/// Asks whether to write missing files of a source. Returns `None` at the end of input.
 fn confirm(source: &SourceDirectory) -> io::Result<Option<bool>> {
     let mut out = io::stderr().lock();
     // The path is what the backup says.
     write!(
         out,
-        "write absent files of source \"{}\" into {}? [y/N] ",
+        "write missing files of source \"{}\" to {}? [y/N] ",
         source.id,
         clean(&source.path)
     )?;
@@ -163,7 +160,7 @@ impl Show for BackupReply {
         t.field("pages", &format!("{}, and {} deleted", self.pages, self.deleted));
         t.field("versions", &count(self.versions, "former version"));
         t.field("schema", &self.schema.to_string());
-        t.field("made", &self.made_at.as_deref().map_or_else(|| "it does not say".into(), minute));
+        t.field("made", &self.made_at.as_deref().map_or_else(|| "unknown".into(), minute));
     }
 
     fn quiet(&self, t: &mut Text) {

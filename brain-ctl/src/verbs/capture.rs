@@ -1,4 +1,4 @@
-//! `brain capture`: keep a thought.
+//! `brain capture`: stores a thought as a page.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -15,35 +15,35 @@ use crate::{
 /// Arguments of `capture`.
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
-    /// The words to keep; several are joined by a space
+    /// Text to store; several words are joined by spaces
     #[arg(value_name = "CONTENT", allow_negative_numbers = true)]
     content: Vec<OsString>,
 
-    /// Keep a file's content
+    /// Store the content of a file
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// Keep what comes on standard input
+    /// Store standard input
     #[arg(long)]
     stdin: bool,
 
-    /// note, idea, observation, or another lower-case word [default: note]
+    /// Type: note, idea, observation, or another lower-case word [default: note]
     #[arg(long = "type", value_name = "TYPE")]
     page_type: Option<String>,
 
-    /// The source that gets the page [default: `brain sources default`]
+    /// Source of the new page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
-    /// The slug to use instead of inbox/DATE-HASH
+    /// Slug [default: inbox/DATE-HASH]
     #[arg(long, value_name = "SLUG")]
     slug: Option<String>,
 
-    /// The title to use instead of the first line
+    /// Title [default: the first line]
     #[arg(long, value_name = "TITLE")]
     title: Option<String>,
 
-    /// A tag to add; may be repeated
+    /// Tag to add (repeatable)
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Capture {
 impl Verb for Capture {
     const NAME: &'static str = "capture";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Keep a thought as a page in the inbox";
+    const ABOUT: &'static str = "Store a thought as a page in the inbox";
     const EXAMPLES: &'static str = "Examples:
   brain capture \"Ask Ada about the engine\" --type idea --tag history
   brain capture --file meeting.md --source work";

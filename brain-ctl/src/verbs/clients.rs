@@ -1,4 +1,4 @@
-//! `brain clients`: the programs that may come in over HTTP.
+//! `brain clients`: manages OAuth clients.
 
 use brain_protocol::{
     Client, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke,
@@ -18,75 +18,75 @@ use crate::{
 /// Arguments of `clients`.
 #[derive(Debug, Args)]
 pub(crate) struct Clients {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
-    /// What people call the client; to update and revoke also its id
+    /// Name of the client; for update and revoke also its id
     #[arg(value_name = "NAME", required_if_eq_any([("action", "register"), ("action", "update"), ("action", "revoke")]))]
     name: Option<String>,
 
-    /// What it may do: read, write, admin, or several: "read write" (register, update)
+    /// Scopes: read, write, admin, or several: "read write" (register, update)
     #[arg(long, value_name = "SCOPES")]
     scope: Option<String>,
 
-    /// The only source it may see and write; again for more; without it all (register, update)
+    /// Limit access to this source (repeatable) [default: all sources] (register, update)
     #[arg(long = "source", value_name = "SOURCE")]
     sources: Vec<String>,
 
-    /// Let it see and write all sources again (update)
+    /// Allow all sources again (update)
     #[arg(long, conflicts_with = "sources")]
     all_sources: bool,
 
-    /// How it comes to a token; again for more; client_credentials when not given (register)
+    /// Grant type (repeatable) [default: client_credentials] (register)
     #[arg(long = "grant", value_name = "TYPE")]
     grants: Vec<String>,
 
-    /// Where the browser may be sent back to; again for more (register)
+    /// Redirect URI (repeatable) (register)
     #[arg(long = "redirect-uri", value_name = "URI")]
     redirect_uris: Vec<String>,
 
-    /// How long its tokens live, for example 1h (register, update)
+    /// Lifetime of its tokens, for example 1h (register, update)
     #[arg(long, value_name = "SPAN", value_parser = ttl)]
     token_ttl: Option<u32>,
 
-    /// It keeps no secret, and comes by consent in a browser only (register)
+    /// Client without a secret, which needs consent in a browser (register)
     #[arg(long)]
     public: bool,
 
-    /// Revoked ones, too (list)
+    /// Include revoked clients (list)
     #[arg(long)]
     all: bool,
 
-    /// Do it, although it lets the client in no more (revoke)
+    /// Confirm (revoke)
     #[arg(long)]
     yes: bool,
 }
 
-/// What `clients` does.
+/// The actions of `clients`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// List the clients
+    /// List clients
     List,
-    /// Let a new client in, and print its secret once
+    /// Register a client and print its secret once
     Register,
-    /// Change what a client may do
+    /// Change a client's rights
     Update,
-    /// Let a client in no more
+    /// Revoke a client and its tokens
     Revoke,
 }
 
-/// The life of a token, in seconds.
+/// Parses the lifetime of a token in seconds.
 fn ttl(text: &str) -> Result<u32, String> {
     let seconds = span::seconds(text)?;
     u32::try_from(seconds)
-        .map_err(|_| format!("\"{text}\" is too long for an access token: 30d at the most"))
+        .map_err(|_| format!("\"{text}\" is too long for an access token; the maximum is 30d"))
 }
 
 impl Verb for Clients {
     const NAME: &'static str = "clients";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Let programs in over HTTP";
+    const ABOUT: &'static str = "Manage OAuth clients";
     const EXAMPLES: &'static str = "Examples:
   brain clients register Phone --scope \"read write\"
   brain clients revoke Phone --yes";
@@ -122,16 +122,16 @@ impl Verb for Clients {
 }
 
 impl Clients {
-    /// Refuses what is given, but would not be heeded.
+    /// Refuses arguments that the action would ignore.
     fn check(&self) -> Result<(), Fault> {
         use Action::{List, Register, Revoke, Update};
         if self.action == List
             && let Some(name) = &self.name
         {
             return Err(fail::usage(format!(
-                "`brain clients list` lists all of them, not \"{name}\" alone"
+                "`brain clients list` takes no name, but \"{name}\" is given"
             ))
-            .hint("with the revoked ones: brain clients list --all"));
+            .hint("list revoked clients, too: brain clients list --all"));
         }
         only(
             Self::NAME,
@@ -157,19 +157,19 @@ impl Clients {
             _ => Some(sources(&self.sources)?),
         };
         if scopes.is_none() && sources.is_none() && self.token_ttl.is_none() {
-            return Err(fail::usage("nothing to change is given")
+            return Err(fail::usage("no change is given")
                 .hint("give at least one of --scope, --source, --all-sources and --token-ttl"));
         }
         Ok(ClientUpdate { client, scopes, sources, token_ttl: self.token_ttl })
     }
 }
 
-/// The kind of grant that was typed.
+/// Parses a grant type.
 fn grant(text: &str) -> Result<GrantType, Fault> {
     GrantType::parse(&text.replace('-', "_")).ok_or_else(|| {
         let all: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
-        fail::usage(format!("\"{text}\" is not a kind of grant"))
-            .hint(format!("there are {}", all.join(", ")))
+        fail::usage(format!("\"{text}\" is not a grant type"))
+            .hint(format!("use one of: {}", all.join(", ")))
     })
 }
 
@@ -219,7 +219,7 @@ impl Show for Known {
         if !self.clients.is_empty() {
             return Vec::new();
         }
-        vec!["no clients; let one in: brain clients register NAME --scope \"read write\"".into()]
+        vec!["no clients; register one: brain clients register NAME --scope \"read write\"".into()]
     }
 }
 
@@ -249,8 +249,7 @@ impl Show for ClientRegistered {
         let mut notes = Vec::new();
         if self.client_secret.is_some() {
             notes.push(
-                "the secret is shown now and never again: put it where the client keeps its secrets"
-                    .to_owned(),
+                "the secret is shown only once; store it in the client's configuration".to_owned(),
             );
         }
         if self.grant_types.iter().any(|kind| kind == GrantType::ClientCredentials.as_str()) {
@@ -260,7 +259,7 @@ impl Show for ClientRegistered {
                     .to_owned(),
             );
         } else {
-            notes.push("it asks at /authorize in a browser, where you agree or not".to_owned());
+            notes.push("it opens /authorize in a browser, where you give your consent".to_owned());
         }
         notes
     }
@@ -278,7 +277,7 @@ impl Show for ClientChanged {
             t.field("revoked", &minute(at));
         }
         if self.tokens_revoked > 0 {
-            t.line(&format!("{} ended with it", count(self.tokens_revoked, "token")));
+            t.line(&format!("{} revoked", count(self.tokens_revoked, "token")));
         }
     }
 

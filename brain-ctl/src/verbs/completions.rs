@@ -1,4 +1,4 @@
-//! `brain completions` and `brain man`: made from the command line's own definition.
+//! `brain completions` and `brain man`, generated from the definition of the command line.
 
 use std::{
     fs,
@@ -21,10 +21,10 @@ use crate::{
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell to complete for
+    /// Shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
-    /// Write them to where the shell looks for yours, instead of printing them
+    /// Install them for your user instead of printing them
     #[arg(long)]
     install: bool,
 }
@@ -32,25 +32,25 @@ pub(crate) struct Completions {
 /// A completion script.
 #[derive(Debug, Serialize)]
 struct Script {
-    /// The shell it is for.
+    /// The shell.
     shell: String,
     /// The script.
     script: String,
 }
 
-/// What was installed, and where.
+/// An installation.
 #[derive(Debug, Serialize)]
 struct Installed {
     /// A file, or a directory of man pages.
     path: String,
-    /// What the user has to do yet.
+    /// What the user still has to do.
     note: Option<String>,
 }
 
 impl Verb for Completions {
     const NAME: &'static str = "completions";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Print or install the completions of a shell";
+    const ABOUT: &'static str = "Print or install shell completions";
     const EXAMPLES: &'static str = "Examples:
   brain completions bash --install
   brain completions zsh > ~/.zfunc/_brain";
@@ -68,7 +68,7 @@ impl Verb for Completions {
     }
 }
 
-/// Where a shell looks for a user's completions, and what it needs besides.
+/// Returns where a shell looks for completions, and what else it needs.
 fn place(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
     match shell {
         Shell::Bash => Ok((xdg::data_home()?.join("bash-completion/completions/brain"), None)),
@@ -81,12 +81,12 @@ fn place(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
             );
             Ok((dir.join("_brain"), Some(note)))
         }
-        other => Err(fail::usage(format!("{other} has no usual place for completions"))
-            .hint(format!("print them and put them where you like: brain completions {other}"))),
+        other => Err(fail::usage(format!("{other} has no standard directory for completions"))
+            .hint(format!("print them to a file: brain completions {other} > FILE"))),
     }
 }
 
-/// Writes a file of ours whole, or leaves what is there.
+/// Writes a file atomically.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     let temporary = path.with_extension("brain-new");
     let written = path
@@ -126,7 +126,7 @@ impl Show for Installed {
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The directory to write to; it is made when it is missing
+    /// Directory to write to; created if missing
     #[arg(
         long,
         value_name = "DIR",
@@ -134,7 +134,7 @@ pub(crate) struct Man {
         required_unless_present = "install"
     )]
     out: Option<PathBuf>,
-    /// Write them to where `man` looks for yours
+    /// Install them for your user
     #[arg(long)]
     install: bool,
 }

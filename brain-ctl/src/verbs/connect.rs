@@ -1,4 +1,4 @@
-//! `brain connect`: whether an AI client would get to a tool endpoint, and where it would get stuck.
+//! `brain connect`: tests an MCP endpoint like an AI client.
 
 use std::path::PathBuf;
 
@@ -14,11 +14,11 @@ use crate::{
     output::{Outcome, Show, Text},
 };
 
-/// The variable that has a token.
+/// The environment variable with a token.
 const TOKEN: &str = "BRAIN_TOKEN";
-/// What to do about a file without a secret.
-const FORGOTTEN: &str =
-    "`brain clients register` prints id and secret once; put the secret alone into the file";
+/// Hint for a file without a secret.
+const SECRET_HINT: &str =
+    "`brain clients register` prints id and secret once; write only the secret to the file";
 
 /// Arguments of `connect`.
 #[derive(Debug, Args)]
@@ -27,30 +27,30 @@ pub(crate) struct Connect {
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
-    /// The endpoint as you type it into a client: `https://brain.example.org/mcp`
+    /// URL of the endpoint, for example https://brain.example.org/mcp
     #[arg(value_name = "URL")]
     url: String,
 
-    /// Come in as this client instead of with BRAIN_TOKEN or a token made for the test
+    /// Use this client instead of BRAIN_TOKEN or a temporary token
     #[arg(long, value_name = "ID", requires = "secret_file")]
     client_id: Option<String>,
 
-    /// The file that has the client's secret
+    /// File with the client's secret
     #[arg(long, value_name = "FILE", requires = "client_id")]
     secret_file: Option<PathBuf>,
 }
 
-/// What `connect` does.
+/// The actions of `connect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Walk there as an AI client would, and say which step fails
+    /// Go through the steps of an AI client and report the first failure
     Test,
 }
 
 impl Verb for Connect {
     const NAME: &'static str = "connect";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Test the way of an AI client";
+    const ABOUT: &'static str = "Test the connection of AI clients";
     const EXAMPLES: &'static str = "Examples:
   brain connect test https://brain.example.org/mcp
   brain connect test http://127.0.0.1:3131/mcp --json";
@@ -68,12 +68,12 @@ impl Verb for Connect {
 }
 
 impl Connect {
-    /// How the walk is to be let in: what stands on the command line comes before the environment.
+    /// Returns the credentials; the command line has priority over the environment.
     fn credentials(&self, token: Option<&str>) -> Result<Credentials, Fault> {
         if let (Some(id), Some(path)) = (&self.client_id, &self.secret_file) {
             return Ok(Credentials::Client {
                 id: id.clone(),
-                secret: input::secret(path, FORGOTTEN)?,
+                secret: input::secret(path, SECRET_HINT)?,
             });
         }
         Ok(match token.map(str::trim).filter(|token| !token.is_empty()) {
@@ -87,7 +87,7 @@ impl Show for ConnectReport {
     fn text(&self, t: &mut Text) {
         super::steps::write(t, &self.steps);
         match self.steps.last().filter(|_| self.status != "passed") {
-            Some(step) => t.line(&format!("{}: a client gets stuck at {}", self.status, step.name)),
+            Some(step) => t.line(&format!("{}: a client fails at step {}", self.status, step.name)),
             None => t.line(&self.status),
         }
     }

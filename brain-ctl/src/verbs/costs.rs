@@ -1,4 +1,4 @@
-//! `brain costs`: what paid services cost.
+//! `brain costs`: shows the cost of paid services.
 
 use brain_protocol::{CostCall, CostSum, CostsReply, Fault, Reply, Request, Spent, usd};
 use clap::Args;
@@ -15,15 +15,15 @@ use crate::{
 /// Arguments of `costs`.
 #[derive(Debug, Args)]
 pub(crate) struct Costs {
-    /// Only calls from this day or instant on (YYYY-MM-DD or RFC 3339)
+    /// Only calls since this day or time (YYYY-MM-DD or RFC 3339)
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
 
-    /// Only calls up to this day or instant
+    /// Only calls until this day or time
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
 
-    /// How many single calls to show, the newest first, 0 to 1000
+    /// Number of single calls to show, newest first, 0 to 1000
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     limit: u32,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Costs {
 impl Verb for Costs {
     const NAME: &'static str = "costs";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Show what paid models cost";
+    const ABOUT: &'static str = "Show the costs of models";
     const EXAMPLES: &'static str = "Examples:
   brain costs --since 2026-11-01
   brain costs --limit 50 --json";
@@ -39,16 +39,16 @@ impl Verb for Costs {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { since, until, limit } = self;
         match context.call(&Request::Costs(brain_protocol::Costs { since, until, limit }))? {
-            Reply::Costs(costs) => context.show(&Shown(costs)),
+            Reply::Costs(costs) => context.show(&CostsOutput(costs)),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }
 
-/// The answer.
-struct Shown(CostsReply);
+/// The output of the command.
+struct CostsOutput(CostsReply);
 
-/// For programs.
+/// The JSON form.
 #[derive(Serialize)]
 struct Json {
     total: Cost,
@@ -76,7 +76,7 @@ struct JsonCall {
     cost: Cost,
 }
 
-impl Serialize for Shown {
+impl Serialize for CostsOutput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let CostsReply { total, sums, calls, damaged, implausible } = self.0.clone();
         let sum =
@@ -116,7 +116,7 @@ const CALLS: &[Column] = &[
     Column::fixed("USD").right(),
 ];
 
-impl Show for Shown {
+impl Show for CostsOutput {
     fn text(&self, t: &mut Text) {
         let Self(costs) = self;
         let mut table = Table::new(SUMS);
@@ -152,15 +152,16 @@ impl Show for Shown {
 
     fn notes(&self) -> Vec<String> {
         let Self(costs) = self;
-        let nothing = costs.sums.is_empty().then(|| "nothing was asked of a model".to_owned());
+        let nothing = costs.sums.is_empty().then(|| "no model was used".to_owned());
         let open = costs.calls.iter().filter(|call| call.state == "open").count() as u64;
-        let open = (open > 0)
-            .then(|| format!("{} without an end, at the worst price", count(open, "call")));
+        let open = (open > 0).then(|| {
+            format!("{} without a result, counted at the maximum cost", count(open, "call"))
+        });
         let damaged = (costs.damaged > 0)
-            .then(|| format!("{} of the ledger cannot be read", count(costs.damaged, "line")));
+            .then(|| format!("{} of the ledger are unreadable", count(costs.damaged, "line")));
         let implausible = (costs.implausible > 0).then(|| {
             let calls = count(costs.implausible, "call");
-            format!("{calls} with more tokens, by the service's count, than possible: at the worst price")
+            format!("{calls} with an implausible token count, counted at the maximum cost")
         });
         nothing.into_iter().chain(open).chain(implausible).chain(damaged).collect()
     }
@@ -189,8 +190,13 @@ mod tests {
             spent,
         };
         let sums = vec![sum("brainstorm"), sum("ask")];
-        let shown =
-            Shown(CostsReply { total: spent, sums, calls: vec![call], damaged: 1, implausible: 2 });
+        let shown = CostsOutput(CostsReply {
+            total: spent,
+            sums,
+            calls: vec![call],
+            damaged: 1,
+            implausible: 2,
+        });
         let mut t = Text::plain(Some(60));
         shown.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());

@@ -1,4 +1,4 @@
-//! `brain delete` and `brain restore`.
+//! `brain delete` and `brain restore`: delete a page and restore it.
 
 use brain_protocol::{Deleted, Fault, Reply, Request, Restored};
 use clap::Args;
@@ -19,7 +19,7 @@ pub(crate) struct Delete {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Delete {
 impl Verb for Delete {
     const NAME: &'static str = "delete";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Delete a page; restore works for 72 hours";
+    const ABOUT: &'static str = "Delete a page (restorable for 72 hours)";
     const EXAMPLES: &'static str = "Examples:
   brain delete inbox/2026-11-21-1a2b3c4d
   brain delete people/ada --source work --json";
@@ -35,23 +35,23 @@ impl Verb for Delete {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         match context.call(&Request::Delete(page(&self.slug, self.source.as_deref())?.into()))? {
             Reply::Deleted(deleted) => {
-                context.show(&Gone { named: self.source.is_some(), deleted })
+                context.show(&DeletedPage { named: self.source.is_some(), deleted })
             }
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }
 
-/// A deleted page, and whether its source was named: then the way back has to name it too.
+/// A deleted page. If its source was named, the command that restores it names it, too.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Gone {
+struct DeletedPage {
     deleted: Deleted,
     #[serde(skip)]
     named: bool,
 }
 
-impl Show for Gone {
+impl Show for DeletedPage {
     fn text(&self, t: &mut Text) {
         let Deleted { slug, source_id, recoverable_until, .. } = &self.deleted;
         let line = format!("deleted {}", t.paint.cyan(slug.as_str()));
@@ -77,7 +77,7 @@ pub(crate) struct Restore {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct Restore {
 impl Verb for Restore {
     const NAME: &'static str = "restore";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Bring a deleted page back";
+    const ABOUT: &'static str = "Restore a deleted page";
     const EXAMPLES: &'static str = "Examples:
   brain restore inbox/2026-11-21-1a2b3c4d
   brain restore people/ada --source work";

@@ -13,7 +13,7 @@ use crate::{
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Mend what can be mended safely
+    /// Fix what can be fixed safely
     #[arg(long)]
     fix: bool,
 }
@@ -38,7 +38,7 @@ impl Verb for Doctor {
     }
 }
 
-/// The report when nobody is there to ask.
+/// Returns the report if no daemon runs.
 fn without_daemon(fault: Fault) -> DoctorReply {
     let check = Check {
         name: "daemon".into(),

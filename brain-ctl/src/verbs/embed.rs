@@ -1,4 +1,4 @@
-//! `brain embed`: make the vectors that search by meaning needs, and wait for them.
+//! `brain embed`: computes vectors for search by meaning.
 
 use brain_protocol::{Embedded, Fault, Reply, Request};
 use clap::Args;
@@ -13,15 +13,15 @@ use crate::{
 /// Arguments of `embed`.
 #[derive(Debug, Args)]
 pub(crate) struct Embed {
-    /// Make those that are missing (this is the default)
+    /// Compute missing vectors (default)
     #[arg(long, conflicts_with = "all")]
     stale: bool,
 
-    /// Make all of them anew
+    /// Compute all vectors again
     #[arg(long)]
     all: bool,
 
-    /// Only say how many pages are without
+    /// Only count pages without vectors
     #[arg(long)]
     dry_run: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Embed {
 impl Verb for Embed {
     const NAME: &'static str = "embed";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Make missing vectors now, and wait";
+    const ABOUT: &'static str = "Compute missing vectors now";
     const EXAMPLES: &'static str = "Examples:
   brain embed --stale
   brain embed --dry-run --json";
@@ -48,7 +48,7 @@ impl Show for Embedded {
         let pages = count(self.pages, "page");
         let with = format!("{} with {}", self.provider, self.model);
         if self.dry_run {
-            t.line(&format!("{pages} would get vectors from {with} (nothing is made)"));
+            t.line(&format!("{pages} would get vectors from {with} (dry run)"));
         } else {
             t.line(&format!("{pages} got vectors from {with}: {}", count(self.windows, "window")));
         }
@@ -61,7 +61,10 @@ impl Show for Embedded {
     fn notes(&self) -> Vec<String> {
         match self.missing {
             n if n > 0 && !self.dry_run => {
-                vec![format!("{} still without: why is in `brain model list`", count(n, "page"))]
+                vec![format!(
+                    "{} still without vectors; see the reason: brain model list",
+                    count(n, "page")
+                )]
             }
             _ => Vec::new(),
         }
@@ -87,10 +90,7 @@ mod tests {
             embedded.text(&mut t);
             t.as_str().to_owned()
         };
-        assert_eq!(
-            shown(&embedded),
-            "3 pages would get vectors from local with m (nothing is made)\n"
-        );
+        assert_eq!(shown(&embedded), "3 pages would get vectors from local with m (dry run)\n");
         assert!(embedded.notes().is_empty());
         let made = Embedded { dry_run: false, missing: 1, ..embedded };
         assert_eq!(shown(&made), "3 pages got vectors from local with m: 9 windows\n");

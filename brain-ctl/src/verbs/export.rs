@@ -1,4 +1,4 @@
-//! `brain export`: every page as a markdown file.
+//! `brain export`: writes every page as a markdown file.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::{
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// The directory to write; it is made, or must be empty
+    /// Directory to write to; created if missing, otherwise it must be empty
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
@@ -43,15 +43,15 @@ impl Verb for Export {
     }
 }
 
-/// `path` from the root, because the daemon stands elsewhere. Nothing need be there.
+/// Makes the path absolute, because the daemon has another working directory.
 ///
 /// # Errors
-/// `io`, when it is empty or not UTF-8.
+/// `io` if the path is empty or not UTF-8.
 pub(super) fn full(path: &Path) -> Result<String, Fault> {
     let place = std::path::absolute(path).map_err(|e| fail::file("use", path, &e))?;
     place.to_str().map(str::to_owned).ok_or_else(|| {
         Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", place.display()))
-            .hint("choose a place with another name")
+            .hint("choose a directory with another name")
     })
 }
 

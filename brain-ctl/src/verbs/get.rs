@@ -1,4 +1,4 @@
-//! `brain get`: read a page.
+//! `brain get`: prints a page.
 
 use brain_protocol::{Fault, Page, Reply, Request};
 use clap::Args;
@@ -18,11 +18,11 @@ pub(crate) struct Get {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// A former version, by its number (see `brain history`)
+    /// Number of a former version (see `brain history`)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     version: Option<u32>,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `brain graph`: the neighbourhood of a page.
+//! `brain graph`: lists pages linked with a page.
 
 use brain_protocol::{Fault, GraphNode, GraphReply, Reply, Request};
 use clap::Args;
@@ -14,19 +14,19 @@ use crate::{
 /// Arguments of `graph`.
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
-    /// The slug of the page in the middle
+    /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// How many steps away, 1 to 5
+    /// Maximum number of links between the pages, 1 to 5
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
     depth: u32,
 
-    /// How many pages at the most, 1 to 1000
+    /// Maximum number of pages, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Graph {
 impl Verb for Graph {
     const NAME: &'static str = "graph";
     const GROUP: Group = Group::Organising;
-    const ABOUT: &'static str = "Show the pages around a page";
+    const ABOUT: &'static str = "List the pages linked with a page";
     const EXAMPLES: &'static str = "Examples:
   brain graph people/ada --depth 2
   brain graph companies/acme --json";
@@ -97,7 +97,7 @@ impl Show for GraphReply {
     }
 
     fn notes(&self) -> Vec<String> {
-        let more = self.truncated.then(|| "there is more around it; --limit shows more".to_owned());
+        let more = self.truncated.then(|| "more pages exist; --limit shows more".to_owned());
         more.into_iter().collect()
     }
 }

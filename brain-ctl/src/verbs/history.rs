@@ -1,4 +1,4 @@
-//! `brain history` and `brain revert`.
+//! `brain history` and `brain revert`: list the versions of a page and restore one.
 
 use brain_protocol::{Fault, Reply, Request};
 use clap::Args;
@@ -18,7 +18,7 @@ pub(crate) struct History {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -78,11 +78,11 @@ pub(crate) struct Revert {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The version to go back to (see `brain history`)
+    /// Version to restore (see `brain history`)
     #[arg(value_name = "VERSION", value_parser = clap::value_parser!(u32).range(1..))]
     version: u32,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Revert {
 impl Verb for Revert {
     const NAME: &'static str = "revert";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Make a former version the present one";
+    const ABOUT: &'static str = "Restore a former version of a page";
     const EXAMPLES: &'static str = "Examples:
   brain revert people/ada 2
   brain revert meetings/kickoff 1 --source work";

@@ -1,4 +1,6 @@
-//! `brain brainstorm` and `brain lsd`: ideas from crossing pages. The estimate comes first, on standard error, and the bill last.
+//! `brain brainstorm` and `brain lsd`: ideas from combinations of pages.
+//!
+//! Both print an estimate before the run and the actual cost after it, on standard error.
 
 mod shown;
 
@@ -18,13 +20,13 @@ use crate::{
 
 use shown::{Answer, Runs};
 
-/// How long a terminal has to cancel, in seconds.
+/// Seconds to cancel at a terminal.
 const GRACE: u64 = 10;
 
-/// What both commands take.
+/// Arguments of both commands.
 #[derive(Debug, Args)]
-struct Asked {
-    /// What ideas are wanted on
+struct IdeasArgs {
+    /// The question
     #[arg(
         value_name = "QUESTION",
         required_unless_present_any = ["resume", "list_runs"],
@@ -33,47 +35,47 @@ struct Asked {
     )]
     question: Vec<String>,
 
-    /// Show the best N ideas, 1 to 200, whether they pass or not [default: those that pass; with --json all]
+    /// Show the best N ideas, 1 to 200 [default: those that pass; with --json all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
 
-    /// Save the result as a page [brainstorm does by itself]
+    /// Save the result as a page [default for brainstorm]
     #[arg(long, conflicts_with = "no_save")]
     save: bool,
 
-    /// Do not save it
+    /// Do not save the result
     #[arg(long)]
     no_save: bool,
 
-    /// Begin at once, also on a terminal
+    /// Start without a delay at a terminal
     #[arg(long)]
     yes: bool,
 
-    /// The most that the run may cost in all, in US dollars [default: llm.max_cost]
+    /// Cost limit of the run in US dollars [default: llm.max_cost]
     #[arg(long, value_name = "USD", value_parser = millionths)]
     max_cost: Option<u64>,
 
-    /// Another model than llm.model
+    /// Model to use instead of llm.model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// Another model to judge than llm.judge_model
+    /// Judge to use instead of llm.judge_model
     #[arg(long, value_name = "NAME")]
     judge_model: Option<String>,
 
-    /// How many pages close to the question, 1 to 12 [default: 4; lsd: 2]
+    /// Number of pages close to the question, 1 to 12 [default: 4; lsd: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=12), conflicts_with = "resume")]
     close: Option<u32>,
 
-    /// How many pages far from it, 1 to 24 [default: 6; lsd: 12]
+    /// Number of pages distant from it, 1 to 24 [default: 6; lsd: 12]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=24), conflicts_with = "resume")]
     far: Option<u32>,
 
-    /// Go on with a run: what it has is not paid again
+    /// Continue a run without paying twice
     #[arg(long, value_name = "RUN_ID", conflicts_with = "list_runs")]
     resume: Option<String>,
 
-    /// List the runs that are kept
+    /// List stored runs
     #[arg(long)]
     list_runs: bool,
 }
@@ -82,20 +84,20 @@ struct Asked {
 #[derive(Debug, Args)]
 pub(crate) struct Brainstorm {
     #[command(flatten)]
-    asked: Asked,
+    asked: IdeasArgs,
 }
 
 /// Arguments of `lsd`.
 #[derive(Debug, Args)]
 pub(crate) struct Lsd {
     #[command(flatten)]
-    asked: Asked,
+    asked: IdeasArgs,
 }
 
 impl Verb for Brainstorm {
     const NAME: &'static str = "brainstorm";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "Cross pages into ideas on a question";
+    const ABOUT: &'static str = "Get ideas from combinations of pages";
     const EXAMPLES: &'static str =
         "Pages close to the question are crossed with pages far from it (4 x 6, 3 ideas each), and
 a judge scores each idea on five axes: those with 4.0 of 5 pass. The result is saved as a page
@@ -114,7 +116,7 @@ Examples:
 impl Verb for Lsd {
     const NAME: &'static str = "lsd";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "The same wildly: axioms turned around";
+    const ABOUT: &'static str = "Get surprising ideas, by reversing axioms";
     const EXAMPLES: &'static str =
         "As brainstorm, with fewer close pages and more far ones (2 x 12, 4 ideas each), those first that
 nobody touched for long. Each idea turns an unspoken axiom of the question around; 3.5 of 5
@@ -129,7 +131,7 @@ Examples:
     }
 }
 
-impl Asked {
+impl IdeasArgs {
     fn run(self, profile: IdeaProfile, context: &Context) -> Result<Outcome, Fault> {
         let name = profile.as_str();
         if self.list_runs {
@@ -154,21 +156,21 @@ impl Asked {
             estimate: true,
         };
         let estimated = ask(context, &request)?;
-        tell(&estimate_line(&estimated));
+        print_notice(&estimate_line(&estimated));
         for note in &estimated.notes {
             notice(note);
         }
         let costs = estimated.status == "estimated";
         if costs && !yes && io::stderr().is_terminal() {
-            tell(&format!(
-                "[{name}] begins in {GRACE} seconds; Ctrl-C cancels, --yes does not wait"
+            print_notice(&format!(
+                "[{name}] starts in {GRACE} seconds; Ctrl-C cancels, --yes skips the delay"
             ));
             std::thread::sleep(Duration::from_secs(GRACE));
         }
         request.estimate = false;
         let reply = ask(context, &request)?;
         if reply.cost.calls > 0 || costs {
-            tell(&actual_line(&reply));
+            print_notice(&actual_line(&reply));
         }
         let mut outcome = context.show(&Answer::of(&reply, limit))?;
         if context.json {
@@ -216,7 +218,7 @@ fn actual_line(reply: &IdeasReply) -> String {
     )
 }
 
-/// Dollars to the cent; what is less than one to its last digit.
+/// Formats dollars with two decimals, or all decimals below one cent.
 fn cents(millionths: u64) -> String {
     match millionths {
         10_000.. => format!("{:.2}", millionths as f64 / 1e6),
@@ -224,7 +226,7 @@ fn cents(millionths: u64) -> String {
     }
 }
 
-/// How a reply ends the command.
+/// Returns the exit status for a reply.
 fn exit(reply: &IdeasReply) -> Exit {
     match reply.status == "stopped" || reply.save_problem.is_some() {
         true => Exit::Failed,
@@ -232,8 +234,8 @@ fn exit(reply: &IdeasReply) -> Exit {
     }
 }
 
-/// A line on standard error that begins with the command's name, as programs look for it.
-fn tell(line: &str) {
+/// Prints a line to standard error.
+fn print_notice(line: &str) {
     // Standard error is where failures are told: when it fails itself, nobody is left to tell.
     let _ = writeln!(io::stderr().lock(), "{}", clean(line));
 }

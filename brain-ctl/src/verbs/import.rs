@@ -1,4 +1,4 @@
-//! `brain import`: take in a directory of markdown once.
+//! `brain import`: imports a directory of markdown once.
 
 use std::path::PathBuf;
 
@@ -15,15 +15,15 @@ use crate::{
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// The directory of markdown files
+    /// Directory of markdown files
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// The source that gets the pages [default: `brain sources default`]
+    /// Source of the new pages [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
-    /// Say what would happen, write nothing
+    /// Show what would happen without writing
     #[arg(long)]
     dry_run: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Import {
 impl Verb for Import {
     const NAME: &'static str = "import";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Take in a directory of markdown";
+    const ABOUT: &'static str = "Import a directory of markdown";
     const EXAMPLES: &'static str = "Examples:
   brain import ~/notes
   brain import ~/notes --dry-run --json";
@@ -42,10 +42,7 @@ impl Verb for Import {
         let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
         if !dir.is_dir() {
             return Err(Fault::new(FaultCode::Io, format!("{} is not a directory", dir.display()))
-                .hint(format!(
-                    "take a single file in with: brain capture --file {}",
-                    dir.display()
-                )));
+                .hint(format!("import a single file: brain capture --file {}", dir.display())));
         }
         let Some(path) = dir.to_str().map(str::to_owned) else {
             return Err(Fault::new(
@@ -65,12 +62,12 @@ impl Verb for Import {
     }
 }
 
-/// Failures shown one by one; the rest are counted.
+/// Maximum number of failures to show.
 const SHOWN: usize = 20;
 
 impl Show for ImportReply {
     fn text(&self, t: &mut Text) {
-        let lead = if self.dry_run { "would take in" } else { "took in" };
+        let lead = if self.dry_run { "would import" } else { "imported" };
         t.line(&format!(
             "{lead} {} in {:.1} s",
             count(self.files, "file"),
@@ -106,7 +103,7 @@ impl Show for ImportReply {
     }
 }
 
-/// The first failures, and how many more there are.
+/// Lists the first failures and counts the others.
 pub(super) fn failure_lines(failed: &[ImportFailure], total: u64) -> Vec<String> {
     let mut lines: Vec<String> = failed
         .iter()

@@ -1,4 +1,4 @@
-//! `brain jobs`: what was taken in over HTTP, and what became of it.
+//! `brain jobs`: lists and retries jobs of items received over HTTP.
 
 use brain_protocol::{
     Fault, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs as Listed, JobsRetried, Reply,
@@ -17,54 +17,54 @@ use crate::{
 /// Arguments of `jobs`.
 #[derive(Debug, Args)]
 pub(crate) struct Jobs {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
-    /// Which one (show, retry)
+    /// Id of the job (show, retry)
     #[arg(value_name = "JOB", value_parser = JobId::parse, required_if_eq("action", "show"))]
     job: Option<JobId>,
 
-    /// Only those that are so far (list)
+    /// Only jobs in this state (list)
     #[arg(long, value_enum, value_name = "STATE")]
     state: Option<State>,
 
-    /// How many, 1 to 1000 [default: 50] (list)
+    /// Number of jobs, 1 to 1000 [default: 50] (list)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 
-    /// Go on after the former answer (its `next`) (list)
+    /// Continue after a previous answer, with its `next` (list)
     #[arg(long, value_name = "NEXT", value_parser = JobId::parse)]
     after: Option<JobId>,
 
-    /// All that failed (retry)
+    /// All failed jobs (retry)
     #[arg(long)]
     all: bool,
 }
 
-/// What `jobs` does.
+/// The actions of `jobs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// List what was taken in
+    /// List jobs
     List,
-    /// Show one item
+    /// Show one job
     Show,
-    /// Try again what failed
+    /// Retry failed jobs
     Retry,
 }
 
-/// How far an item is.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum State {
-    /// It waits
+    /// In the queue
     Queued,
-    /// It is being made a page
+    /// Being processed
     Processing,
-    /// It failed, and will be tried again by itself
+    /// Failed; will be retried automatically
     Retrying,
-    /// It is a page
+    /// Stored as a page
     Stored,
-    /// It failed for good
+    /// Failed permanently
     Failed,
 }
 
@@ -83,7 +83,7 @@ impl From<State> for JobState {
 impl Verb for Jobs {
     const NAME: &'static str = "jobs";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Show and retry what came in over HTTP";
+    const ABOUT: &'static str = "List and retry items received over HTTP";
     const EXAMPLES: &'static str = "Examples:
   brain jobs list --state failed
   brain jobs retry --all";
@@ -109,13 +109,15 @@ impl Verb for Jobs {
             }),
             (Action::Show, Some(id)) => Request::JobShow(JobShow { id }),
             (Retry, Some(_)) if self.all => {
-                return Err(fail::usage("both a job and --all are given").hint("give one of them"));
+                return Err(
+                    fail::usage("a job and --all cannot be combined").hint("give one of them")
+                );
             }
             (Retry, Some(id)) => Request::JobRetry(JobRetry { id: Some(id) }),
             (Retry, None) if self.all => Request::JobRetry(JobRetry { id: None }),
             (Action::Show | Retry, None) => {
                 return Err(fail::usage("no job is named").hint(
-                    "one of them: brain jobs retry job_17; all that failed: brain jobs retry --all",
+                    "retry one: brain jobs retry job_17; retry all failed ones: brain jobs retry --all",
                 ));
             }
         };
@@ -166,14 +168,14 @@ impl Show for Listed {
     fn notes(&self) -> Vec<String> {
         let counts = &self.counts;
         let mut notes = vec![format!(
-            "{} in the queue, {} failed, {} stored within a day",
+            "{} in the queue, {} failed, {} stored in the last day",
             counts.waiting, counts.failed, counts.stored
         )];
         if counts.failed > 0 {
-            notes.push("once what failed them is mended: brain jobs retry --all".into());
+            notes.push("after fixing the cause: brain jobs retry --all".into());
         }
         if let Some(next) = &self.next {
-            notes.push(format!("there are more: --after {next}"));
+            notes.push(format!("more jobs exist: use --after {next}"));
         }
         notes
     }
@@ -209,7 +211,7 @@ impl Show for Job {
 
     fn notes(&self) -> Vec<String> {
         match self.status {
-            JobState::Failed => vec![format!("to try it again: brain jobs retry {}", self.job_id)],
+            JobState::Failed => vec![format!("retry it: brain jobs retry {}", self.job_id)],
             _ => Vec::new(),
         }
     }
@@ -218,7 +220,7 @@ impl Show for Job {
 impl Show for JobsRetried {
     fn text(&self, t: &mut Text) {
         t.line(&match self.retried {
-            0 => "nothing has failed".to_owned(),
+            0 => "no failed jobs".to_owned(),
             n => format!("trying {} again", count(n, "item")),
         });
     }

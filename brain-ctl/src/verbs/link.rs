@@ -1,4 +1,4 @@
-//! `brain link`, `brain links` and `brain backlinks`.
+//! `brain link`, `brain links` and `brain backlinks`: edit and list links.
 
 use brain_protocol::{
     BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Linked, Reply, Request, Slug, SourceId,
@@ -20,15 +20,15 @@ pub(crate) struct Link {
     #[arg(value_name = "FROM")]
     from: String,
 
-    /// The page it leads to; it need not exist yet
+    /// The target; it need not exist yet
     #[arg(value_name = "TO")]
     to: String,
 
-    /// The frontmatter key that carries the link, for example company
+    /// Frontmatter key of the link, for example company
     #[arg(long, value_name = "KIND", default_value = "related")]
     kind: String,
 
-    /// Take the link away instead
+    /// Remove the link
     #[arg(long)]
     remove: bool,
 
@@ -74,7 +74,7 @@ impl Show for Linked {
         // One that was to be removed and is not there is `unchanged`, too.
         match self.status == "added" && !self.live {
             true => {
-                vec![format!("{} does not exist yet; the link becomes live when it does", self.to)]
+                vec![format!("{} does not exist yet; the link works once it does", self.to)]
             }
             false => Vec::new(),
         }
@@ -88,15 +88,15 @@ pub(crate) struct Links {
     #[arg(value_name = "SLUG", required_unless_present = "broken")]
     slug: Option<String>,
 
-    /// Instead, the links of all pages that lead nowhere or to several
+    /// List missing and ambiguous links of all pages instead
     #[arg(long, conflicts_with = "slug")]
     broken: bool,
 
-    /// How many broken links, 1 to 1000
+    /// Number of broken links, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -104,7 +104,7 @@ pub(crate) struct Links {
 impl Verb for Links {
     const NAME: &'static str = "links";
     const GROUP: Group = Group::Organising;
-    const ABOUT: &'static str = "List where a page leads to";
+    const ABOUT: &'static str = "List the links of a page";
     const EXAMPLES: &'static str = "Examples:
   brain links people/ada
   brain links --broken --source work";
@@ -132,7 +132,7 @@ pub(crate) struct Backlinks {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -140,7 +140,7 @@ pub(crate) struct Backlinks {
 impl Verb for Backlinks {
     const NAME: &'static str = "backlinks";
     const GROUP: Group = Group::Organising;
-    const ABOUT: &'static str = "List the pages that lead to a page";
+    const ABOUT: &'static str = "List the pages that link to a page";
     const EXAMPLES: &'static str = "Examples:
   brain backlinks companies/acme
   brain backlinks companies/acme --quiet | wc -l";
@@ -192,8 +192,8 @@ impl Show for brain_protocol::Links {
             return more.into_iter().collect();
         }
         vec![match self.direction.as_str() {
-            "backlinks" => format!("no page leads to {}", self.slug),
-            _ => format!("{} leads nowhere", self.slug),
+            "backlinks" => format!("no page links to {}", self.slug),
+            _ => format!("{} has no links", self.slug),
         }]
     }
 }
@@ -210,20 +210,20 @@ impl Show for BrokenLinksReply {
         let mut table = Table::new(BROKEN);
         for link in &self.links {
             let may: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
-            table.row([&at(link), &link.target, &link.status, &may.join(", ")]);
+            table.row([&page_name(link), &link.target, &link.status, &may.join(", ")]);
         }
         table.write(t);
     }
 
     fn quiet(&self, t: &mut Text) {
         for link in &self.links {
-            t.line(&format!("{} {}", at(link), link.target));
+            t.line(&format!("{} {}", page_name(link), link.target));
         }
     }
 
     fn notes(&self) -> Vec<String> {
         if self.links.is_empty() {
-            return vec!["every link leads to one page".into()];
+            return vec!["no broken links".into()];
         }
         let total = self.missing + self.ambiguous;
         let mut notes = vec![format!(
@@ -240,8 +240,8 @@ impl Show for BrokenLinksReply {
     }
 }
 
-/// The page that has a broken link, with its source unless that is the one that everybody has.
-fn at(link: &BrokenLink) -> String {
+/// Formats the page of a broken link, with its source unless it is `default`.
+fn page_name(link: &BrokenLink) -> String {
     match link.source_id.as_str() {
         SourceId::DEFAULT => link.slug.to_string(),
         source => format!("{source}:{}", link.slug),

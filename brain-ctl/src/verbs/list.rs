@@ -17,7 +17,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
-    /// Only slugs that begin so, for example people/
+    /// Only slugs with this prefix, for example people/
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<String>,
 
@@ -29,28 +29,28 @@ pub(crate) struct List {
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
 
-    /// Deleted pages that can be restored, instead of active ones
+    /// List deleted pages that can be restored
     #[arg(long)]
     deleted: bool,
 
-    /// Newest change first, or by slug
+    /// Order of the list
     #[arg(long, value_enum, default_value_t = Order::Updated)]
     sort: Order,
 
-    /// How many pages, 1 to 1000
+    /// Number of pages, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// Go on after the former answer (its `next`)
+    /// Continue after a previous answer, with its `next`
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
 
-    /// All of them, however many
+    /// List all pages
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 }
 
-/// The order of a listing.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Order {
     /// Newest change first
@@ -59,7 +59,7 @@ enum Order {
     Slug,
 }
 
-/// How many pages to ask for at once when all are wanted.
+/// Number of pages in a request with `--all`.
 const BATCH: u32 = 1000;
 
 impl Verb for List {
@@ -174,8 +174,8 @@ impl Show for Pages {
             return vec!["no pages".into()];
         }
         match (self.truncated, &self.next) {
-            (true, Some(next)) => vec![format!("there are more: --all, or --after {next}")],
-            (true, None) => vec!["there are more: --all".into()],
+            (true, Some(next)) => vec![format!("more pages exist: use --all, or --after {next}")],
+            (true, None) => vec!["more pages exist: use --all".into()],
             (false, _) => Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
-//! `brain mcp`: an AI client on this machine speaks MCP over standard input and output with the daemon behind the socket.
+//! `brain mcp`: relays MCP between standard input and output and the daemon.
 //!
-//! Standard output carries messages and nothing else. What the messages say is between the client and the daemon; here is known
-//! only what it takes to go on when the daemon is another one (`relay`).
+//! Standard output carries only messages. This module reads only what it needs to continue after a
+//! restart of the daemon (`relay`).
 
 mod line;
 mod message;
@@ -31,7 +31,7 @@ pub(crate) struct Mcp {}
 impl Verb for Mcp {
     const NAME: &'static str = "mcp";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Serve an AI client over stdin and stdout";
+    const ABOUT: &'static str = "Serve an AI client over standard I/O";
     const EXAMPLES: &'static str = "Examples:
   claude mcp add brain -- brain mcp
   brain mcp < messages.jsonl
@@ -42,10 +42,10 @@ the argument \"mcp\".";
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         if io::stdin().is_terminal() {
             output::notice(
-                "this is for AI clients, which start \"brain mcp\" themselves and speak MCP with it; Ctrl-D ends it",
+                "this command is for AI clients, which start it and use MCP; Ctrl-D ends it",
             );
         }
-        let input = BufReader::with_capacity(64 * 1024, Patient(io::stdin()));
+        let input = BufReader::with_capacity(64 * 1024, BlockingReader(io::stdin()));
         let connect = || context.call_mcp();
         match Relay::new(connect, output::write_stdout, output::notice).run(input) {
             Ok(()) => Ok(Outcome::default()),
@@ -60,7 +60,7 @@ the argument \"mcp\".";
     }
 }
 
-/// A failure that is told on standard error even with `--json`: standard output belongs to the client.
+/// Prints a fault to standard error even with `--json`, because standard output carries messages.
 fn failed(fault: &Fault) -> Outcome {
     let mut failures = vec![fault.message.clone()];
     failures.extend(fault.hint.iter().map(|hint| format!("hint: {hint}")));
@@ -71,10 +71,10 @@ fn failed(fault: &Fault) -> Outcome {
     }
 }
 
-/// A standard input that may be in non-blocking mode, somebody else's choice.
-struct Patient<R>(R);
+/// A reader that waits if standard input is in non-blocking mode.
+struct BlockingReader<R>(R);
 
-impl<R: Read> Read for Patient<R> {
+impl<R: Read> Read for BlockingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(buffer) {

@@ -1,4 +1,4 @@
-//! The commands, one file each or for a small family: arguments, the question, the words of the answer.
+//! The commands: arguments, request and output. One file for each command or small family.
 
 mod access;
 mod ask;
@@ -88,7 +88,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<completions::Man>(),
 ];
 
-/// The page that was typed.
+/// Parses slug and source of a page.
 fn page(slug: &str, source: Option<&str>) -> Result<PageRef, Fault> {
     Ok(PageRef { source: fail::source(source)?, slug: fail::slug(slug)? })
 }

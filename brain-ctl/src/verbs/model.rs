@@ -1,4 +1,4 @@
-//! `brain model`: the models that turn text into vectors on this machine.
+//! `brain model`: installs and lists embedding models.
 
 use std::path::Path;
 
@@ -16,36 +16,36 @@ use crate::{
 /// Arguments of `model`.
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
-    /// What to install: a known name, a directory, a model.safetensors or model.onnx, or an https address (install)
+    /// Known name, directory, model.safetensors, model.onnx, or https URL (install)
     #[arg(value_name = "FROM", required_if_eq("action", "install"))]
     from: Option<String>,
 
-    /// What the SHA-256 of its weights must be (install)
+    /// Expected SHA-256 of the weights (install)
     #[arg(long, value_name = "HEX")]
     sha256: Option<String>,
 
-    /// What to call it [default: its own name] (install)
+    /// Name of the model [default: its own] (install)
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
-/// What `model` does.
+/// The actions of `model`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Fetch or copy a model; goes on where it was cut
+    /// Download or copy a model; continues an interrupted download
     Install,
-    /// Show which models there are, and how search by meaning is
+    /// List models and the state of search by meaning
     List,
 }
 
 impl Verb for Model {
     const NAME: &'static str = "model";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Models for search by meaning";
+    const ABOUT: &'static str = "Install models for search by meaning";
     const EXAMPLES: &'static str = "Examples:
   brain model install all-minilm-l6-v2
   brain model list --json
@@ -79,7 +79,7 @@ multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
     }
 }
 
-/// What was typed, as the daemon can use it: a path is made absolute here, because a relative one is relative to us.
+/// Makes a path absolute, because the daemon has another working directory.
 fn place(from: String) -> Result<String, Fault> {
     let ends = [".safetensors", ".onnx", ".whl", ".zip"];
     let is_path = from.contains('/')
@@ -99,7 +99,7 @@ fn place(from: String) -> Result<String, Fault> {
 
 impl Show for ModelInstalled {
     fn text(&self, t: &mut Text) {
-        let lead = if self.already { "is there already" } else { "is installed" };
+        let lead = if self.already { "is already installed" } else { "is installed" };
         t.line(&format!("{} {lead}: {}", self.name, self.message));
         t.field("path", &self.path);
         t.field("size", &format!("{}, vectors of {} numbers", bytes(self.bytes), self.dimensions));
@@ -128,7 +128,7 @@ impl Show for Models {
         if self.model.is_some() {
             let missing = match self.missing {
                 0 => String::new(),
-                n => format!(", {} still without", count(n, "page")),
+                n => format!(", {} still without vectors", count(n, "page")),
             };
             let (pages, windows) = (count(self.pages, "page"), count(self.windows, "window"));
             t.line(&format!("{pages} with vectors, {windows}{missing}"));
@@ -163,7 +163,9 @@ impl Show for Models {
 
     fn notes(&self) -> Vec<String> {
         if self.provider == "none" && self.installed.is_empty() {
-            return vec!["no model is installed: brain model install all-minilm-l6-v2".into()];
+            return vec![
+                "no model is installed; install one: brain model install all-minilm-l6-v2".into(),
+            ];
         }
         Vec::new()
     }
@@ -208,7 +210,10 @@ mod tests {
             ["paraphrase-multilingual-minilm-l12-v2 cannot be used: config.json is damaged"]
         );
         let none = Models { provider: "none".into(), model: None, installed: Vec::new(), ..models };
-        assert_eq!(none.notes(), ["no model is installed: brain model install all-minilm-l6-v2"]);
+        assert_eq!(
+            none.notes(),
+            ["no model is installed; install one: brain model install all-minilm-l6-v2"]
+        );
     }
 
     #[test]

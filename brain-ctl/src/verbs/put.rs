@@ -1,4 +1,4 @@
-//! `brain put`: store a page.
+//! `brain put`: stores a whole page.
 
 use std::path::PathBuf;
 
@@ -20,15 +20,15 @@ pub(crate) struct Put {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// Read the page from a file instead of standard input
+    /// Read the page from a file [default: standard input]
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// Let empty content replace a page
+    /// Allow empty content to replace a page
     #[arg(long)]
     allow_empty: bool,
 
-    /// The page's source [default: `brain sources default`]
+    /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }

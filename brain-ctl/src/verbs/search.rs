@@ -1,4 +1,4 @@
-//! `brain search`: find pages.
+//! `brain search`: finds pages.
 
 use brain_protocol::{Fault, Hit, Hits, MAX_HITS, Reply, Request, SourceId};
 use clap::Args;
@@ -10,17 +10,17 @@ use crate::{
     output::{Outcome, Show, Text, clean, day, fit},
 };
 
-/// How much of a question is repeated to who asked it, in columns.
+/// Maximum columns of the query in messages.
 const SHOWN: usize = 100;
 
 /// Arguments of `search`.
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// Words, "phrases", -word, prefix*, title: tag: type: source:
+    /// Query: words, "phrases", -word, prefix*, title: tag: type: source:
     #[arg(value_name = "QUERY", required = true, allow_negative_numbers = true)]
     query: Vec<String>,
 
-    /// How many pages, 1 to 200
+    /// Number of pages, 1 to 200
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS)))]
     limit: u32,
 
@@ -32,19 +32,19 @@ pub(crate) struct Search {
     #[arg(long = "type", value_name = "TYPE")]
     page_type: Option<String>,
 
-    /// Only pages with this tag; repeated, with all of them
+    /// Only pages with this tag (repeatable; all are required)
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 
-    /// Only pages changed since this day (YYYY-MM-DD) or instant
+    /// Only pages changed since this day (YYYY-MM-DD) or time
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
 
-    /// Only pages changed until this day (YYYY-MM-DD) or instant
+    /// Only pages changed until this day (YYYY-MM-DD) or time
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
 
-    /// Tell what each score is made of
+    /// Show the parts of each score
     #[arg(long)]
     explain: bool,
 }
@@ -103,14 +103,14 @@ impl Show for Hits {
             )];
         }
         let way = match self.hits.len() >= MAX_HITS as usize {
-            true => "ask for something narrower",
+            true => "use a more specific query",
             false => "--limit shows more",
         };
-        self.truncated.then(|| format!("there are more matches; {way}")).into_iter().collect()
+        self.truncated.then(|| format!("more matches exist; {way}")).into_iter().collect()
     }
 }
 
-/// A hit is a block of lines, none wider than the terminal: rank and title; slug, type, day; the passage.
+/// Prints a hit: rank and title; slug, type, day; the passage. Lines fit the terminal.
 fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     let indent = digits + 2;
     let title = t.rest(&hit.title, indent);

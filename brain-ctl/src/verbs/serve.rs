@@ -1,4 +1,4 @@
-//! `brain serve` and `brain config`: the daemon's own program does the work in our place.
+//! `brain serve` and `brain config`: replace this process with `brain-daemon`.
 
 use std::{os::unix::process::CommandExt, path::PathBuf, process::Command};
 
@@ -13,8 +13,8 @@ use crate::{
     start,
 };
 
-/// Becomes the daemon's program; comes back only with a failure.
-fn become_daemon(arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Fault> {
+/// Replaces this process with the daemon's program. Returns only after a failure.
+fn exec_daemon(arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Fault> {
     let program = start::program().ok_or_else(start::no_program)?;
     let mut command = Command::new(&program);
     arguments(&mut command);
@@ -23,7 +23,7 @@ fn become_daemon(arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Fault>
         FaultCode::Unreachable,
         format!("cannot run {}: {}", program.display(), fail::reason(&error)),
     )
-    .hint("install the daemon beside brain, or on PATH"))
+    .hint("install brain-daemon in the directory of brain, or on PATH"))
 }
 
 /// Arguments of `serve`.
@@ -39,30 +39,30 @@ impl Verb for Serve {
   BRAIN_HOME=/tmp/trial brain serve";
 
     fn run(self, _: &Context) -> Result<Outcome, Fault> {
-        become_daemon(|_| {})
+        exec_daemon(|_| {})
     }
 }
 
 /// Arguments of `config`.
 #[derive(Debug, Args)]
 pub(crate) struct Config {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
-    /// The file to check (check only)
+    /// File to check (check only)
     #[arg(value_name = "FILE", required_if_eq("action", "check"))]
     file: Option<PathBuf>,
 }
 
-/// What `config` does.
+/// The actions of `config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Print every value and where it comes from
+    /// Print every value and its origin
     Show,
     /// Check a configuration file
     Check,
-    /// Print where the configuration is
+    /// Print the path of the configuration
     Path,
 }
 
@@ -79,7 +79,7 @@ impl Verb for Config {
             return Err(fail::usage("only `brain config check` takes a file")
                 .hint("brain config check FILE"));
         }
-        become_daemon(|command| {
+        exec_daemon(|command| {
             command.arg("config").arg(match self.action {
                 Action::Show => "show",
                 Action::Check => "check",

@@ -1,4 +1,4 @@
-//! `brain service`: the daemon as a user unit of systemd's. It needs no daemon; the user's service manager does the work.
+//! `brain service`: runs the daemon as a user unit of systemd.
 
 mod manager;
 mod unit;
@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::status;
 use crate::{
     args::{Group, Verb},
-    connect::{self, Missed, Session},
+    connect::{self, ConnectError, Session},
     context::Context,
     fail,
     home::Home,
@@ -30,23 +30,23 @@ use crate::{
 /// Arguments of `service`.
 #[derive(Debug, Args)]
 pub(crate) struct Service {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
-    /// Replace units that something else wrote (install only)
+    /// Replace units of other origin (install only)
     #[arg(long)]
     force: bool,
 }
 
-/// What `service` does.
+/// The actions of `service`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Write the units, enable and start them; with --no-start only write them
+    /// Write, enable and start the units; with --no-start only write them
     Install,
-    /// Stop the daemon, and remove the units that install wrote
+    /// Stop the daemon and remove the installed units
     Uninstall,
-    /// Show whether the units are there and how they are
+    /// Show the state of the units
     Status,
 }
 
@@ -72,15 +72,15 @@ impl Verb for Service {
     }
 }
 
-/// Where the units lie.
+/// Paths of the unit files.
 struct Files {
     socket: PathBuf,
     service: PathBuf,
 }
 
-/// What lies at the place of a unit.
+/// The existing file of a unit.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum UnitFile {
     Nothing,
     Ours(String),
     Foreign,
@@ -97,7 +97,7 @@ impl Files {
         [&self.socket, &self.service]
     }
 
-    /// The links that `systemctl enable` makes, by the units' `WantedBy=`.
+    /// Returns the links that `systemctl enable` creates, by the units' `WantedBy=`.
     fn links(&self) -> Vec<PathBuf> {
         let link =
             |path: &Path, target: &str| Some(path.parent()?.join(target).join(path.file_name()?));
@@ -105,55 +105,55 @@ impl Files {
         socket.into_iter().chain(link(&self.service, "default.target.wants")).collect()
     }
 
-    /// Whether something of ours is there.
+    /// Returns whether an installed unit exists.
     ///
     /// # Errors
-    /// [`FaultCode::Conflict`] when something else is, unless `force`.
+    /// [`FaultCode::Conflict`] if a unit has another origin, unless `force`.
     fn ours(&self, force: bool, way_out: &str) -> Result<bool, Fault> {
         let mut ours = false;
         for path in self.both() {
             match look(path)? {
-                Found::Ours(_) => ours = true,
-                Found::Foreign if !force => {
+                UnitFile::Ours(_) => ours = true,
+                UnitFile::Foreign if !force => {
                     let message = format!(
-                        "{} was not written by brain service install; it was left alone",
+                        "{} was not written by brain service install, so it was not changed",
                         path.display()
                     );
                     return Err(Fault::new(FaultCode::Conflict, message).hint(way_out));
                 }
-                Found::Nothing | Found::Foreign => {}
+                UnitFile::Nothing | UnitFile::Foreign => {}
             }
         }
         Ok(ours)
     }
 }
 
-fn look(path: &Path) -> Result<Found, Fault> {
+fn look(path: &Path) -> Result<UnitFile, Fault> {
     match fs::read_to_string(path) {
-        Ok(text) if text.starts_with(unit::MARKER) => Ok(Found::Ours(text)),
-        Ok(_) => Ok(Found::Foreign),
-        Err(e) if e.kind() == ErrorKind::InvalidData => Ok(Found::Foreign),
+        Ok(text) if text.starts_with(unit::MARKER) => Ok(UnitFile::Ours(text)),
+        Ok(_) => Ok(UnitFile::Foreign),
+        Err(e) if e.kind() == ErrorKind::InvalidData => Ok(UnitFile::Foreign),
         // A link that leads nowhere, as `systemctl mask` makes them, is somebody's decision too.
         Err(e) if e.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-            Ok(Found::Nothing)
+            Ok(UnitFile::Nothing)
         }
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Found::Foreign),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(UnitFile::Foreign),
         Err(e) => Err(fail::file("read", path, &e)),
     }
 }
 
-/// What `install` and `uninstall` did.
+/// The result of `install` and `uninstall`.
 #[derive(Debug, Serialize)]
 struct Changed {
     /// `installed`, `updated`, `written` (not started), `uninstalled` or `not_installed`.
     status: &'static str,
-    /// The unit files that were written or removed.
+    /// Written or removed unit files.
     files: Vec<String>,
-    /// The daemon's process, when it was started.
+    /// The started daemon's process id.
     pid: Option<u32>,
-    /// The daemon that ran before and was stopped first.
+    /// The process id of a former daemon that was stopped.
     stopped: Option<u32>,
-    /// What the user should know.
+    /// Notes for the user.
     #[serde(skip)]
     notes: Vec<String>,
 }
@@ -170,11 +170,12 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
         socket: &socket,
     };
     let (socket_text, service_text) = (unit::socket(&paths)?, unit::service(&paths)?);
-    let before = files.ours(force, "look at it; to replace it: brain service install --force")?;
+    let before =
+        files.ours(force, "check the file; to replace it: brain service install --force")?;
     if !context.no_start {
-        manager::require("write the files only: brain service install --no-start")?;
+        manager::require("only write the files: brain service install --no-start")?;
     }
-    let socket_moved = look(&files.socket)? != Found::Ours(socket_text.clone());
+    let socket_moved = look(&files.socket)? != UnitFile::Ours(socket_text.clone());
     write(&files.socket, &socket_text)?;
     write(&files.service, &service_text)?;
     let mut changed = Changed {
@@ -191,7 +192,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     }
     manager::order(&["daemon-reload"])?;
     let [socket_unit, service_unit] = manager::UNITS;
-    changed.stopped = stop_another(&home, service_unit)?;
+    changed.stopped = stop_other_daemon(&home, service_unit)?;
     manager::order(&["enable", "--now", socket_unit, service_unit])?;
     if before || force {
         // The program may be a new one too. The socket stays when it can: nobody then finds nobody.
@@ -201,15 +202,15 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     changed.pid = manager::state(service_unit)?.pid;
     if manager::lingers() == Some(false) {
         changed.notes.push(
-            "it ends when you log out; to keep it running: loginctl enable-linger".to_owned(),
+            "it stops when you log out; to keep it running: loginctl enable-linger".to_owned(),
         );
     }
     context.show(&changed)
 }
 
 fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let ours = files
-        .ours(false, "if it is to go, remove it yourself, then: systemctl --user daemon-reload")?;
+    let ours =
+        files.ours(false, "to remove it, delete the file, then: systemctl --user daemon-reload")?;
     let mut changed = Changed {
         status: "not_installed",
         files: Vec::new(),
@@ -222,7 +223,7 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
     }
     changed.status = "uninstalled";
     if !context.no_start {
-        let files_only = "remove the files only: brain service uninstall --no-start";
+        let files_only = "only remove the files: brain service uninstall --no-start";
         manager::require(files_only)?;
         let [socket_unit, service_unit] = manager::UNITS;
         changed.stopped = manager::state(service_unit)?.pid;
@@ -246,23 +247,23 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
                 fs::remove_file(&link).map_err(|e| fail::file("remove", &link, &e))?;
             }
         }
-        changed.notes.push(
-            "the manager was not told; tell it with: systemctl --user daemon-reload".to_owned(),
-        );
+        changed
+            .notes
+            .push("systemd was not reloaded; reload it: systemctl --user daemon-reload".to_owned());
     } else {
         manager::order(&["daemon-reload"])?;
     }
     context.show(&changed)
 }
 
-/// Where the daemon's socket is to be: `BRAIN_SOCKET`, else what the daemon's own configuration says.
+/// Returns the path of the socket: `BRAIN_SOCKET`, or the daemon's configuration.
 ///
 /// # Errors
-/// The daemon's fault, when its configuration is wrong: it would not start.
+/// Returns the daemon's fault if its configuration is wrong.
 fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
     let broken = |why: String| {
         Fault::new(FaultCode::InvalidConfig, format!("{} config show: {why}", program.display()))
-            .hint("see it with: brain config show")
+            .hint("show the configuration: brain config show")
     };
     let mut command = Command::new(program);
     command.args(["config", "--json", "show"]).env("BRAIN_HOME", home.dir());
@@ -284,15 +285,16 @@ fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
     })
 }
 
-/// Stops the daemon of this home if it is not the manager's own: the store serves one.
-fn stop_another(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
+/// Stops a daemon of this home that systemd did not start.
+fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let socket = home.socket();
-    let question = encode(&Request::Status)
-        .map_err(|e| Fault::new(FaultCode::Internal, format!("cannot ask for the status: {e}")))?;
+    let question = encode(&Request::Status).map_err(|e| {
+        Fault::new(FaultCode::Internal, format!("cannot encode the status request: {e}"))
+    })?;
     let pid = match connect::open(&socket).and_then(|stream| Session::begin(stream, &question)) {
         Ok(session) => session.hello.pid,
-        Err(Missed::Mismatch(hello)) => hello.pid,
-        Err(Missed::Absent | Missed::Gone) => return Ok(None),
+        Err(ConnectError::Mismatch(hello)) => hello.pid,
+        Err(ConnectError::Absent | ConnectError::Gone) => return Ok(None),
         Err(missed) => return Err(missed.into_fault(&socket)),
     };
     if manager::state(service)?.pid == Some(pid) {
@@ -301,7 +303,7 @@ fn stop_another(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     status::end(&socket)
 }
 
-/// Writes a file as a whole.
+/// Writes a file atomically.
 fn write(path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |e: std::io::Error| fail::file("write", path, &e);
     if let Some(dir) = path.parent() {
@@ -322,25 +324,25 @@ fn write(path: &Path, text: &str) -> Result<(), Fault> {
     })
 }
 
-/// How the service is.
+/// The state of the service.
 #[derive(Debug, Serialize)]
-struct Told {
+struct ServiceStatus {
     /// `running`, `waiting` (the first request starts it), `stopped`, `failed`, `foreign` or `not_installed`.
     status: &'static str,
     /// The service's unit file.
     unit: String,
-    /// The program that the unit starts, as it stands there.
+    /// The program in the unit.
     program: Option<String>,
-    /// Whether it is started at login.
+    /// Whether it starts at login.
     enabled: bool,
-    /// The daemon's process.
+    /// The daemon's process id.
     pid: Option<u32>,
-    /// What the daemon says of itself.
+    /// The daemon's status text.
     said: String,
 }
 
 fn tell(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let mut told = Told {
+    let mut told = ServiceStatus {
         status: "not_installed",
         unit: files.service.display().to_string(),
         program: None,
@@ -349,17 +351,17 @@ fn tell(context: &Context, files: &Files) -> Result<Outcome, Fault> {
         said: String::new(),
     };
     match look(&files.service)? {
-        Found::Nothing => return context.show(&told),
-        Found::Foreign => {
+        UnitFile::Nothing => return context.show(&told),
+        UnitFile::Foreign => {
             told.status = "foreign";
             return context.show(&told);
         }
-        Found::Ours(text) => {
+        UnitFile::Ours(text) => {
             let program = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
             told.program = program.map(|program| program.trim_matches('"').to_owned());
         }
     }
-    manager::require("ask the daemon itself: brain status")?;
+    manager::require("ask the daemon: brain status")?;
     let [socket, service] = manager::UNITS;
     let (socket, service) = (manager::state(socket)?, manager::state(service)?);
     told.status = match (service.active.as_str(), socket.active.as_str()) {
@@ -403,14 +405,14 @@ impl Show for Changed {
     }
 }
 
-impl Show for Told {
+impl Show for ServiceStatus {
     fn text(&self, t: &mut Text) {
         let at_login = if self.enabled { "" } else { ", but not enabled" };
         t.line(&match self.status {
-            "running" => format!("brain-daemon is a service and runs{at_login}"),
+            "running" => format!("brain-daemon is a running service{at_login}"),
             "waiting" => format!("brain-daemon is a service; the next command starts it{at_login}"),
-            "stopped" => format!("brain-daemon is a service, and is stopped{at_login}"),
-            "failed" => "brain-daemon is a service, and has failed".to_owned(),
+            "stopped" => format!("brain-daemon is a stopped service{at_login}"),
+            "failed" => "brain-daemon is a failed service".to_owned(),
             "foreign" => "brain-daemon is a service that brain did not install".to_owned(),
             _ => "brain-daemon is not installed as a service".to_owned(),
         });
@@ -434,7 +436,7 @@ impl Show for Told {
 
     fn notes(&self) -> Vec<String> {
         match self.status {
-            "failed" => vec!["see why: journalctl --user -u brain-daemon -n 20".to_owned()],
+            "failed" => vec!["show the log: journalctl --user -u brain-daemon -n 20".to_owned()],
             "not_installed" => vec!["install it with: brain service install".to_owned()],
             _ => Vec::new(),
         }

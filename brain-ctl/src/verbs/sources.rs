@@ -1,4 +1,4 @@
-//! `brain sources`: the directories that pages come from.
+//! `brain sources`: manages the directories of pages.
 
 use std::path::PathBuf;
 
@@ -18,33 +18,33 @@ use crate::{
 /// Arguments of `sources`.
 #[derive(Debug, Args)]
 pub(crate) struct Sources {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
-    /// The source's name
+    /// Name of the source
     #[arg(value_name = "NAME", required_if_eq_any([("action", "add"), ("action", "remove")]))]
     name: Option<String>,
 
-    /// The source's directory (add only)
+    /// Directory of the source (add only)
     #[arg(long, value_name = "PATH", required_if_eq("action", "add"))]
     path: Option<PathBuf>,
 
-    /// Do it, although pages are hidden (remove only)
+    /// Confirm (remove only)
     #[arg(long)]
     yes: bool,
 }
 
-/// What `sources` does.
+/// The actions of `sources`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
     /// List the sources
     List,
     /// Register a directory under a name
     Add,
-    /// Forget a source; its files stay
+    /// Remove a source; its files stay
     Remove,
-    /// Tell or choose the source that is meant when none is named
+    /// Show or change the default source
     Default,
 }
 
@@ -71,8 +71,8 @@ impl Verb for Sources {
         let request = match (self.action, id) {
             (Action::List, None) => Request::SourceList,
             (Action::List, Some(id)) => {
-                return Err(fail::usage("`brain sources list` lists all of them")
-                    .hint(format!("for the pages of one: brain list --source {id}")));
+                return Err(fail::usage("`brain sources list` takes no name")
+                    .hint(format!("list the pages of a source: brain list --source {id}")));
             }
             (Action::Add, Some(id)) => {
                 let path = absolute(&self.path.unwrap_or_default())?;
@@ -81,7 +81,8 @@ impl Verb for Sources {
             (Action::Remove, Some(id)) => Request::SourceRemove(SourceRemove { id, yes: self.yes }),
             (Action::Default, id) => Request::SourceDefault(SourceDefault { id }),
             (Action::Add | Action::Remove, None) => {
-                return Err(fail::usage("the source has no name").hint("see: brain sources --help"));
+                return Err(fail::usage("the name of the source is missing")
+                    .hint("see: brain sources --help"));
             }
         };
         match context.call(&request)? {
@@ -92,7 +93,7 @@ impl Verb for Sources {
     }
 }
 
-/// The path as the daemon, which is elsewhere, has to be told it.
+/// Makes the path absolute, because the daemon has another working directory.
 fn absolute(path: &std::path::Path) -> Result<String, Fault> {
     let path = std::path::absolute(path).map_err(|e| fail::file("read", path, &e))?;
     path.to_str().map(str::to_owned).ok_or_else(|| {
@@ -136,7 +137,7 @@ impl Show for SourcesReply {
         match self.sources.len() {
             0 => vec!["no sources".into()],
             1 => Vec::new(),
-            _ => vec!["* is meant when no source is named".into()],
+            _ => vec!["* default source".into()],
         }
     }
 }
@@ -151,8 +152,8 @@ impl Show for SourceReply {
                 t.raw(&format!("removed {name}"));
                 t.line(&format!("  {} hidden; the files stay as they are", count(*pages, "page")));
             }
-            "default" => t.raw(&format!("{name} is meant when no source is named")),
-            _ => t.raw(&format!("{name} is so already")),
+            "default" => t.raw(&format!("{name} is the default source")),
+            _ => t.raw(&format!("{name} is already the default source")),
         }
         t.line(&format!("  {path}"));
     }
@@ -170,17 +171,17 @@ impl Show for SourceReply {
     fn notes(&self) -> Vec<String> {
         match self.status.as_str() {
             "added" => {
-                vec![format!("take its files in: brain sync --source {}", self.source.source_id)]
+                vec![format!("store its files: brain sync --source {}", self.source.source_id)]
             }
-            "removed" => vec![back(&self.source.source_id, &self.source.path)],
+            "removed" => vec![undo_hint(&self.source.source_id, &self.source.path)],
             _ => Vec::new(),
         }
     }
 }
 
-/// How to undo a removal.
-fn back(id: &SourceId, path: &str) -> String {
-    format!("to bring it back: brain sources add {id} --path {path}; brain sync --source {id}")
+/// Returns the commands that undo a removal.
+fn undo_hint(id: &SourceId, path: &str) -> String {
+    format!("to undo: brain sources add {id} --path {path}; brain sync --source {id}")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `brain status` and `brain stop`: neither starts a daemon.
+//! `brain status` and `brain stop`. Neither starts a daemon.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{
     args::{Group, Verb},
-    connect::{self, Missed, Session},
+    connect::{self, ConnectError, Session},
     context::Context,
     fail,
     home::Home,
@@ -28,7 +28,7 @@ pub(crate) struct Status {}
 impl Verb for Status {
     const NAME: &'static str = "status";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Show how the daemon is";
+    const ABOUT: &'static str = "Show the state of the daemon";
     const EXAMPLES: &'static str = "Examples:
   brain status
   brain status --json";
@@ -61,7 +61,7 @@ impl Show for StatusReply {
             "index",
             &match self.index_behind {
                 0 => "up to date".to_owned(),
-                n => format!("{} not on the disk yet", count(n, "change")),
+                n => format!("{} not on disk yet", count(n, "change")),
             },
         );
         t.field(
@@ -78,7 +78,7 @@ impl Show for StatusReply {
     fn quiet(&self, _: &mut Text) {}
 }
 
-/// Where HTTP is served.
+/// Describes the HTTP listeners.
 fn http(local: Option<&str>, public: Option<&str>) -> String {
     match (local, public) {
         (None, None) => "off".into(),
@@ -88,21 +88,21 @@ fn http(local: Option<&str>, public: Option<&str>) -> String {
     }
 }
 
-/// What came in over HTTP and what became of it.
+/// Describes the queue of jobs.
 fn queue(jobs: &JobCounts) -> String {
     let waiting = match jobs.waiting {
-        0 => "nothing waits".to_owned(),
-        1 => "1 item waits".to_owned(),
-        n => format!("{n} items wait"),
+        0 => "empty".to_owned(),
+        1 => "1 item waiting".to_owned(),
+        n => format!("{n} items waiting"),
     };
     let failed = match jobs.failed {
         0 => String::new(),
         n => format!(", {n} failed (brain jobs list --state failed)"),
     };
-    format!("{waiting}{failed}, {} stored within a day", jobs.stored)
+    format!("{waiting}{failed}, {} stored in the last day", jobs.stored)
 }
 
-/// `seconds` in the two largest units.
+/// Formats seconds in the two largest units.
 fn duration(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
@@ -117,15 +117,15 @@ fn duration(seconds: u64) -> String {
 #[derive(Debug, Args)]
 pub(crate) struct Stop {}
 
-/// How long a daemon may take for its end: it drains for 5 s at the most.
+/// Time limit for a stop; a daemon completes active requests for up to 5 s.
 const DRAIN: Duration = Duration::from_secs(6);
 
-/// What `stop` did.
+/// The result of `stop`.
 #[derive(Debug, Serialize)]
-struct Stopped {
+struct StopResult {
     /// `stopped` or `not_running`.
     status: &'static str,
-    /// The process that ended.
+    /// The process that was stopped.
     pid: Option<u32>,
 }
 
@@ -140,23 +140,25 @@ impl Verb for Stop {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let home = Home::find()?;
         let Some(pid) = end(&home.socket())? else {
-            return context.show(&Stopped { status: "not_running", pid: None });
+            return context.show(&StopResult { status: "not_running", pid: None });
         };
-        context.show(&Stopped { status: "stopped", pid: (pid != 0).then_some(pid) })
+        context.show(&StopResult { status: "stopped", pid: (pid != 0).then_some(pid) })
     }
 }
 
-/// Stops the daemon behind `socket` and waits for its end: its process id, 0 when it did not say. `None`: none runs.
+/// Stops the daemon behind `socket` and waits for its end.
+///
+/// Returns its process id, 0 if unknown, or `None` if no daemon runs.
 ///
 /// # Errors
-/// When it cannot be asked, or has not ended in time.
+/// Returns a fault if the daemon cannot be reached or does not stop in time.
 pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
-    let pid = match ask_to_stop(socket) {
+    let pid = match request_stop(socket) {
         Ok(hello) => hello.pid,
-        Err(Missed::Absent) => return Ok(None),
-        Err(Missed::Gone) => 0,
+        Err(ConnectError::Absent) => return Ok(None),
+        Err(ConnectError::Gone) => 0,
         // It does not understand our question, but every process understands a signal.
-        Err(Missed::Mismatch(hello)) => {
+        Err(ConnectError::Mismatch(hello)) => {
             terminate(hello.pid)?;
             hello.pid
         }
@@ -168,29 +170,32 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
             let whom = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
             return Err(Fault::new(
                 FaultCode::Timeout,
-                format!("the daemon{whom} has not ended within {} s", DRAIN.as_secs()),
+                format!("the daemon{whom} did not stop within {} s", DRAIN.as_secs()),
             )
-            .hint("it may still be writing; look again with: brain status"));
+            .hint("it may still be writing; check again: brain status"));
         }
         thread::sleep(Duration::from_millis(5));
     }
     Ok(Some(pid))
 }
 
-fn ask_to_stop(socket: &Path) -> Result<Hello, Missed> {
+fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
     let question = encode(&Request::Stop).map_err(|e| {
-        Missed::Fault(Fault::new(FaultCode::Internal, format!("cannot ask to stop: {e}")))
+        ConnectError::Fault(Fault::new(
+            FaultCode::Internal,
+            format!("cannot encode the stop request: {e}"),
+        ))
     })?;
     let mut session = Session::begin(connect::open(socket)?, &question)?;
     let hello = session.hello;
     match session.answer(DRAIN, |_| {}) {
         Ok(Reply::Stopping) => Ok(hello),
-        Ok(_) => Err(Missed::Fault(fail::unexpected(Stop::NAME))),
+        Ok(_) => Err(ConnectError::Fault(fail::unexpected(Stop::NAME))),
         // Somebody else asked first; or it was quicker than its answer.
         Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => {
             Ok(hello)
         }
-        Err(fault) => Err(Missed::Fault(fault)),
+        Err(fault) => Err(ConnectError::Fault(fault)),
     }
 }
 
@@ -203,16 +208,17 @@ fn terminate(pid: u32) -> Result<(), Fault> {
             FaultCode::Forbidden,
             format!("cannot signal the daemon (pid {pid}): {e}"),
         )
-        .hint(format!("end it yourself: kill {pid}"))),
-        None => {
-            Err(Fault::new(FaultCode::BadFrame, format!("the daemon's process id {pid} is none")))
-        }
+        .hint(format!("stop it: kill {pid}"))),
+        None => Err(Fault::new(
+            FaultCode::BadFrame,
+            format!("the daemon reported the invalid process id {pid}"),
+        )),
     }
 }
 
-/// Whether the daemon is gone, from its socket and from the machine: until then it holds the store.
+/// Returns whether the socket and the process are gone. Until then the daemon holds the store.
 fn is_over(socket: &Path, pid: u32) -> bool {
-    let absent = || matches!(connect::open(socket), Err(Missed::Absent));
+    let absent = || matches!(connect::open(socket), Err(ConnectError::Absent));
     if pid == 0 || !Path::new("/proc/self/stat").exists() {
         return absent();
     }
@@ -223,7 +229,7 @@ fn is_over(socket: &Path, pid: u32) -> bool {
     }
 }
 
-impl Show for Stopped {
+impl Show for StopResult {
     fn text(&self, t: &mut Text) {
         match self.pid {
             Some(pid) => t.line(&format!("stopped brain-daemon (pid {pid})")),
@@ -255,11 +261,11 @@ mod tests {
             "127.0.0.1:1; public 127.0.0.1:2"
         );
         assert_eq!(http(Some("127.0.0.1:1"), None), "127.0.0.1:1; no public listener");
-        assert_eq!(queue(&JobCounts::default()), "nothing waits, 0 stored within a day");
+        assert_eq!(queue(&JobCounts::default()), "empty, 0 stored in the last day");
         let some = JobCounts { waiting: 2, failed: 1, stored: 5 };
         assert_eq!(
             queue(&some),
-            "2 items wait, 1 failed (brain jobs list --state failed), 5 stored within a day"
+            "2 items waiting, 1 failed (brain jobs list --state failed), 5 stored in the last day"
         );
     }
 

@@ -1,10 +1,10 @@
-//! How steps that were checked one after the other read: `connect test`, `collector setup`.
+//! Prints the steps of `connect test`, `collector setup` and `tunnel setup`.
 
 use brain_protocol::{Exit, Step};
 
 use crate::output::{Text, clean, pad, width};
 
-/// How long something took.
+/// Formats a duration.
 fn span(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
@@ -12,12 +12,12 @@ fn span(ms: u64) -> String {
     }
 }
 
-/// The exit status of steps that ended so.
+/// Returns the exit status for a final state.
 pub(super) fn exit(status: &str) -> Exit {
     if status == "passed" { Exit::Done } else { Exit::Failed }
 }
 
-/// Writes each step with what was seen, and what to do about it under it.
+/// Prints each step with its result and, below it, what to do.
 pub(super) fn write(t: &mut Text, steps: &[Step]) {
     let names = steps.iter().map(|step| width(&clean(&step.name))).max().unwrap_or(0);
     for step in steps {

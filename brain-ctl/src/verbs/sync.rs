@@ -1,4 +1,4 @@
-//! `brain sync`: bring pages in line with the files of their sources.
+//! `brain sync`: updates pages from the files of their sources.
 
 use brain_protocol::{Exit, Fault, Reply, Request, SyncReply, SyncedSource};
 use clap::Args;
@@ -14,7 +14,7 @@ use crate::{
 /// Arguments of `sync`.
 #[derive(Debug, Args)]
 pub(crate) struct Sync {
-    /// The source to synchronise [default: `brain sources default`]
+    /// Source to synchronise [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE", conflicts_with = "all")]
     source: Option<String>,
 
@@ -22,23 +22,23 @@ pub(crate) struct Sync {
     #[arg(long)]
     all: bool,
 
-    /// Do not pull git work trees first
+    /// Do not run git pull
     #[arg(long)]
     no_pull: bool,
 
-    /// Make no vectors of what has changed for now (`brain embed` makes them)
+    /// Do not compute vectors now (see `brain embed`)
     #[arg(long)]
     no_embed: bool,
 
-    /// Say what would happen, write nothing, pull nothing
+    /// Show what would happen without writing or pulling
     #[arg(long)]
     dry_run: bool,
 
-    /// Read every file, whatever its size and times say
+    /// Read all files, also those with unchanged size and times
     #[arg(long)]
     full: bool,
 
-    /// Remove pages without a file however many they are
+    /// Confirm the removal of many pages
     #[arg(long)]
     yes: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Sync {
 impl Verb for Sync {
     const NAME: &'static str = "sync";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Take in what changed in a source's files";
+    const ABOUT: &'static str = "Update pages from a source's files";
     const EXAMPLES: &'static str = "Examples:
   brain sync --all
   brain sync --source notes --dry-run --json";
@@ -102,7 +102,7 @@ impl Show for SyncReply {
             if source.pull.status == "failed" {
                 let why = source.pull.message.as_deref().unwrap_or_default();
                 lines.push(format!(
-                    "{name}: git pull: {}; the files that are here were taken in",
+                    "{name}: git pull: {}; the existing files were read",
                     clean(why)
                 ));
             }
@@ -143,9 +143,9 @@ impl Show for SyncReply {
     }
 }
 
-/// The counts of a source.
+/// Prints the counts of a source.
 fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
-    let would = if dry_run { " (nothing is written)" } else { "" };
+    let would = if dry_run { " (dry run)" } else { "" };
     let pulled = match source.pull.status.as_str() {
         "updated" => format!(", pulled {}", source.pull.message.as_deref().unwrap_or_default()),
         "up_to_date" => ", nothing to pull".into(),

@@ -1,4 +1,4 @@
-//! `brain tags`: all tags, or one page's.
+//! `brain tags`: lists tags, and changes those of a page.
 
 use brain_protocol::{Fault, PageTags, Reply, Request, TagCounts};
 use clap::Args;
@@ -13,19 +13,19 @@ use crate::{
 /// Arguments of `tags`.
 #[derive(Debug, Args)]
 pub(crate) struct Tags {
-    /// One page's tags instead of all with their counts
+    /// Page whose tags to list [default: all tags with counts]
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
 
-    /// Add a tag to the page; may be repeated
+    /// Tag to add to the page (repeatable)
     #[arg(long, value_name = "TAG", requires = "slug")]
     add: Vec<String>,
 
-    /// Take a tag from the page; may be repeated
+    /// Tag to remove from the page (repeatable)
     #[arg(long, value_name = "TAG", requires = "slug")]
     remove: Vec<String>,
 
-    /// The source to look in
+    /// Only this source
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Tags {
 impl Verb for Tags {
     const NAME: &'static str = "tags";
     const GROUP: Group = Group::Organising;
-    const ABOUT: &'static str = "List tags; add to and take from a page";
+    const ABOUT: &'static str = "List tags, or change those of a page";
     const EXAMPLES: &'static str = "Examples:
   brain tags
   brain tags people/ada --add mathematician --remove draft";

@@ -1,4 +1,4 @@
-//! `brain timeline`: dated lines of one page or of all.
+//! `brain timeline`: lists dated lines of one page or of all.
 
 use brain_protocol::{Fault, Reply, Request, TimelineReply};
 use clap::Args;
@@ -13,7 +13,7 @@ use crate::{
 /// Arguments of `timeline`.
 #[derive(Debug, Args)]
 pub(crate) struct Timeline {
-    /// One page's timeline instead of all
+    /// Page whose lines to list [default: all pages]
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
 
@@ -25,11 +25,11 @@ pub(crate) struct Timeline {
     #[arg(long, value_name = "DAY")]
     until: Option<String>,
 
-    /// How many entries, 1 to 1000
+    /// Number of entries, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// The source to look in
+    /// Only this source
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Timeline {
 impl Verb for Timeline {
     const NAME: &'static str = "timeline";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "Show dated lines, newest first";
+    const ABOUT: &'static str = "List dated lines, newest first";
     const EXAMPLES: &'static str = "Examples:
   brain timeline companies/acme
   brain timeline --since 2026-01-01 --until 2026-03-31";
@@ -87,7 +87,7 @@ impl Show for TimelineReply {
             return vec!["no dated lines".into()];
         }
         let more =
-            self.truncated.then(|| "there are more; --limit or --until shows them".to_owned());
+            self.truncated.then(|| "more lines exist; --limit or --until shows them".to_owned());
         more.into_iter().collect()
     }
 }

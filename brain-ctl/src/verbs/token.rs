@@ -1,4 +1,4 @@
-//! `brain token`: personal tokens for programs that can only send one, and the owner's own.
+//! `brain token`: manages personal tokens and the admin token.
 
 use std::io::{self, IsTerminal};
 
@@ -21,56 +21,56 @@ use crate::{
 /// Arguments of `token`.
 #[derive(Debug, Args)]
 pub(crate) struct Token {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
-    /// What people call the token; to revoke also its id
+    /// Name of the token; for revoke also its id
     #[arg(value_name = "NAME", required_if_eq_any([("action", "create"), ("action", "revoke")]))]
     name: Option<String>,
 
-    /// What it allows: read, write, admin, or several: "read write" (create)
+    /// Scopes: read, write, admin, or several: "read write" (create)
     #[arg(long, value_name = "SCOPES")]
     scope: Option<String>,
 
-    /// The only source it allows; again for more; without it all (create)
+    /// Limit access to this source (repeatable) [default: all sources] (create)
     #[arg(long = "source", value_name = "SOURCE")]
     sources: Vec<String>,
 
-    /// How long it lives, for example 90d, or never; without it 90d, with the scope admin 30d (create)
+    /// Lifetime, for example 12h, or never [default: 90d; with scope admin 30d] (create)
     #[arg(long, value_name = "SPAN", value_parser = lifetime)]
     expires: Option<u64>,
 
-    /// The same in days (create)
+    /// Lifetime in days (create)
     #[arg(long, value_name = "N", conflicts_with = "expires")]
     days: Option<u32>,
 
-    /// Those of clients, and revoked and expired ones, too (list)
+    /// Include tokens of clients, and revoked and expired ones (list)
     #[arg(long)]
     all: bool,
 
-    /// Make a new one, and end the former one (admin)
+    /// Create a new admin token and revoke the old one (admin)
     #[arg(long)]
     rotate: bool,
 }
 
-/// What `token` does.
+/// The actions of `token`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// List the tokens
+    /// List tokens
     List,
-    /// Make a token, and print it once
+    /// Create a token and print it once
     Create,
-    /// Take a token back
+    /// Revoke a token
     Revoke,
-    /// Print the owner's own token, on a terminal only
+    /// Print the admin token (only on a terminal)
     Admin,
 }
 
 impl Verb for Token {
     const NAME: &'static str = "token";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Make and take back tokens";
+    const ABOUT: &'static str = "Create and revoke tokens";
     const EXAMPLES: &'static str = "Examples:
   brain token create shortcut --scope write --days 365
   brain token revoke shortcut";
@@ -87,7 +87,7 @@ impl Verb for Token {
                 expires_in: match self.days {
                     Some(0) => {
                         return Err(fail::usage(
-                            "a token of 0 days is none; --expires never has no end",
+                            "the lifetime cannot be 0 days; --expires never creates a token without an end",
                         ));
                     }
                     Some(days) => Some(u64::from(days) * 86_400),
@@ -97,7 +97,7 @@ impl Verb for Token {
             Action::Revoke => Request::TokenRevoke(TokenRevoke { token: name }),
             Action::Admin => {
                 // Asked before the daemon is: a token that was changed and not shown would help nobody.
-                terminal(io::stdout().is_terminal())?;
+                require_terminal(io::stdout().is_terminal())?;
                 Request::AdminToken(AdminToken { rotate: self.rotate })
             }
         };
@@ -111,18 +111,18 @@ impl Verb for Token {
     }
 }
 
-/// The seconds that a token lives; 0 for one that never ends.
+/// Parses a lifetime in seconds; 0 means that the token never expires.
 fn lifetime(text: &str) -> Result<u64, String> {
     if text == "never" { Ok(0) } else { span::seconds(text) }
 }
 
 impl Token {
-    /// Refuses what is given, but would not be heeded.
+    /// Refuses arguments that the action would ignore.
     fn check(&self) -> Result<(), Fault> {
         use Action::{Admin, Create, List};
         if let (List | Admin, Some(name)) = (self.action, &self.name) {
             let shown = if name.starts_with("brain_") { "a token" } else { "a name" };
-            return Err(fail::usage(format!("this action takes no name, and {shown} was given"))
+            return Err(fail::usage(format!("this action takes no name, but {shown} is given"))
                 .hint("see: brain token --help"));
         }
         only(
@@ -140,16 +140,18 @@ impl Token {
     }
 }
 
-/// The owner's token opens everything: it goes to eyes, not into files, pipes and logs.
-fn terminal(is_terminal: bool) -> Result<(), Fault> {
+/// Refuses to print the admin token to files, pipes and logs.
+fn require_terminal(is_terminal: bool) -> Result<(), Fault> {
     if is_terminal {
         return Ok(());
     }
     let path = Home::find()?.dir().join("secrets/admin-token");
-    Err(Fault::new(FaultCode::Forbidden, "the admin token is printed on a terminal only").hint(format!(
-        "a program of yours reads it from {}; for everything else make a token of its own: brain token create",
-        path.display()
-    )))
+    Err(Fault::new(FaultCode::Forbidden, "the admin token is printed only on a terminal").hint(
+        format!(
+            "programs can read it from {}; prefer a separate token: brain token create",
+            path.display()
+        ),
+    ))
 }
 
 const COLUMNS: &[Column] = &[
@@ -200,11 +202,11 @@ impl Show for Tokens {
         if !self.tokens.is_empty() {
             return Vec::new();
         }
-        vec!["no tokens; make one: brain token create NAME --scope write".into()]
+        vec!["no tokens; create one: brain token create NAME --scope write".into()]
     }
 }
 
-/// All that may be shown of a token.
+/// Prints the public fields of a token.
 fn fields(t: &mut Text, info: &TokenInfo) {
     t.field("id", &info.id);
     t.field("scope", &info.scope);
@@ -217,7 +219,7 @@ fn fields(t: &mut Text, info: &TokenInfo) {
 
 impl Show for TokenMade {
     fn text(&self, t: &mut Text) {
-        t.line(&format!("made the token {}", self.info.name));
+        t.line(&format!("created token {}", self.info.name));
         t.field("token", self.token.expose());
         fields(t, &self.info);
     }
@@ -228,11 +230,11 @@ impl Show for TokenMade {
 
     fn notes(&self) -> Vec<String> {
         vec![
-            "it is shown now and never again: put it where the program keeps its secrets, for example as BRAIN_TOKEN".into(),
-            "a program sends it as `Authorization: Bearer …`".into(),
+            "it is shown only once; store it in the program's configuration, for example as BRAIN_TOKEN".into(),
+            "programs send it as `Authorization: Bearer …`".into(),
             match &self.info.expires_at {
-                Some(end) => format!("it ends on {}; brain doctor says so two weeks before", day(end)),
-                None => "it never ends: brain token revoke takes it back".into(),
+                Some(end) => format!("it expires on {}; brain doctor warns two weeks before", day(end)),
+                None => "it never expires; brain token revoke revokes it".into(),
             },
         ]
     }
@@ -242,7 +244,7 @@ impl Show for TokenRevoked {
     fn text(&self, t: &mut Text) {
         t.line(&match self.status.as_str() {
             "revoked" => format!("revoked {}", self.info.name),
-            _ => format!("{} was revoked already", self.info.name),
+            _ => format!("{} was already revoked", self.info.name),
         });
         fields(t, &self.info);
     }
@@ -253,7 +255,7 @@ impl Show for TokenRevoked {
 impl Show for AdminTokenReply {
     fn text(&self, t: &mut Text) {
         t.line(if self.rotated {
-            "a new admin token; the former one opens nothing any more"
+            "new admin token; the old one is revoked"
         } else {
             "the admin token"
         });
@@ -303,8 +305,8 @@ mod tests {
 
     #[test]
     fn the_admin_token_is_refused_to_whatever_is_no_terminal() {
-        assert_eq!(terminal(true), Ok(()));
-        let fault = terminal(false).map_err(|fault| (fault.code.exit() as u8, fault.hint));
+        assert_eq!(require_terminal(true), Ok(()));
+        let fault = require_terminal(false).map_err(|fault| (fault.code.exit() as u8, fault.hint));
         assert!(matches!(fault, Err((3, Some(hint))) if hint.contains("secrets/admin-token")));
     }
 }

@@ -1,4 +1,4 @@
-//! `brain tunnel`: the public address, from its setup to what came through it.
+//! `brain tunnel`: sets up and controls the public address.
 
 use brain_protocol::{
     Exit, Fault, FaultCode, JobId, Reply, Request, TunnelReplay, TunnelReplayed, TunnelRequests,
@@ -15,52 +15,52 @@ use crate::{
     output::{Column, Outcome, Paint, Show, Table, Text, bytes, minute, pad},
 };
 
-/// Columns of a label and the space after it.
+/// Columns of a label with its space.
 const LABEL: usize = 10;
 
 /// Arguments of `tunnel`.
 #[derive(Debug, Args)]
 pub(crate) struct Tunnel {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
     action: Action,
 
-    /// The item to take in once more (replay)
+    /// Job to process again (replay)
     #[arg(value_name = "JOB", value_parser = JobId::parse, required_if_eq("action", "replay"))]
     job: Option<JobId>,
 
-    /// Only those that failed: status 400 and above (requests)
+    /// Only failed requests: status 400 and above (requests)
     #[arg(long)]
     failed: bool,
 
-    /// How many, 1 to 1000 [default: 50] (requests)
+    /// Number of requests, 1 to 1000 [default: 50] (requests)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 }
 
-/// What `tunnel` does.
+/// The actions of `tunnel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Set it up, step by step; can be run again
+    /// Set the tunnel up, step by step; can be repeated
     Setup,
-    /// Start it, and keep it up
+    /// Start the tunnel and keep it up
     Start,
-    /// Stop it, if the daemon started it, and leave it down
+    /// Stop the tunnel if the daemon started it, and keep it down
     Stop,
-    /// Show how it is: address, since when, what was seen last
+    /// Show state, address and last check
     Status,
-    /// Print the public address alone
+    /// Print only the public address
     Url,
-    /// List what came through it: no bodies, no secrets
+    /// List received requests, without bodies and secrets
     Requests,
-    /// Take an item of `POST /ingest` in once more
+    /// Process an item of `POST /ingest` again
     Replay,
 }
 
 impl Verb for Tunnel {
     const NAME: &'static str = "tunnel";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Keep a public address, and see what comes";
+    const ABOUT: &'static str = "Maintain a public address";
     const EXAMPLES: &'static str = "Examples:
   brain tunnel setup
   brain tunnel requests --failed";
@@ -87,8 +87,9 @@ impl Verb for Tunnel {
             }),
             (Replay, Some(job_id)) => Request::TunnelReplay(TunnelReplay { job_id }),
             (Replay, None) => {
-                return Err(fail::usage("no job is named")
-                    .hint("`brain tunnel requests` shows them: brain tunnel replay job_17"));
+                return Err(fail::usage("no job is named").hint(
+                    "`brain tunnel requests` lists them; for example: brain tunnel replay job_17",
+                ));
             }
         };
         match context.call(&request)? {
@@ -104,10 +105,10 @@ impl Verb for Tunnel {
     }
 }
 
-/// The public address alone.
+/// Returns the public address.
 ///
 /// # Errors
-/// `not_found` when there is none.
+/// `not_found` if there is none.
 fn address(status: TunnelStatus) -> Result<Address, Fault> {
     let none = format!("there is no public address: {} ({})", status.message, status.state);
     let url = status.url.ok_or_else(|| {
@@ -133,7 +134,7 @@ impl Show for Address {
     }
 }
 
-/// A status, and whether the tunnel was to be up after what was asked.
+/// A status, and whether the action should leave the tunnel up.
 #[derive(Debug, Serialize)]
 struct Shown {
     #[serde(skip)]
@@ -142,7 +143,7 @@ struct Shown {
     status: TunnelStatus,
 }
 
-/// A labelled value, broken between words under its own beginning.
+/// Prints a labelled value, wrapped with a hanging indent.
 fn field(t: &mut Text, label: &str, value: &str) {
     let lead = format!("{} ", t.paint.dim(&pad(label, LABEL - 1)));
     t.prose(&lead, LABEL, value);
@@ -161,7 +162,7 @@ impl Show for Shown {
         }
         if status.provider != "none" {
             let whose = if status.adopted {
-                "; somebody else started it, and it is left alone"
+                "; started by another program, which the daemon does not stop"
             } else {
                 ""
             };
@@ -196,7 +197,7 @@ impl Show for Shown {
     }
 }
 
-/// The hour of an instant.
+/// Returns the time of day.
 fn clock(at: &str) -> String {
     at.get(11..19).unwrap_or(at).to_owned()
 }
@@ -207,11 +208,11 @@ impl Show for TunnelSetupReply {
         match self.steps.last().filter(|_| self.exit() == Exit::Failed) {
             Some(step) => {
                 t.line(&format!(
-                    "{} at {}; once that is mended, run it again",
+                    "{} at {}; fix the problem and run setup again",
                     self.status, step.name
                 ));
             }
-            None => t.line("passed: the tunnel is set up, and kept up from now on"),
+            None => t.line("passed: the tunnel is set up, and the daemon maintains it"),
         }
     }
 
@@ -235,7 +236,7 @@ const COLUMNS: &[Column] = &[
     Column::fixed("JOB"),
 ];
 
-/// How long a request took.
+/// Formats the duration of a request.
 fn took(us: u64) -> String {
     match us {
         0..1000 => format!("{us} us"),
@@ -271,10 +272,10 @@ impl Show for TunnelRequestsReply {
 
     fn notes(&self) -> Vec<String> {
         if self.requests.is_empty() {
-            return vec!["nothing has come through the tunnel since the daemon started".into()];
+            return vec!["no requests came through the tunnel since the daemon started".into()];
         }
         if self.truncated {
-            vec!["there are more: --limit takes up to 1000".into()]
+            vec!["more requests exist: --limit takes up to 1000".into()]
         } else {
             Vec::new()
         }
@@ -291,7 +292,7 @@ impl Show for TunnelReplayed {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![format!("what becomes of it: brain jobs show {}", self.new_job_id)]
+        vec![format!("follow the job: brain jobs show {}", self.new_job_id)]
     }
 }
 
@@ -381,7 +382,7 @@ mod tests {
         let mut quiet = Text::plain(None);
         reply.quiet(&mut quiet);
         assert_eq!(quiet.as_str(), "job_17\n");
-        assert_eq!(reply.notes(), ["there are more: --limit takes up to 1000"]);
+        assert_eq!(reply.notes(), ["more requests exist: --limit takes up to 1000"]);
         assert_eq!(
             (took(900), took(1500), took(12_000_000)),
             ("900 us".into(), "1 ms".into(), "12 s".into())

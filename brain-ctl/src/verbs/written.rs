@@ -1,4 +1,4 @@
-//! How a write is shown: `capture`, `put`, `revert`.
+//! Prints the result of a write: `capture`, `put`, `revert`.
 
 use brain_protocol::{WriteStatus, Written};
 

@@ -104,9 +104,8 @@ impl Bench {
         });
         self.table.add(Row {
             place: 122,
-            what:
-                "growth of the daemon's memory during all these runs, without mapped files"
-                    .into(),
+            what: "growth of the daemon's memory during all these runs, without mapped files"
+                .into(),
             goal: Goal::Below(20.0, "MB"),
             value: after - before,
             measured: format!("{} MB ({} MB at the end)", short(after - before), short(after)),

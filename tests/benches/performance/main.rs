@@ -337,10 +337,7 @@ impl Bench {
         ] {
             let measured = format!("{} MB", short(value));
             let measured = if value == after_searches {
-                format!(
-                    "{measured} ({} MB without mapped files)",
-                    short(own_after_searches)
-                )
+                format!("{measured} ({} MB without mapped files)", short(own_after_searches))
             } else {
                 measured
             };
@@ -506,7 +503,9 @@ impl Bench {
         }
         self.table.add(Row {
             place: 40,
-            what: format!("the first search after a write, in addition to a warm one, {shown} pages"),
+            what: format!(
+                "the first search after a write, in addition to a warm one, {shown} pages"
+            ),
             goal: Goal::Below(2.0, "ms"),
             value: more.median(),
             measured: format!(

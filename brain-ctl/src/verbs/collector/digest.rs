@@ -1,10 +1,12 @@
-//! `brain collector digest`: what is new, by author. Every text in it is a stranger's: cleaned, and cut to a line.
+//! `brain collector digest`: lists new posts by author.
+//!
+//! All texts come from outside, so they are cleaned and cut to one line.
 
 use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
 
 use crate::output::{Show, Text, clean, count, minute, width};
 
-/// Who wrote it: handle and name as far as they are known.
+/// Formats handle and name of an author, if known.
 fn who(author: &DigestAuthor) -> String {
     match (&author.handle, &author.name) {
         (Some(handle), Some(name)) => format!("@{handle} ({name})"),
@@ -14,7 +16,7 @@ fn who(author: &DigestAuthor) -> String {
     }
 }
 
-/// Pages in a list, with a word before those that are about it.
+/// Lists pages with their relation to the author.
 fn pages(pages: &[NamedPage]) -> String {
     let names = pages.iter().map(|page| match page.relation.as_str() {
         "subject" => page.slug.to_string(),
@@ -24,7 +26,7 @@ fn pages(pages: &[NamedPage]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Month, day and minute of an instant.
+/// Formats month, day and minute of a time.
 fn short(at: &str) -> String {
     minute(at).get(5..).unwrap_or_default().to_owned()
 }
@@ -105,14 +107,14 @@ impl Show for Digest {
 
     fn notes(&self) -> Vec<String> {
         if let Some(next) = &self.next {
-            return vec![format!("there are more posts: --after {next}")];
+            return vec![format!("more posts exist: use --after {next}")];
         }
         let empty = self.authors.is_empty() && self.deletions.is_empty() && self.alerts.is_empty();
         if empty { vec!["nothing new".into()] } else { Vec::new() }
     }
 }
 
-/// A heading and its lines, each cut to the width; nothing at all without lines.
+/// Prints a heading and its lines, cut to the width. Prints nothing without lines.
 fn section(t: &mut Text, title: &str, lines: impl Iterator<Item = String>) {
     for (n, line) in lines.enumerate() {
         if n == 0 {

@@ -1,10 +1,10 @@
-//! `brain collector deletions`, `alerts` and `enrich`: what was noted, and what was written. Texts are strangers': they are cleaned.
+//! `brain collector deletions`, `alerts` and `enrich`. Texts come from outside and are cleaned.
 
 use brain_protocol::{CollectorAlerts, CollectorDeletions, CollectorEnriched, Exit};
 
 use crate::output::{Column, Paint, Show, Table, Text, count, minute};
 
-/// What `reason` means, in a word or two.
+/// Describes a `reason`.
 fn why(reason: &str) -> &str {
     match reason {
         "not_authorized" => "hidden",
@@ -49,9 +49,9 @@ impl Show for CollectorDeletions {
         }
         let mut notes = Vec::new();
         if self.deletions.iter().any(|deletion| deletion.reason == "not_authorized") {
-            notes.push("hidden: the account went private or was suspended".into());
+            notes.push("hidden: the account became private or was suspended".into());
         }
-        notes.extend(self.truncated.then(|| "there are more: --limit or --since".to_owned()));
+        notes.extend(self.truncated.then(|| "more exist: use --limit or --since".to_owned()));
         notes
     }
 }
@@ -64,7 +64,7 @@ const ALERTS: &[Column] = &[
     Column::flexible("WHAT", 20),
 ];
 
-/// What an alert says beyond its kind, post and author.
+/// Returns the part of an alert after its kind, post and author.
 fn what(kind: &str, id: &str, message: &str) -> String {
     let rest = match kind {
         "deletion" => message.strip_prefix("DELETION_DETECTED:"),
@@ -90,7 +90,7 @@ impl Show for CollectorAlerts {
         table.write(t);
     }
 
-    /// The event lines, as they were.
+    /// The event lines.
     fn quiet(&self, t: &mut Text) {
         for alert in &self.alerts {
             t.line(&alert.message);
@@ -100,7 +100,7 @@ impl Show for CollectorAlerts {
     fn notes(&self) -> Vec<String> {
         match (self.alerts.is_empty(), self.truncated) {
             (true, _) => vec!["no alerts".into()],
-            (false, true) => vec!["there are more: --limit or --since".into()],
+            (false, true) => vec!["more exist: use --limit or --since".into()],
             (false, false) => Vec::new(),
         }
     }
@@ -140,7 +140,7 @@ impl Show for CollectorEnriched {
         let below = match self.below_gate {
             0 => None,
             n => Some(format!(
-                "{} without a page did not pass the gate for a new one (collector.notable_followers, collector.notable_posts)",
+                "{} without a page not notable enough for a new one (collector.notable_followers, collector.notable_posts)",
                 if n == 1 { "1 person".into() } else { format!("{n} people") }
             )),
         };

@@ -1,4 +1,4 @@
-//! `brain collector`: the social collector, from its setup to what an agent makes of it.
+//! `brain collector`: sets up and controls the social collector.
 
 mod digest;
 mod listed;
@@ -23,13 +23,13 @@ use crate::{
     output::Outcome,
 };
 
-/// What to do about a token file without a token.
-const NO_TOKEN: &str = "put the platform's bearer token alone into it (the app's bearer token, not its API key or secret)";
+/// Hint for a file without a token.
+const NO_TOKEN: &str = "write only the app's bearer token to the file, not its API key or secret";
 
 /// Arguments of `collector`.
 #[derive(Debug, Args)]
 pub(crate) struct Collector {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
     action: Action,
 
@@ -37,47 +37,47 @@ pub(crate) struct Collector {
     #[arg(value_name = "POST", required_if_eq("action", "plot"))]
     post: Option<String>,
 
-    /// The account, where collector.handle does not say it (setup)
+    /// Account, if collector.handle does not name it (setup)
     #[arg(long, value_name = "NAME")]
     handle: Option<String>,
 
-    /// File with the platform's bearer token, which is checked and kept; `-` is standard input (setup)
+    /// File with the platform's bearer token; - is standard input (setup)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Only from this day (YYYY-MM-DD) or instant on (deletions, alerts, digest, enrich)
+    /// Only since this day (YYYY-MM-DD) or time (deletions, alerts, digest, enrich)
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// How many, 1 to 1000 [default: 50, digest: 200] (deletions, alerts, digest)
+    /// Number of results, 1 to 1000 [default: 50, digest: 200] (deletions, alerts, digest)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 
-    /// Go on after the former answer (its `next`) (digest)
+    /// Continue after a previous answer, with its `next` (digest)
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
 
-    /// Say what would be written, write nothing (enrich)
+    /// Show what would be written without writing (enrich)
     #[arg(long)]
     dry_run: bool,
 }
 
-/// What `collector` does.
+/// The actions of `collector`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Set it up, step by step; can be run again
+    /// Set the collector up, step by step; can be repeated
     Setup,
-    /// Run it now, and print its event lines as they come
+    /// Run now and print event lines
     Collect,
-    /// Show how it is: last and next run, counts, rate limits
+    /// Show last and next run, counts and rate limits
     Status,
-    /// List posts that are gone from the platform
+    /// List deleted posts
     Deletions,
-    /// List alerts: deletions, and posts that spread fast
+    /// List alerts about deletions and posts that spread fast
     Alerts,
-    /// Show what is new, by author, for an agent to judge
+    /// List new posts by author, for agents
     Digest,
-    /// Write what is new into the pages of those whom it is about
+    /// Write new posts into the pages of their authors
     Enrich,
     /// Draw a post's likes, reposts and replies over time
     Plot,

@@ -1,30 +1,32 @@
-//! `brain collector plot`: a post's numbers over time, drawn with characters. A panel a number, because likes would flatten the rest.
+//! `brain collector plot`: draws a post's numbers over time with characters.
+//!
+//! Each number has its own panel, because likes would flatten the others.
 
 use brain_protocol::{Curve, Metrics, Snapshot};
 
 use super::when;
 use crate::output::{Show, Text, clean, count, minute, pad, width};
 
-/// The widest drawing, and the one where nobody says how wide it may be.
+/// Maximum width, and the width without a terminal.
 const WIDEST: usize = 100;
 const USUAL: usize = 72;
-/// The narrowest area that a curve can be seen in.
+/// Minimum width of a curve.
 const NARROWEST: usize = 8;
 
-/// The eight heights of a sparkline.
+/// The characters of a sparkline.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A panel: its name, its height in lines, its number.
 type Panel = (&'static str, usize, fn(&Metrics) -> u64);
 
-/// The panels, from above.
+/// The panels from top to bottom.
 const PANELS: [Panel; 3] = [
     ("likes", 8, |metrics| metrics.like_count),
     ("reposts", 4, |metrics| metrics.retweet_count),
     ("replies", 4, |metrics| metrics.reply_count),
 ];
 
-/// `values` in at most `columns` characters: each stands for as many values, and shows the last of them.
+/// Draws `values` in at most `columns` characters. Each shows the last of its values.
 pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
     let (Some(low), Some(high)) = (values.iter().min(), values.iter().max()) else {
         return String::new();
@@ -40,7 +42,7 @@ pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
     (0..shown).map(|n| BARS[height(pick(n)).min(BARS.len() - 1)]).collect()
 }
 
-/// Dots in an area of characters, each 2 dots wide and 4 high (Unicode's braille patterns).
+/// Dots in an area of braille characters, each 2 dots wide and 4 high.
 struct Area {
     columns: usize,
     lines: usize,
@@ -54,7 +56,7 @@ impl Area {
 
     /// Sets a dot; `y` grows upwards.
     fn dot(&mut self, x: usize, y: usize) {
-        /// The bit of a dot, by its row from above and its column.
+        /// The bit of a dot, by its row from the top and its column.
         const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         let down = (self.lines * 4 - 1).saturating_sub(y);
         if let Some(cell) = self.cells.get_mut(down / 4 * self.columns + x / 2) {
@@ -62,7 +64,7 @@ impl Area {
         }
     }
 
-    /// A straight line of dots.
+    /// Draws a straight line.
     fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
         let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
         let between = |a: usize, b: usize, n: usize| {
@@ -74,7 +76,7 @@ impl Area {
         }
     }
 
-    /// The characters of a line, counted from above.
+    /// Returns the characters of a line, counted from the top.
     fn row(&self, line: usize) -> String {
         let cells = &self.cells[line * self.columns..(line + 1) * self.columns];
         // Some fonts draw empty circles for the pattern without dots.
@@ -86,21 +88,21 @@ impl Area {
     }
 }
 
-/// Where `value` lies between `low` and `high` on a scale from 0 to `most`; in the middle where those are one.
-fn place(value: i128, low: i128, high: i128, most: usize) -> usize {
-    let (span, most) = (high - low, most as i128);
-    let at = if span == 0 { most / 2 } else { ((value - low) * most + span / 2) / span };
+/// Maps `value` from `low..=high` to `0..=max`; to the middle if both bounds are equal.
+fn place(value: i128, low: i128, high: i128, max: usize) -> usize {
+    let (span, max) = (high - low, max as i128);
+    let at = if span == 0 { max / 2 } else { ((value - low) * max + span / 2) / span };
     usize::try_from(at).unwrap_or(0)
 }
 
-/// When each snapshot was taken, in milliseconds; by its number where an instant cannot be read.
+/// Returns the time of each snapshot in milliseconds, or its index if a time is unreadable.
 fn times(snapshots: &[Snapshot]) -> Vec<i64> {
     let read: Option<Vec<i64>> =
         snapshots.iter().map(|snapshot| when::millis(&snapshot.timestamp)).collect();
     read.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
 }
 
-/// One number over time.
+/// Draws one number over time.
 fn panel(
     t: &mut Text,
     name: &str,
@@ -156,7 +158,7 @@ impl Show for Curve {
             t.raw(&preview);
         }
         let (first, last) = match self.snapshots.as_slice() {
-            [] => return t.line("no numbers have been seen of it yet"),
+            [] => return t.line("no numbers yet"),
             [one] => {
                 let Metrics { like_count, retweet_count, reply_count, .. } = one.metrics;
                 let replies = if reply_count == 1 {
@@ -172,10 +174,7 @@ impl Show for Curve {
                 return t.prose(
                     "",
                     0,
-                    &format!(
-                        "{}: {seen}; a curve begins with a second snapshot",
-                        minute(&one.timestamp)
-                    ),
+                    &format!("{}: {seen}; a curve needs a second snapshot", minute(&one.timestamp)),
                 );
             }
             [first, .., last] => (first, last),
@@ -200,7 +199,7 @@ impl Show for Curve {
         );
     }
 
-    /// The likes, a snapshot a line.
+    /// Prints the likes of each snapshot.
     fn quiet(&self, t: &mut Text) {
         for snapshot in &self.snapshots {
             t.line(&format!("{} {}", snapshot.timestamp, snapshot.metrics.like_count));
@@ -218,7 +217,7 @@ impl Show for Curve {
     }
 }
 
-/// The axis of time with its two ends.
+/// Draws the time axis.
 fn axis(t: &mut Text, labels: usize, columns: usize, from: &str, to: &str) {
     let indent = " ".repeat(labels + 1);
     t.raw(&format!("{indent}{}", t.paint.dim(&format!("└{}", "─".repeat(columns)))));
@@ -296,7 +295,7 @@ mod tests {
     fn one_snapshot_and_none_are_told_in_words() {
         let one = shown(&curve(&[1]), Some(60));
         assert!(one.contains("2026-11-21 00:00: 1 like, 0 reposts, 3 replies;"), "{one}");
-        assert!(shown(&curve(&[]), Some(60)).ends_with("no numbers have been seen of it yet\n"));
+        assert!(shown(&curve(&[]), Some(60)).ends_with("no numbers yet\n"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `brain collector collect` and `setup`: what happens while it runs, and how it ended.
+//! `brain collector collect` and `setup`: progress and result.
 
 use std::io::{self, ErrorKind};
 
@@ -10,12 +10,12 @@ use crate::{
     output::{Outcome, Show, Text, clean, write_stdout},
 };
 
-/// Standard output, line by line, until nobody reads any more.
+/// Standard output, line by line, until its reader closes it.
 #[derive(Default)]
 struct Lines {
-    /// The line that came last.
+    /// The last line.
     last: String,
-    /// Why no more are written.
+    /// The error that ended the output.
     broken: Option<io::Error>,
 }
 
@@ -28,7 +28,7 @@ impl Lines {
     }
 }
 
-/// Runs it, and prints its lines as they come; with `--quiet` the last one only, with `--json` none.
+/// Runs the collector and prints event lines; with `--quiet` only the last, with `--json` none.
 pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
     let mut lines = Lines::default();
     let print = !context.json && !context.quiet;
@@ -40,7 +40,7 @@ pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
             fail::reason(&error),
             run.status
         );
-        return Err(Fault::new(FaultCode::Io, what).hint("see it with: brain collector status"));
+        return Err(Fault::new(FaultCode::Io, what).hint("check it: brain collector status"));
     }
     let mut outcome = context.show(&run)?;
     if context.quiet && !context.json {
@@ -97,7 +97,7 @@ impl Show for CollectorSetupReply {
         match self.steps.last().filter(|_| self.exit() == Exit::Failed) {
             Some(step) => {
                 t.line(&format!(
-                    "{} at {}; once that is mended, run it again",
+                    "{} at {}; fix the problem and run setup again",
                     self.status, step.name
                 ));
             }

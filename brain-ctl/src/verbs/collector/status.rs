@@ -1,22 +1,22 @@
-//! `brain collector status`: how it is, on one screen.
+//! `brain collector status`: shows the state on one screen.
 
 use brain_protocol::{CollectorRun, CollectorStatus, Curve, RateLimit};
 
 use super::{plot::sparkline, when};
 use crate::output::{Show, Text, clean, count, minute, pad, width};
 
-/// Columns of a label and the space after it.
+/// Columns of a label with its space.
 const LABEL: usize = 10;
 /// Columns of a sparkline.
 const SPARK: usize = 16;
 
-/// A labelled value, broken between words under its own beginning.
+/// Prints a labelled value, wrapped with a hanging indent.
 fn field(t: &mut Text, label: &str, value: &str) {
     let lead = format!("{} ", t.paint.dim(&pad(label, LABEL - 1)));
     t.prose(&lead, LABEL, value);
 }
 
-/// How a run went, in a sentence.
+/// Describes a run in a sentence.
 fn went(run: &CollectorRun) -> String {
     let streams = run.streams.iter().map(|stream| match &stream.skipped {
         None => format!("{} {} ({} new)", stream.stream, stream.total, stream.new),
@@ -38,17 +38,17 @@ fn went(run: &CollectorRun) -> String {
     }
 }
 
-/// An endpoint's allowance in words; nothing when its window is over.
+/// Describes the rate limit of an endpoint, unless its window is over.
 fn limit(limit: &RateLimit, now: i64) -> Option<String> {
     if limit.reset <= now {
         return None;
     }
     let until = format!("until {} ({})", when::clock(limit.reset), when::far(limit.reset, now));
-    let held = if limit.held { "; nothing is asked of it until then" } else { "" };
+    let held = if limit.held { "; paused until then" } else { "" };
     Some(format!("{}: {} left {until}{held}", limit.endpoint, limit.remaining))
 }
 
-/// A post that grows: its likes as a sparkline, and what it is.
+/// Prints a growing post with a sparkline of its likes.
 fn mover(t: &mut Text, curve: &Curve) {
     let likes: Vec<u64> =
         curve.snapshots.iter().map(|snapshot| snapshot.metrics.like_count).collect();
@@ -62,7 +62,7 @@ fn mover(t: &mut Text, curve: &Curve) {
     t.raw(&format!("  {}", t.paint.dim(&format!("brain collector plot {}", clean(&curve.id)))));
 }
 
-/// The whole of it; `now` is in Unix seconds.
+/// Prints the status; `now` is in Unix seconds.
 fn write(t: &mut Text, status: &CollectorStatus, now: i64) {
     let far = |at: &str| when::millis(at).map(|ms| when::far(ms / 1000, now));
     match (&status.off_because, &status.next_run) {
@@ -113,7 +113,7 @@ fn write(t: &mut Text, status: &CollectorStatus, now: i64) {
         field(t, "stream", &format!("{}, {posts}: {}", stream.state, stream.message));
     }
     if !status.movers.is_empty() {
-        field(t, "growing", "likes of the posts that grow fastest");
+        field(t, "growing", "likes of the fastest growing posts");
         for curve in &status.movers {
             mover(t, curve);
         }
@@ -130,7 +130,7 @@ impl Show for CollectorStatus {
 
     fn notes(&self) -> Vec<String> {
         let warnings = self.last_run.iter().flat_map(|run| &run.warnings);
-        warnings.map(|warning| format!("of the last run: {warning}")).collect()
+        warnings.map(|warning| format!("last run: {warning}")).collect()
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         let mut status = status();
         status.rate_limits[0].reset = NOW + 900;
         let text = shown(&status, 200);
-        let limits = "limits    /2/tweets/search/recent: 2 left until 10:33 (in 15 min); nothing is asked of it until then\n";
+        let limits = "limits    /2/tweets/search/recent: 2 left until 10:33 (in 15 min); paused until then\n";
         assert!(text.contains(limits), "{text}");
         assert!(!text.contains("users/me"), "{text}");
     }

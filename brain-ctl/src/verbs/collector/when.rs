@@ -1,14 +1,14 @@
-//! Instants on the wire, and how far off they are. Pure but for [`now`].
+//! Parses times and formats how far away they are. Only [`now`] reads the clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Now, Unix seconds.
+/// Returns the current Unix seconds.
 pub(super) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0)
 }
 
-/// The Unix milliseconds of an RFC 3339 instant in UTC, as the daemon writes it; `None` for anything else.
+/// Returns the Unix milliseconds of an RFC 3339 time in UTC, as the daemon writes it.
 pub(super) fn millis(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| -> Option<i64> {
         let digits = text.get(from..to)?;
@@ -28,13 +28,13 @@ pub(super) fn millis(text: &str) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + thousandths)
 }
 
-/// The time of day of a Unix second, `10:45`, in UTC.
+/// Formats the time of day of a Unix second in UTC, `10:45`.
 pub(super) fn clock(second: i64) -> String {
     let minutes = second.div_euclid(60).rem_euclid(24 * 60);
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// How far off `then` is from `now`, both Unix seconds: `in 12 min`, `3 h ago`.
+/// Formats the distance between two Unix seconds: `in 12 min`, `3 h ago`.
 pub(super) fn far(then: i64, now: i64) -> String {
     let seconds = then.abs_diff(now);
     let span = match seconds {

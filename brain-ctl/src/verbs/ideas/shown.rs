@@ -1,4 +1,4 @@
-//! How ideas and runs read: as JSON of the promised shape, and for people. What models and pages say is cleaned.
+//! Prints ideas and runs as text and JSON. Text from models and pages is cleaned.
 
 use brain_protocol::{
     ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRuns, IdeasReply, usd,
@@ -10,10 +10,10 @@ use crate::{
     output::{Column, Paint, Show, Table, Text, minute},
 };
 
-/// How many ideas are shown when none passes and nobody says how many.
+/// Number of ideas to show if none passes and no limit is given.
 const BEST: usize = 5;
 
-/// An answer, field by field as it stands in JSON: first the fields that are promised, in their order.
+/// The JSON form of an answer; documented fields come first, in order.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer<'a> {
     profile: IdeaProfile,
@@ -33,7 +33,7 @@ pub(super) struct Answer<'a> {
     save_problem: Option<&'a str>,
     degraded: Option<&'a str>,
     notes: &'a [String],
-    /// How many were asked for.
+    /// The requested number of ideas.
     #[serde(skip)]
     limit: Option<u32>,
     #[serde(skip)]
@@ -41,7 +41,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// The reply as it is shown; `limit` is what was asked for.
+    /// Converts a reply; `limit` is the requested number of ideas.
     pub(super) fn of(reply: &'a IdeasReply, limit: Option<u32>) -> Self {
         Self {
             profile: reply.profile,
@@ -66,7 +66,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The ideas that people see: as many as they asked for, else those that pass, else the best, or all when nobody judged them.
+    /// Returns the ideas to print: up to the limit, or those that pass, or the best.
     fn shown(&self) -> &'a [Idea] {
         let passing = self.ideas.iter().take_while(|idea| idea.passes).count();
         let judged = self.ideas.iter().any(|idea| idea.judge.is_some());
@@ -155,7 +155,7 @@ impl Show for Answer<'_> {
     }
 }
 
-/// Its score and number, what it says, where it is from, what the judge says.
+/// Prints score, number, text, pages and the judge's note of an idea.
 fn show_idea(idea: &Idea, t: &mut Text) {
     let score = match (&idea.judge, idea.passes) {
         (Some(judge), true) => t.paint.green(&format!("{:.2}", judge.weighted)),
@@ -188,7 +188,7 @@ pub(super) struct Runs {
     damaged: Vec<String>,
 }
 
-/// A run as it stands in JSON.
+/// The JSON form of a run.
 #[derive(Debug, Serialize)]
 struct Row {
     run_id: String,
@@ -205,7 +205,7 @@ struct Row {
 }
 
 impl Runs {
-    /// Those of `profile`; damaged files may be of either.
+    /// Selects the runs of `profile`; damaged files can belong to either profile.
     pub(super) fn of(all: IdeaRuns, profile: IdeaProfile) -> Self {
         let row = |run: IdeaRunRow| Row {
             run_id: run.run_id,
@@ -263,7 +263,7 @@ impl Show for Runs {
 
     fn notes(&self) -> Vec<String> {
         match self.runs.is_empty() {
-            true => vec!["no runs are kept".into()],
+            true => vec!["no stored runs".into()],
             false => Vec::new(),
         }
     }

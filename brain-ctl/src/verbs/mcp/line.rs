@@ -1,4 +1,4 @@
-//! Messages as they are framed: one a line, of bounded length. Pure, over any reader.
+//! Reads messages, one on each line, of bounded length.
 
 use std::{
     borrow::Cow,
@@ -10,27 +10,27 @@ use brain_protocol::MAX_MESSAGE;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-/// How much of the end of a longer one is kept, to find out which it is.
+/// Bytes to keep of the end of a longer message, to find its `id`.
 const TAIL: usize = 512;
 
-/// What stood on a line.
+/// The content of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    /// A message, without the end of the line. It is not empty.
+    /// A message without the end of the line; not empty.
     Whole(Vec<u8>),
-    /// More than [`MAX_MESSAGE`] bytes, which are gone, and the `id` of the message, where it could be found.
+    /// More than [`MAX_MESSAGE`] bytes, which were dropped, and the `id` if found.
     TooLong(Option<Value>),
 }
 
-/// The next line that is not empty; `None` at the end. What stands behind the last line feed counts as a line.
+/// Returns the next line that is not empty, or `None` at the end.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Returns the error of the reader.
 pub(super) fn next(from: &mut impl BufRead) -> io::Result<Option<Line>> {
     next_within(from, MAX_MESSAGE)
 }
 
-fn next_within(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
+fn next_within(from: &mut impl BufRead, max: usize) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
     let mut tail: Option<Vec<u8>> = None;
     loop {
@@ -45,8 +45,8 @@ fn next_within(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Lin
         };
         let (part, ended) = (&available[..length], feed == 1 || available.is_empty());
         match &mut tail {
-            None if line.len() + part.len() > longest => {
-                line.extend_from_slice(&part[..longest.saturating_sub(line.len())]);
+            None if line.len() + part.len() > max => {
+                line.extend_from_slice(&part[..max.saturating_sub(line.len())]);
                 tail = Some(last(&[&line, part]));
                 line.truncate(64 * 1024);
                 line.shrink_to_fit();
@@ -76,14 +76,14 @@ fn next_within(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Lin
     }
 }
 
-/// The last bytes of `parts`, one behind the other.
+/// Concatenates the last bytes of `parts`.
 fn last(parts: &[&[u8]; 2]) -> Vec<u8> {
     let [former, newer] = parts.map(|part| &part[part.len().saturating_sub(TAIL)..]);
     let both = [former, newer].concat();
     both[both.len().saturating_sub(TAIL)..].to_vec()
 }
 
-/// The `id` of an object that is cut off, when it stands before the cut.
+/// Finds the `id` of a truncated object before the cut.
 fn id_at_the_front(text: &[u8]) -> Option<Value> {
     struct Front<'a>(&'a mut Option<Value>);
     impl<'de> Visitor<'de> for Front<'_> {
@@ -115,7 +115,7 @@ fn id_at_the_front(text: &[u8]) -> Option<Value> {
     id.filter(is_id)
 }
 
-/// The `id` of an object whose beginning is gone, when it is its last member: the brace at the very end is the object's own.
+/// Finds the `id` of an object without its beginning, if it is the last member.
 fn id_at_the_end(text: &[u8]) -> Option<Value> {
     const KEY: &[u8] = b"\"id\":";
     let text = text.trim_ascii_end();
@@ -128,7 +128,7 @@ fn id_at_the_end(text: &[u8]) -> Option<Value> {
     serde_json::from_slice(value).ok().filter(is_id)
 }
 
-/// What may be an `id` (MCP: a text or a number).
+/// Returns whether a value can be an `id` (in MCP a text or a number).
 fn is_id(value: &Value) -> bool {
     value.is_string() || value.is_number()
 }
@@ -137,9 +137,9 @@ fn is_id(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn all(text: &[u8], longest: usize) -> Vec<Line> {
+    fn all(text: &[u8], max: usize) -> Vec<Line> {
         let mut from = io::BufReader::with_capacity(7, text);
-        std::iter::from_fn(|| next_within(&mut from, longest).expect("reads")).collect()
+        std::iter::from_fn(|| next_within(&mut from, max).expect("reads")).collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What must be known of a message of JSON-RPC 2.0 to pass it on. Pure.
+//! Parses the parts of JSON-RPC 2.0 messages that the relay needs.
 
 use std::borrow::Cow;
 
@@ -6,34 +6,34 @@ use brain_protocol::{Fault, MAX_MESSAGE};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-/// This is no JSON (JSON-RPC 2.0 section 5.1).
+/// Invalid JSON (JSON-RPC 2.0 section 5.1).
 const PARSE_ERROR: i32 = -32700;
-/// This is no message.
+/// Not a valid message.
 const INVALID_REQUEST: i32 = -32600;
-/// The request failed within.
+/// Internal error.
 const INTERNAL_ERROR: i32 = -32603;
 
-/// What a message is.
+/// A parsed message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kind {
-    /// Wants an answer.
+    /// A request.
     Request {
-        /// Its name.
+        /// The id.
         id: Value,
-        /// Whether it opens a session (MCP before 2026-07-28).
+        /// Whether it initialises a session (MCP before 2026-07-28).
         initialize: bool,
     },
-    /// Says that the session is open.
+    /// The notification that the session is initialised.
     Initialized,
-    /// Says that the answer to a request is not wanted any more.
+    /// The notification that a request is cancelled.
     Cancelled(Value),
-    /// Wants no answer.
+    /// Another notification.
     Notification,
-    /// Answers a request; without an `id` nobody knows which.
+    /// An answer; without an `id` its request is unknown.
     Answer {
-        /// Which one.
+        /// The id of the request.
         id: Option<Value>,
-        /// Whether it succeeded.
+        /// Whether the request succeeded.
         success: bool,
     },
 }
@@ -60,19 +60,19 @@ struct CancelledParams {
     request_id: Value,
 }
 
-/// Reads a line.
+/// Parses a line.
 ///
 /// # Errors
-/// The answer to something that is no message, as a line.
+/// Returns the error answer to an invalid message, as a line.
 pub(super) fn read(line: &[u8]) -> Result<Kind, Vec<u8>> {
     let raw: Raw<'_> = match serde_json::from_slice(line) {
         Ok(raw) => raw,
-        Err(e) if !e.is_data() => return Err(error(None, PARSE_ERROR, "this is no JSON")),
+        Err(e) if !e.is_data() => return Err(error(None, PARSE_ERROR, "the message is not JSON")),
         Err(_) if line.trim_ascii_start().first() == Some(&b'[') => {
             return Err(error(
                 None,
                 INVALID_REQUEST,
-                "batches are not taken: send one message a line",
+                "batches are not supported: send one message on each line",
             ));
         }
         Err(_) => return Err(no_message(None)),
@@ -102,38 +102,34 @@ fn no_message(id: Option<&Value>) -> Vec<u8> {
     error(
         id,
         INVALID_REQUEST,
-        "this is no message of JSON-RPC 2.0: jsonrpc is \"2.0\", id a whole number or a text",
+        "the message is not JSON-RPC 2.0: jsonrpc must be \"2.0\", id an integer or a text",
     )
 }
 
-/// "This was longer than any message may be."
+/// Returns the error answer to a request that is too long.
 pub(super) fn too_long(id: Option<&Value>) -> Vec<u8> {
     let message = format!("a message has at most {} bytes; write the page in parts", MAX_MESSAGE);
     error(id, INVALID_REQUEST, &message)
 }
 
-/// "Another request with this name is not answered yet."
+/// Returns the error answer to a request with the id of an unanswered request.
 pub(super) fn taken(id: &Value) -> Vec<u8> {
-    error(
-        Some(id),
-        INVALID_REQUEST,
-        "another request with this id is not answered yet: give each its own",
-    )
+    error(Some(id), INVALID_REQUEST, "an unanswered request has the same id: use different ids")
 }
 
-/// "The answer was longer than any message may be."
+/// Returns the error answer if the daemon's answer is too long.
 pub(super) fn answer_too_long(id: &Value) -> Vec<u8> {
-    let message = format!("the answer has more than {} bytes; ask for a part", MAX_MESSAGE);
+    let message = format!("the answer has more than {} bytes; request a part of it", MAX_MESSAGE);
     error(Some(id), INTERNAL_ERROR, &message)
 }
 
-/// "The daemon went away over this."
+/// Returns the error answer if the daemon ended before it answered.
 pub(super) fn lost(id: &Value) -> Vec<u8> {
-    let message = "the daemon was restarted or stopped before it answered; look whether this took effect, then call again";
+    let message = "the daemon was restarted or stopped before it answered; check whether the call took effect before you repeat it";
     error(Some(id), INTERNAL_ERROR, message)
 }
 
-/// "There is no daemon to ask."
+/// Returns the error answer if no daemon runs.
 pub(super) fn unreachable(id: &Value, fault: &Fault) -> Vec<u8> {
     let mut message = fault.message.clone();
     if let Some(hint) = &fault.hint {
@@ -143,7 +139,7 @@ pub(super) fn unreachable(id: &Value, fault: &Fault) -> Vec<u8> {
     error(Some(id), INTERNAL_ERROR, &message)
 }
 
-/// A refusal, as a line.
+/// Formats an error answer as a line.
 fn error(id: Option<&Value>, code: i32, message: &str) -> Vec<u8> {
     let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
     format!("{body}\n").into_bytes()

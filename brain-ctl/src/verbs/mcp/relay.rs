@@ -1,8 +1,9 @@
-//! Passes messages between a client and the daemon, and outlives the daemon.
+//! Relays messages between a client and the daemon, across restarts of the daemon.
 //!
-//! One thread reads the client, one the daemon, and whatever they read comes to the one that decides; so each answer is written
-//! whole, and each request is answered once. A connection that is lost is made anew when the client next asks something: a daemon
-//! that was stopped stays so until it is needed, and one that is short of places gets one back from each client that is silent.
+//! One thread reads from the client and one from the daemon. A third handles all messages, so each
+//! answer is written whole and each request is answered once. After a lost connection, the relay
+//! reconnects at the next request: a stopped daemon stays stopped until it is needed, and a daemon
+//! at its connection limit can close idle clients.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -19,24 +20,23 @@ use super::{
     message::{self, Kind},
 };
 
-/// How many messages wait to be decided on. A message may be large.
+/// Messages in the queue of the handling thread; messages can be large.
 const QUEUE: usize = 4;
-/// How many requests the daemon has to answer at once. More wait with the client: a daemon that cannot get rid of its answers stops
-/// reading, and while we write to it, we take none.
+/// Maximum unanswered requests. Without it, relay and daemon could both block on writing.
 const AT_ONCE: usize = 16;
-/// How long answers are waited for after the client has said its last word.
+/// Time limit for answers after the client's end of input.
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
-/// How long a client gets to ask what it is told that nobody can answer.
+/// Time for requests that get an error answer because no daemon runs.
 const LAST_QUESTION: Duration = Duration::from_secs(1);
-/// How long a new daemon may take to open the session again.
+/// Time limit for a new daemon to initialise the session.
 const REPLAY: Duration = Duration::from_secs(30);
 
-/// Why it does not go on.
+/// Why the relay ends.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The client takes no more.
+    /// The client closed its input.
     Output(io::Error),
-    /// There is no daemon.
+    /// No daemon can be reached.
     Fault(Fault),
 }
 
@@ -47,37 +47,37 @@ enum Event {
     Lost(u32),
 }
 
-/// A connection, and its number.
-struct Link {
+/// A connection and its number.
+struct Connection {
     stream: UnixStream,
     number: u32,
 }
 
-/// A request without its answer.
+/// An unanswered request.
 struct Pending {
     id: Value,
-    /// The connection that it went over.
+    /// The number of its connection.
     link: u32,
-    /// What opens a session is kept, to open it again.
+    /// The line, if it initialises the session.
     opening: Option<Vec<u8>>,
 }
 
-/// Passes messages on.
+/// The relay.
 pub(super) struct Relay<C, O, N> {
     connect: C,
     out: O,
     notice: N,
     events: SyncSender<Event>,
     inbox: Receiver<Event>,
-    link: Option<Link>,
+    link: Option<Connection>,
     links: u32,
     pending: Vec<Pending>,
-    /// Lets the thread that reads the client hand over one more message; whether it was not told since it did.
+    /// Permits the client's reader to pass one more message, and whether it still waits for this.
     turns: SyncSender<()>,
     owed: bool,
-    /// Where that thread hears it.
+    /// The receiver of these permits.
     turn: Option<Receiver<()>>,
-    /// The request that opened the session, and the notification that it is open.
+    /// The request and the notification that initialised the session.
     opening: Option<Vec<u8>>,
     opened: Option<Vec<u8>>,
 }
@@ -88,7 +88,7 @@ where
     O: FnMut(&[u8]) -> io::Result<()>,
     N: FnMut(&str),
 {
-    /// `connect` makes a connection on which MCP is spoken, `out` writes to the client, `notice` tells people.
+    /// `connect` opens an MCP connection, `out` writes to the client, `notice` writes for people.
     pub(super) fn new(connect: C, out: O, notice: N) -> Self {
         let (events, inbox) = sync_channel(QUEUE);
         let (turns, turn) = sync_channel(1);
@@ -109,7 +109,7 @@ where
         }
     }
 
-    /// Serves the client behind `input` until its end.
+    /// Serves the client until the end of `input`.
     ///
     /// # Errors
     /// See [`End`].
@@ -148,7 +148,7 @@ where
                 Some(Event::Lost(link)) => self.lost(link)?,
                 None => {
                     (self.notice)(
-                        "the daemon did not answer everything in time; what it did not answer may have been done",
+                        "the daemon did not answer all requests in time; they may have taken effect",
                     );
                     return self.give_up(|_| true);
                 }
@@ -160,14 +160,14 @@ where
         }
     }
 
-    /// Has the client's next message handed over, unless the daemon has enough to do.
+    /// Permits the next message of the client, unless too many requests are unanswered.
     fn go_on(&mut self) {
         if self.owed && self.pending.len() < AT_ONCE {
             self.owed = self.turns.try_send(()).is_err();
         }
     }
 
-    /// Tells a client that waits already why nobody answers.
+    /// Sends an error answer to each waiting request.
     fn last_words(&mut self, fault: &Fault) -> Result<(), End> {
         let until = Instant::now() + LAST_QUESTION;
         while let Ok(event) =
@@ -188,7 +188,7 @@ where
         Ok(())
     }
 
-    /// What the client said.
+    /// Handles a line of the client.
     fn asked(&mut self, line: Line) -> Result<(), End> {
         let line = match line {
             Line::Whole(line) => line,
@@ -240,7 +240,7 @@ where
         self.say(&message::lost(&id))
     }
 
-    /// What the daemon said.
+    /// Handles a line of the daemon.
     fn answered(&mut self, link: u32, line: Line) -> Result<(), End> {
         let mut taken = |id: &Value| {
             let at = self.pending.iter().position(|one| one.link == link && one.id == *id)?;
@@ -278,7 +278,7 @@ where
         self.give_up(|one| one.link == link)
     }
 
-    /// Tells the client of requests that nobody will answer.
+    /// Sends an error answer to requests of a lost connection.
     fn give_up(&mut self, which: impl Fn(&Pending) -> bool) -> Result<(), End> {
         let (over, rest) = std::mem::take(&mut self.pending).into_iter().partition(which);
         self.pending = rest;
@@ -286,8 +286,8 @@ where
         over.iter().try_for_each(|one| self.say(&message::lost(&one.id)))
     }
 
-    /// The number of the connection, which is made when there is none. The session is opened anew on it, unless the client is
-    /// about to open one.
+    /// Returns the number of the connection, and connects if necessary. It initialises the session
+    /// again, unless the client is about to.
     fn linked(&mut self, opening: bool) -> Result<u32, Fault> {
         if let Some(link) = &self.link {
             return Ok(link.number);
@@ -311,7 +311,7 @@ where
             }
             let _ = events.send(Event::Lost(number));
         });
-        self.link = Some(Link { stream, number });
+        self.link = Some(Connection { stream, number });
         Ok(number)
     }
 
@@ -322,7 +322,7 @@ where
         }
     }
 
-    /// Leaves the connection. What it still brings is taken.
+    /// Closes the connection after reading its remaining answers.
     fn hang_up(&mut self) {
         if let Some(link) = self.link.take() {
             let _ = link.stream.shutdown(std::net::Shutdown::Both);
@@ -339,7 +339,7 @@ fn write_line(mut stream: &UnixStream, line: &[u8]) -> io::Result<()> {
     stream.write_all(&[line, b"\n"].concat())
 }
 
-/// Opens the client's session on another connection. The client knows the answer from the first time.
+/// Initialises the client's session on a new connection; the client already has the answer.
 fn reopen(
     stream: &UnixStream,
     reader: &mut impl BufRead,
@@ -356,7 +356,7 @@ fn reopen(
             Some(Line::Whole(line)) => match message::read(&line) {
                 Ok(Kind::Answer { id: Some(answered), success: true }) if answered == id => break,
                 Ok(Kind::Answer { id: Some(answered), success: false }) if answered == id => {
-                    return Err(io::Error::other("the new daemon does not take up the session"));
+                    return Err(io::Error::other("the new daemon refuses the session"));
                 }
                 _ => {}
             },

@@ -2,8 +2,9 @@ use super::*;
 use serde_json::json;
 use std::{sync::mpsc, thread::JoinHandle};
 
-/// A relay for a client that says `lines` and no more, before a daemon that the test is: its end of the connection, what the client
-/// hears, and whether it ended well.
+/// Starts a relay for a client that sends `lines`. The test acts as the daemon.
+///
+/// Returns the daemon's end of the connection, the client's messages, and the thread with the result.
 fn relay(lines: &[String]) -> (UnixStream, Receiver<Value>, JoinHandle<bool>) {
     let (ours, daemon) = UnixStream::pair().expect("pair");
     let input = io::Cursor::new(lines.join("\n").into_bytes());
@@ -28,7 +29,7 @@ fn answer(daemon: &UnixStream, id: usize) {
 }
 
 #[test]
-fn the_daemon_gets_no_more_than_it_has_room_to_answer() {
+fn unanswered_requests_are_limited() {
     let all = 3 * AT_ONCE;
     let (daemon, heard, end) = relay(&(0..all).map(ping).collect::<Vec<_>>());
     let mut asked = BufReader::new(daemon.try_clone().expect("clone"));
@@ -46,7 +47,7 @@ fn the_daemon_gets_no_more_than_it_has_room_to_answer() {
 }
 
 #[test]
-fn of_two_requests_with_one_id_the_second_is_refused() {
+fn a_second_request_with_the_same_id_is_refused() {
     let (daemon, heard, end) = relay(&[ping(7), ping(7)]);
     let refused = heard.recv().expect("a refusal");
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32600)));

@@ -1,4 +1,4 @@
-//! The user's service manager, asked through `systemctl --user`.
+//! Calls `systemctl --user`.
 
 use std::{
     env,
@@ -10,33 +10,33 @@ use brain_protocol::{Fault, FaultCode};
 
 use crate::fail;
 
-/// The units, in the order in which they are started.
+/// The units, in start order.
 pub(super) const UNITS: [&str; 2] = ["brain-daemon.socket", "brain-daemon.service"];
 
-/// What a unit is like, as far as the manager told.
+/// The state of a unit.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// `active`, `inactive`, `failed`, `activating` …
     pub(super) active: String,
     /// `enabled`, `disabled` …
     pub(super) enabled: String,
-    /// The main process; `None`: none runs.
+    /// The main process, if it runs.
     pub(super) pid: Option<u32>,
-    /// What the daemon said of itself.
+    /// The daemon's status text.
     pub(super) said: String,
 }
 
-/// Makes sure that there is a manager to talk to. `without` is what can be done when there is none.
+/// Checks that a user manager runs. `without` is a hint for users without one.
 ///
 /// # Errors
-/// Why there is none, and how to get one.
+/// Returns the reason why none runs, and how to start one.
 pub(super) fn require(without: &str) -> Result<(), Fault> {
     let (done, _, said) = run(&["show-environment"])?;
     if done {
         return Ok(());
     }
-    let said = said.lines().next().unwrap_or("it said nothing");
-    let mut hint = "keep one running for you: loginctl enable-linger".to_owned();
+    let said = said.lines().next().unwrap_or("no output");
+    let mut hint = "keep it running: loginctl enable-linger".to_owned();
     // Without it systemctl does not find a manager that runs; `su` and `sudo` do not set it.
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         hint.push_str("; then: export XDG_RUNTIME_DIR=/run/user/$(id -u)");
@@ -50,10 +50,10 @@ pub(super) fn require(without: &str) -> Result<(), Fault> {
     .hint(hint))
 }
 
-/// Does something, for example `daemon-reload`.
+/// Runs an action such as `daemon-reload`.
 ///
 /// # Errors
-/// What systemctl said.
+/// Returns the output of systemctl.
 pub(super) fn order(arguments: &[&str]) -> Result<(), Fault> {
     let (done, _, said) = run(arguments)?;
     if done {
@@ -62,13 +62,13 @@ pub(super) fn order(arguments: &[&str]) -> Result<(), Fault> {
     let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let what = arguments.join(" ");
     Err(Fault::new(FaultCode::Io, format!("`systemctl --user {what}` failed: {}", said.join(" ")))
-        .hint("see why: journalctl --user -u brain-daemon -n 20"))
+        .hint("show the log: journalctl --user -u brain-daemon -n 20"))
 }
 
-/// What a unit is like.
+/// Returns the state of a unit.
 ///
 /// # Errors
-/// When the manager cannot be asked.
+/// Returns a fault if systemctl fails.
 pub(super) fn state(unit: &str) -> Result<State, Fault> {
     let (_, told, _) =
         run(&["show", unit, "--property=ActiveState,UnitFileState,MainPID,StatusText"])?;
@@ -86,7 +86,7 @@ pub(super) fn state(unit: &str) -> Result<State, Fault> {
     Ok(state)
 }
 
-/// Whether the manager stays when the user logs out; `None`: it is not known.
+/// Returns whether the manager keeps running after logout, if known.
 pub(super) fn lingers() -> Option<bool> {
     let mut command = Command::new("loginctl");
     command.args(["show-user", "--property=Linger", "--value"]).stdin(Stdio::null());
@@ -96,16 +96,16 @@ pub(super) fn lingers() -> Option<bool> {
     Some(output.stdout.starts_with(b"yes"))
 }
 
-/// Whether it was done, standard output, standard error.
+/// Returns success, standard output and standard error.
 fn run(arguments: &[&str]) -> Result<(bool, String, String), Fault> {
     let mut command = Command::new("systemctl");
     command.arg("--user").args(arguments).stdin(Stdio::null());
     let output = command.output().map_err(|e| match e.kind() {
         ErrorKind::NotFound => Fault::new(
             FaultCode::Unreachable,
-            "systemctl is not there: systemd does not run this machine",
+            "systemctl does not exist: this machine does not use systemd",
         )
-        .hint("nothing has to be installed: every command starts the daemon when it is needed"),
+        .hint("a service is not needed: every command starts the daemon"),
         _ => Fault::new(FaultCode::Io, format!("cannot run systemctl: {}", fail::reason(&e))),
     })?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

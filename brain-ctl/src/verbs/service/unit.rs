@@ -1,10 +1,10 @@
-//! The text of the units: the files in `systemd/user`, with the paths of one installation.
+//! Renders the unit files in `systemd/user` with the paths of an installation.
 
 use std::path::Path;
 
 use brain_protocol::{Fault, FaultCode};
 
-/// The first line of what we write, and of nothing else: what does not begin so is not ours.
+/// The first line of installed units; other units are not changed.
 pub(super) const MARKER: &str = "# Written by `brain service install`";
 
 const NOTICE: &str = ", which writes it anew. Your own settings belong in a drop-in: `systemctl --user edit brain-daemon`.";
@@ -12,23 +12,23 @@ const NOTICE: &str = ", which writes it anew. Your own settings belong in a drop
 const SERVICE: &str = include_str!("../../../../systemd/user/brain-daemon.service");
 const SOCKET: &str = include_str!("../../../../systemd/user/brain-daemon.socket");
 
-/// The longest path that a socket may have, in bytes.
-const LONGEST: usize = 107;
+/// Maximum length of a socket path in bytes.
+const MAX_SOCKET_PATH: usize = 107;
 
-/// What the units must know of one installation.
+/// The values of an installation in its units.
 pub(super) struct Paths<'a> {
     /// The daemon's program.
     pub(super) program: &'a Path,
-    /// The home, when it is not the one that the daemon would find by itself.
+    /// The home, if it is not the default.
     pub(super) home: Option<&'a Path>,
     /// The control socket.
     pub(super) socket: &'a Path,
 }
 
-/// The text of the service unit.
+/// Renders the service unit.
 ///
 /// # Errors
-/// A path that cannot stand in a unit.
+/// Returns a fault if a path cannot be written into a unit.
 pub(super) fn service(paths: &Paths<'_>) -> Result<String, Fault> {
     let mut lines = vec![format!("ExecStart={}", quoted(paths.program)?)];
     if let Some(home) = paths.home {
@@ -38,23 +38,26 @@ pub(super) fn service(paths: &Paths<'_>) -> Result<String, Fault> {
     Ok(render(SERVICE, "ExecStart=", &lines))
 }
 
-/// The text of the socket unit.
+/// Renders the socket unit.
 ///
 /// # Errors
-/// A path that cannot stand in a unit, or is too long for a socket.
+/// Returns a fault if the path cannot be written into a unit, or is too long for a socket.
 pub(super) fn socket(paths: &Paths<'_>) -> Result<String, Fault> {
     let path = writable(paths.socket)?;
-    if path.len() > LONGEST {
+    if path.len() > MAX_SOCKET_PATH {
         return Err(Fault::new(
             FaultCode::Usage,
-            format!("{path} is too long for a socket: {} bytes, at most {LONGEST}", path.len()),
+            format!(
+                "{path} is too long for a socket: {} bytes, at most {MAX_SOCKET_PATH}",
+                path.len()
+            ),
         )
         .hint("set BRAIN_SOCKET to a shorter path"));
     }
     Ok(render(SOCKET, "ListenStream=", &[format!("ListenStream={}", path.replace('%', "%%"))]))
 }
 
-/// `template` with our first line instead of its introduction, and `lines` instead of the one that begins with `key`.
+/// Replaces the introduction of `template` with the marker, and the line of `key` with `lines`.
 fn render(template: &str, key: &str, lines: &[String]) -> String {
     let mut text = format!("{MARKER}{NOTICE}\n");
     for line in template.lines().skip_while(|line| line.starts_with('#')) {
@@ -71,13 +74,13 @@ fn render(template: &str, key: &str, lines: &[String]) -> String {
     text
 }
 
-/// `path` in quotes, as systemd reads them.
+/// Quotes a path for systemd.
 fn quoted(path: &Path) -> Result<String, Fault> {
     let text = writable(path)?.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     Ok(format!("\"{text}\""))
 }
 
-/// `path` as text, if it can stand on a line of a unit.
+/// Returns the path as text if a unit can contain it.
 fn writable(path: &Path) -> Result<&str, Fault> {
     path.to_str()
         .filter(|text| !text.chars().any(char::is_control) && !text.ends_with(['\\', ' ']))
@@ -86,7 +89,7 @@ fn writable(path: &Path) -> Result<&str, Fault> {
                 FaultCode::Usage,
                 format!("{} cannot be written into a unit", path.display()),
             )
-            .hint("move it to a path of ordinary characters")
+            .hint("move it to a path without special characters")
         })
 }
 
@@ -132,7 +135,7 @@ mod tests {
             assert!(service(&paths(program, None, "/s")).is_err(), "{program:?}");
             assert!(socket(&paths("/p", None, program)).is_err(), "{program:?}");
         }
-        let long = format!("/{}", "x".repeat(LONGEST));
+        let long = format!("/{}", "x".repeat(MAX_SOCKET_PATH));
         let fault = socket(&paths("/p", None, &long)).expect_err("too long");
         assert!(fault.hint.is_some_and(|hint| hint.contains("BRAIN_SOCKET")));
     }
