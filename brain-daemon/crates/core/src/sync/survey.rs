@@ -2,6 +2,8 @@
 //! An unchanged file is only counted, so a sync without changes needs no memory for it.
 
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread::{self, Scope};
 
 use brain_protocol::SourceId;
 
@@ -35,19 +37,25 @@ impl Survey {
         let mut survey = Self::default();
         for part in scope {
             let inside = |path: &str| covers(part, path);
-            let mut rows = Ahead::new(reader.files(source, part)?);
-            let mut paths = Ahead::new(reader.paths(source, part)?);
-            let mut problem = None;
-            let found = files::each_markdown_file(root, part, None, &mut |file| {
-                let looked = survey.look(file, &mut rows, &mut paths, full, &inside);
-                problem = looked.err();
-                problem.is_none()
-            });
-            if let Some(problem) = problem {
-                return Err(problem);
-            }
-            rows.until(None, |path, row| survey.known.add_row(&inside, path, row))?;
-            paths.until(None, |path, page| survey.known.add_page(&inside, path, page))?;
+            let (rows, paths) = (reader.files(source, part)?, reader.paths(source, part)?);
+            let found = thread::scope(|scope| {
+                // A whole source is worth two threads; a changed file is not.
+                let is_whole = part.is_empty();
+                let mut rows = Ahead::new(read_ahead(scope, rows, is_whole));
+                let mut paths = Ahead::new(read_ahead(scope, paths, is_whole));
+                let mut problem = None;
+                let found = files::each_markdown_file(root, part, None, &mut |file| {
+                    let looked = survey.look(file, &mut rows, &mut paths, full, &inside);
+                    problem = looked.err();
+                    problem.is_none()
+                });
+                if let Some(problem) = problem {
+                    return Err(problem);
+                }
+                rows.until(None, |path, row| survey.known.add_row(&inside, path, row))?;
+                paths.until(None, |path, page| survey.known.add_page(&inside, path, page))?;
+                Ok(found)
+            })?;
             survey.found.unreadable.extend(found.unreadable);
             survey.found.repositories.extend(found.repositories);
         }
@@ -95,6 +103,29 @@ impl Known {
             self.paths.insert(path, page);
         }
     }
+}
+
+/// Reads rows on a thread of `scope` if `is_whole`: they are decoded while the walk waits for the
+/// kernel. The thread ends when nobody takes its rows any more.
+fn read_ahead<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    mut rows: impl Iterator<Item = PathRow<T>> + Send + 'scope,
+    is_whole: bool,
+) -> Box<dyn Iterator<Item = PathRow<T>> + 'scope> {
+    const BATCH: usize = 1000;
+    if !is_whole {
+        return Box::new(rows);
+    }
+    let (sender, receiver) = mpsc::sync_channel(2);
+    scope.spawn(move || {
+        loop {
+            let batch: Vec<_> = rows.by_ref().take(BATCH).collect();
+            if batch.is_empty() || sender.send(batch).is_err() {
+                return;
+            }
+        }
+    });
+    Box::new(receiver.into_iter().flatten())
 }
 
 /// Rows in the order of their paths, one of them read ahead.
