@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use brain_page::content_digest;
 use brain_protocol::{Get, JobState, List, PageRef, Reply, Request, Sort};
-use brain_store::{Content, JobRecord, JobWishes, Store, StoreError, StoreOptions, verify};
+use brain_store::{Content, JobOptions, JobRecord, Store, StoreError, StoreOptions, verify};
 use brain_tests::http::{call, ingest};
 use brain_tests::{PATIENCE, TestHome, texts};
 
@@ -128,7 +128,7 @@ fn job(body: &str) -> JobRecord {
         content_hash: content_digest(body),
         content_type: "text/plain".into(),
         bytes: body.len() as u64,
-        wishes: JobWishes::default(),
+        wishes: JobOptions::default(),
         content: Content { frontmatter: String::new(), body: body.into() },
         received_at: 5,
         finished_at: None,
@@ -307,7 +307,7 @@ fn an_item_that_was_answered_just_before_sigkill_is_a_page_under_its_number() {
     let bearer = format!("Bearer {token}");
     let mut accepted = BTreeMap::new();
     // At first the worker may have made the commit before the kill came.
-    let taken_over = |home: &TestHome| home.log().contains("taken over from the spool");
+    let taken_over = |home: &TestHome| home.log().contains("imported ingest jobs from the spool");
     for n in 0..100 {
         if n >= 20 && taken_over(&home) {
             break;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use brain_embed::{EmbedWhy, Embedder, Local, Purpose, inspect};
+use brain_embed::{EmbedErrorKind, Embedder, Local, Purpose, inspect};
 use brain_tests::tiny_model::{self, DIMENSIONS, HEADS, INNER, LAYERS, MAX_TOKENS};
 use serde_json::{Value, json};
 
@@ -222,7 +222,7 @@ fn the_files_beside_the_weights_are_heeded() {
 fn it_is_loaded_at_the_first_text_and_let_go_of() {
     let dir = model(4);
     let local = Local::new(dir.path().join("later"), 2);
-    assert_eq!(local.space().unwrap_err().why, EmbedWhy::Model);
+    assert_eq!(local.space().unwrap_err().kind, EmbedErrorKind::Model);
     tiny_model::write(&dir.path().join("later"), 4);
     let space = local.space().unwrap();
     assert_eq!((space.model.as_str(), space.dimensions), ("later", DIMENSIONS));
@@ -231,9 +231,9 @@ fn it_is_loaded_at_the_first_text_and_let_go_of() {
     let texts = ["boat".to_owned()];
     let first = local.embed(&texts, Purpose::Query, &|| true).unwrap();
     assert!(local.is_loaded());
-    local.rest(Duration::from_secs(600));
+    local.unload_if_idle(Duration::from_secs(600));
     assert!(local.is_loaded());
-    local.rest(Duration::ZERO);
+    local.unload_if_idle(Duration::ZERO);
     assert!(!local.is_loaded());
     assert_eq!(local.embed(&texts, Purpose::Query, &|| true).unwrap(), first);
 }
@@ -250,7 +250,10 @@ fn vectors_of_other_weights_are_never_taken_for_those_of_the_space() {
     let weights =
         fs::File::options().append(true).open(dir.path().join("model.safetensors")).unwrap();
     weights.set_modified(std::time::SystemTime::now() + Duration::from_secs(5)).unwrap();
-    assert_eq!(local.embed(&texts, Purpose::Query, &|| true).unwrap_err().why, EmbedWhy::Changed);
+    assert_eq!(
+        local.embed(&texts, Purpose::Query, &|| true).unwrap_err().kind,
+        EmbedErrorKind::Changed
+    );
     assert_ne!(local.space().unwrap().identity, space.identity);
     assert_ne!(local.embed(&texts, Purpose::Query, &|| true).unwrap(), first);
 }
@@ -267,7 +270,7 @@ fn it_stops_when_told_to() {
         asked.get() < 5
     };
     let fault = local.embed(&texts, Purpose::Document, &thrice).unwrap_err();
-    assert_eq!(fault.why, EmbedWhy::Stopped);
+    assert_eq!(fault.kind, EmbedErrorKind::Stopped);
     assert_eq!(asked.get(), 5);
     assert_eq!(local.embed(&texts, Purpose::Document, &|| true).unwrap().len(), 600);
 }
@@ -282,7 +285,7 @@ fn several_use_it_at_once() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..3 {
-                    local.rest(Duration::ZERO);
+                    local.unload_if_idle(Duration::ZERO);
                     let vectors = local.embed(&texts, Purpose::Document, &|| true).unwrap();
                     for (one, other) in vectors.iter().zip(&expected) {
                         assert!(
@@ -306,7 +309,7 @@ fn refused(file: &str, says: &str, harm: impl FnOnce(&Path)) {
         local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err(),
     ];
     for fault in faults {
-        assert_eq!(fault.why, EmbedWhy::Model, "{fault:?}");
+        assert_eq!(fault.kind, EmbedErrorKind::Model, "{fault:?}");
         assert!(
             fault.message.contains(file) && fault.message.contains(says),
             "{file}, {says}: {fault:?}"

@@ -6,7 +6,7 @@ use brain_protocol::{Backup, BackupReply, BackupVerify, Fault, FaultCode};
 
 use super::{Brain, Caller, Progress};
 use brain_base::clock::rfc3339;
-use brain_store::{SCHEMA, Sound, StoreError, verify};
+use brain_store::{SCHEMA, StoreError, VerifyReport, verify};
 
 impl Brain {
     pub(super) fn backup(
@@ -25,7 +25,7 @@ impl Brain {
         &self,
         target: &Path,
         progress: &dyn Progress,
-    ) -> Result<Sound, Fault> {
+    ) -> Result<VerifyReport, Fault> {
         let heard = |done, total| progress.at(done, total) && !self.is_stopping();
         let sound = self.store.back_up(target, self.clock.now(), &heard).map_err(target_fault)?;
         tracing::info!(file = %target.display(), pages = sound.pages, bytes = sound.bytes, "backup written");
@@ -55,7 +55,7 @@ pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>)
 }
 
 /// The answer about a file that was read back.
-pub(super) fn reply(status: &str, path: &Path, sound: &Sound) -> BackupReply {
+pub(super) fn reply(status: &str, path: &Path, sound: &VerifyReport) -> BackupReply {
     let mut warnings = Vec::new();
     if sound.schema < SCHEMA {
         warnings.push(format!(

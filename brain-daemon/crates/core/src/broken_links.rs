@@ -9,7 +9,7 @@ use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, Sou
 use super::{Brain, Caller};
 use brain_base::caller::Visibility;
 use brain_page as page;
-use brain_store::{BrokenAt, Found, LinkRecord, Reader, StoreError};
+use brain_store::{BrokenLinkEntry, LinkRecord, PageEntry, Reader, StoreError};
 
 const MAX_LIMIT: u32 = 1000;
 /// How many pages that may be meant are named for each link.
@@ -82,8 +82,8 @@ pub struct LinksAtRest {
     is_tried: bool,
 }
 
-fn broken_link(reader: &Reader, at: BrokenAt) -> Result<BrokenLink, StoreError> {
-    let BrokenAt { source, slug, link, is_ambiguous } = at;
+fn broken_link(reader: &Reader, at: BrokenLinkEntry) -> Result<BrokenLink, StoreError> {
+    let BrokenLinkEntry { source, slug, link, is_ambiguous } = at;
     Ok(BrokenLink {
         slug,
         candidates: candidates(reader, &source, &link)?,
@@ -103,7 +103,7 @@ fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<
     let names: Vec<String> =
         link.name.iter().cloned().chain(ends).filter(|name| !name.is_empty()).collect();
     let mut out: Vec<Slug> = Vec::new();
-    let mut take = |found: Vec<Found>| {
+    let mut take = |found: Vec<PageEntry>| {
         for (_, slug, _) in found {
             if out.len() < MAX_CANDIDATES && !out.contains(&slug) {
                 out.push(slug);

@@ -10,7 +10,7 @@ use super::provenance::{CAPTURE_CLI, Door, STAMPS, receive};
 use super::{Brain, Caller};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{Document, Frontmatter, content_digest, hex};
-use brain_store::{Applied, Draft, Hash, NewPage, PageRecord, Provenance, StoreError};
+use brain_store::{Draft, Hash, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
 /// Types that people are expected to use; others are taken with a warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
@@ -46,7 +46,7 @@ struct Finished {
 /// What became of a capture.
 pub(super) struct Outcome {
     pub(super) slug: Slug,
-    pub(super) applied: Applied,
+    pub(super) applied: WrittenPage,
     pub(super) captured_at: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl Brain {
         outcome: Outcome,
         mut warnings: Vec<String>,
     ) -> Written {
-        let Outcome { slug, applied: Applied { status, record }, captured_at } = outcome;
+        let Outcome { slug, applied: WrittenPage { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
             let place = self.file_place(&source, &record.source_path);
             (!self.is_failing(record.id) && place.exists(), place)
@@ -300,7 +300,7 @@ fn apply(
 }
 
 fn unchanged(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> Outcome {
-    let applied = Applied { status: WriteStatus::Unchanged, record };
+    let applied = WrittenPage { status: WriteStatus::Unchanged, record };
     Outcome { slug, applied, captured_at: frontmatter.get("captured_at") }
 }
 

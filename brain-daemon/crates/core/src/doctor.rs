@@ -378,7 +378,7 @@ fn queue(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn spool(brain: &Brain) -> Result<Finding, Fault> {
-    match brain.store.spools_aside()?.as_slice() {
+    match brain.store.set_aside_spools()?.as_slice() {
         [] => ok("nothing was put aside"),
         [first, others @ ..] => {
             let more = if others.is_empty() {

@@ -49,7 +49,7 @@ impl Brain {
             None => None,
         };
         let mut pages = Vec::new();
-        self.store.naming_damage(|| {
+        self.store.with_damage_report(|| {
             reader.in_order(
                 (only.as_ref().map_or("", SourceId::as_str), ""),
                 |(source, slug, record)| {
@@ -110,7 +110,7 @@ impl Brain {
             }
             let text = self
                 .store
-                .naming_damage(|| content_then(&reader, listed))
+                .with_damage_report(|| content_then(&reader, listed))
                 .map(|content| page::file_text(&content.frontmatter, &content.body));
             bytes += text.as_ref().map_or(0, String::len);
             out.push(text);

@@ -9,7 +9,7 @@ use super::intake::{clean_tags, stored_document, written_page};
 use super::provenance::STAMPS;
 use super::{Brain, Caller, no_page, typed};
 use brain_page::{self as page, Document, is_link_key};
-use brain_store::{Applied, PageRecord, StoreError};
+use brain_store::{PageRecord, StoreError, WrittenPage};
 
 impl Brain {
     pub(super) fn tags(&self, caller: &Caller, request: Tags) -> Result<Reply, Fault> {
@@ -119,7 +119,7 @@ impl Brain {
         caller: &Caller,
         page: &PageRef,
         change: impl Fn(&mut Document) -> Result<(), Fault> + Send + 'static,
-    ) -> Result<(SourceId, Option<Applied>), Fault> {
+    ) -> Result<(SourceId, Option<WrittenPage>), Fault> {
         let now = self.clock.now();
         let (source, _) = self.active(caller, &self.store.read(caller.view())?, page)?;
         let (place, slug) = (source.clone(), page.slug.clone());

@@ -22,7 +22,7 @@ use super::{Brain, Caller, Progress};
 use brain_base::caller::Visibility;
 use brain_page::Frontmatter;
 use brain_store::files::{self, MarkdownFile};
-use brain_store::{Applied, NewPage, PageRecord, Provenance, StoreError};
+use brain_store::{NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
 /// How many files that could not be written a reply names.
 const MAX_WARNINGS: usize = 20;
@@ -194,7 +194,7 @@ impl Brain {
                 )?;
                 out.push(match effect {
                     Effect::Nothing(record) => {
-                        Some(Applied { status: WriteStatus::Unchanged, record: *record })
+                        Some(WrittenPage { status: WriteStatus::Unchanged, record: *record })
                     }
                     Effect::Blanks => None,
                     Effect::Writes(_) => Some(draft.write_page(&place, slug, page.clone(), now)?),
@@ -205,10 +205,10 @@ impl Brain {
         let mut changed: Vec<PageRecord> = Vec::with_capacity(applied.len());
         for (path, applied) in paths.into_iter().zip(applied) {
             match applied {
-                Some(Applied { status: WriteStatus::Unchanged, .. }) => {
+                Some(WrittenPage { status: WriteStatus::Unchanged, .. }) => {
                     tally.count(WriteStatus::Unchanged)
                 }
-                Some(Applied { status, record }) => {
+                Some(WrittenPage { status, record }) => {
                     tally.count(status);
                     changed.push(record);
                 }

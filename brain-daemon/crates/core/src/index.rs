@@ -229,7 +229,7 @@ impl Shared {
             }
         }
         // The last step is taken on the writer's thread, where no commit can come between.
-        let (shared, reader, from) = (Arc::clone(self), store.reader_maker(), *seq);
+        let (shared, reader, from) = (Arc::clone(self), store.reader_factory(), *seq);
         store.write(move |_| {
             let mut seq = from;
             loop {

@@ -480,14 +480,14 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
     let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
     let is_repaired =
-        || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_noted_lost()?) };
+        || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_marked_lost()?) };
     let what = match known {
         Some(known) => format!("its index knows of {known} changes"),
         None if is_repaired()? => match files() {
             0 => return Ok(()),
             files => {
                 // The next start finds a store that was repaired already.
-                if let Err(error) = store.note_lost() {
+                if let Err(error) = store.mark_lost() {
                     tracing::warn!(%error, "that the store is lost is not noted");
                 }
                 format!(

@@ -10,7 +10,7 @@ use super::search::instant;
 use super::{Brain, Caller};
 use brain_base::clock::rfc3339;
 use brain_page::normal_tag;
-use brain_store::{Found, Mark, RECOVERY_MS, Reader};
+use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
 
 /// The longest listing in one answer.
 const MAX_LIMIT: u32 = 1000;
@@ -48,7 +48,7 @@ impl Brain {
         let since = instant(request.updated_since.as_deref(), false)?;
         // Pages of a source that was removed come back with their source only.
         let sources = if request.deleted { reader.sources()? } else { Vec::new() };
-        let wanted = |(of, slug, record): &Found| {
+        let wanted = |(of, slug, record): &PageEntry| {
             (!request.deleted || sources.iter().any(|(id, _)| id == of))
                 && source.as_ref().is_none_or(|s| s == of)
                 && request.prefix.as_ref().is_none_or(|p| slug.as_str().starts_with(p.as_str()))
@@ -57,7 +57,7 @@ impl Brain {
                 && since.is_none_or(|since| record.updated_at >= since)
         };
         // The store finds pages by either; a tag leaves fewer, as a rule.
-        let mark = tag.as_deref().map(Mark::Tag).or(page_type.as_deref().map(Mark::Type));
+        let mark = tag.as_deref().map(PageLabel::Tag).or(page_type.as_deref().map(PageLabel::Type));
         let filtered = source.is_some() || request.prefix.is_some() || since.is_some();
         let mut found = if request.deleted {
             deleted(&reader, request, limit, wanted)?
@@ -81,7 +81,7 @@ impl Brain {
 }
 
 /// Without filters the newest pages stand at the end of the sequence.
-fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<Found>, Fault> {
+fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
     reader.newest(after_seq(request)?, |found| {
         out.push(found);
@@ -94,11 +94,11 @@ fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<Found>, F
 fn newest_with(
     reader: &Reader,
     request: &List,
-    mark: Mark<'_>,
+    mark: PageLabel<'_>,
     source: Option<&SourceId>,
     limit: usize,
-    wanted: impl Fn(&Found) -> bool,
-) -> Result<Vec<Found>, Fault> {
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
     reader.newest_with(mark, source, after_seq(request)?, |found| {
         if wanted(&found) {
@@ -113,11 +113,11 @@ fn newest_with(
 fn some_by_slug(
     reader: &Reader,
     request: &List,
-    mark: Option<Mark<'_>>,
+    mark: Option<PageLabel<'_>>,
     source: Option<&SourceId>,
     limit: usize,
-    wanted: impl Fn(&Found) -> bool,
-) -> Result<Option<Vec<Found>>, Fault> {
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Option<Vec<PageEntry>>, Fault> {
     let Some(mark) = mark else { return Ok(None) };
     let after = after_slug(request)?;
     let (mut some, mut met) = (Vec::new(), 0);
@@ -141,8 +141,8 @@ fn newest_of_some(
     reader: &Reader,
     request: &List,
     limit: usize,
-    wanted: impl Fn(&Found) -> bool,
-) -> Result<Vec<Found>, Fault> {
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
     let below = after_seq(request)?;
     let mut kept: BinaryHeap<Reverse<(u64, String, String)>> = BinaryHeap::new();
     let first = request.source.as_ref().map_or("", SourceId::as_str);
@@ -169,8 +169,8 @@ fn by_slug(
     reader: &Reader,
     request: &List,
     limit: usize,
-    wanted: impl Fn(&Found) -> bool,
-) -> Result<Vec<Found>, Fault> {
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
     reader.in_order(after_slug(request)?, |found| {
         if wanted(&found) {
@@ -185,8 +185,8 @@ fn deleted(
     reader: &Reader,
     request: &List,
     limit: usize,
-    wanted: impl Fn(&Found) -> bool,
-) -> Result<Vec<Found>, Fault> {
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
     let below = match request.after.as_deref() {
         None => (i64::MAX, u64::MAX),
         Some(cursor) => {
@@ -220,7 +220,7 @@ fn after_seq(request: &List) -> Result<u64, Fault> {
     }
 }
 
-fn cursor(request: &List, (source, slug, record): &Found) -> String {
+fn cursor(request: &List, (source, slug, record): &PageEntry) -> String {
     match (record.deleted_at, request.sort) {
         (Some(at), _) => format!("{at}-{}", record.id),
         (None, Sort::Slug) => format!("{source}:{slug}"),
@@ -236,7 +236,7 @@ fn bad_cursor(cursor: &str) -> Fault {
     .hint("give `--after` the `next` of the answer before, with the same order")
 }
 
-fn row((source, slug, record): Found) -> PageRow {
+fn row((source, slug, record): PageEntry) -> PageRow {
     PageRow {
         slug,
         source_id: source,

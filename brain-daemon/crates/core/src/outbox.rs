@@ -13,7 +13,7 @@ use super::saves::KeptSave;
 use super::{Brain, preferred};
 use brain_base::caller::Visibility;
 use brain_page as page;
-use brain_store::files::{Outcome, Own, Tree};
+use brain_store::files::{Outcome, OwnContents, Tree};
 use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, StoreError};
 
 const STRIPES: usize = 64;
@@ -165,7 +165,7 @@ impl Brain {
         let place = tree.place(&row.path);
         let told = |e: std::io::Error| other(&format!("{}: {e}", place.display()));
         let torn = |bytes: &[u8]| self.is_torn(id, &row.ours, bytes);
-        let own = Own { digests: &row.ours, torn: &torn, recovering };
+        let own = OwnContents { digests: &row.ours, torn: &torn, recovering };
         if recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
             let page = reader.by_id_even_deleted(id).map_err(|e| other(&e))?;
             let Some((_, _, record)) = page else { return Ok(None) };
@@ -195,7 +195,7 @@ impl Brain {
                         let text = page::file_text(&content.frontmatter, &content.body);
                         let put = tree.put(&row.path, &text, &own, id);
                         if matches!(put, Ok(Outcome::Done)) && trashed {
-                            tree.untrash(&row.path, &text, &own, id).map_err(told)?;
+                            tree.remove_trashed_copy(&row.path, &text, &own, id).map_err(told)?;
                         }
                         put
                     }
@@ -252,7 +252,7 @@ impl Brain {
         let mut failed = 0;
         for &id in ids.iter().take_while(|_| !self.is_stopping()) {
             // One that damage keeps from being read is not to stop the others.
-            let agreed = self.store.naming_damage(|| Ok(self.agree_by_id(id).is_ok()));
+            let agreed = self.store.with_damage_report(|| Ok(self.agree_by_id(id).is_ok()));
             failed += usize::from(!agreed.unwrap_or(false));
         }
         if !ids.is_empty() {

@@ -10,7 +10,7 @@ use super::intake::{stored_document, written_page};
 use super::{Brain, Caller, no_page, typed};
 use brain_base::clock::rfc3339;
 use brain_page::{self as page, hex};
-use brain_store::{Applied, Content, PageRecord, Reader, VersionRecord, unless_damaged};
+use brain_store::{Content, PageRecord, Reader, VersionRecord, WrittenPage, unless_damaged};
 
 impl Brain {
     pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
@@ -64,7 +64,7 @@ impl Brain {
             if present.is_some_and(|present| present == kept.content)
                 && kept.record.provenance == record.provenance
             {
-                let applied = Applied { status: WriteStatus::Unchanged, record };
+                let applied = WrittenPage { status: WriteStatus::Unchanged, record };
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
             }
             let page = written_page(&slug, document, kept.record.provenance, None, false)?;

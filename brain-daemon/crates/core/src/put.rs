@@ -14,7 +14,7 @@ use super::{Brain, Caller};
 use brain_page::{Document, Frontmatter, file_path};
 use brain_store::files::digest;
 use brain_store::{
-    Applied, Content, Hash, NewPage, PageRecord, Provenance, StoreError, unless_damaged,
+    Content, Hash, NewPage, PageRecord, Provenance, StoreError, WrittenPage, unless_damaged,
 };
 
 /// A put, worked out for what it replaces.
@@ -97,7 +97,7 @@ impl Brain {
             if let Effect::Nothing(record) = effect {
                 let stored = stored_document(&draft.content(&record)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
-                let applied = Applied { status: WriteStatus::Unchanged, record: *record };
+                let applied = WrittenPage { status: WriteStatus::Unchanged, record: *record };
                 return Ok(Outcome { slug: slug.clone(), applied, captured_at });
             }
             let applied = draft.write_page(&source, &slug, page.clone(), now)?;

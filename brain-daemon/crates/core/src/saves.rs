@@ -10,7 +10,7 @@ use super::intake::read_page;
 use super::provenance::SYNC;
 use brain_base::caller::Visibility;
 use brain_page::{Document, decode_text};
-use brain_store::files::Save;
+use brain_store::files::LostSave;
 use brain_store::unless_damaged;
 
 /// How many of the newest versions are compared with a save.
@@ -34,7 +34,7 @@ impl Brain {
     pub(super) fn keep_saves(&self) -> Vec<KeptSave> {
         let mut kept = Vec::new();
         for tree in self.trees() {
-            for save in tree.late_saves() {
+            for save in tree.take_lost_saves() {
                 let why = match self.keep_save(&save) {
                     Ok(None) => continue,
                     Ok(Some(one)) => {
@@ -71,7 +71,7 @@ impl Brain {
     }
 
     /// Keeps a save as a version of its page; `None` when the page or a version of it has that text.
-    fn keep_save(&self, save: &Save) -> Result<Option<KeptSave>, Fault> {
+    fn keep_save(&self, save: &LostSave) -> Result<Option<KeptSave>, Fault> {
         let internal = |message: String| Fault::new(brain_protocol::FaultCode::Internal, message);
         let text =
             decode_text(&save.bytes).map_err(|e| internal(format!("it is not text: {e}")))?;

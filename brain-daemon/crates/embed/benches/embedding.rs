@@ -70,7 +70,7 @@ fn main() {
     questions.sort_by(f64::total_cmp);
     std::thread::sleep(SETTLED);
     let idle = rss();
-    local.rest(Duration::ZERO);
+    local.unload_if_idle(Duration::ZERO);
     std::thread::sleep(SETTLED);
     let row = |who: &str, wall: f64, cpu: f64, question: f64, memory: &str| {
         let many = WINDOWS as f64;

@@ -13,7 +13,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use brain_embed::vectors::{Key, Vectors, Windowed};
+use brain_embed::vectors::{Key, Vectors, WindowVector};
 use pulp::{Arch, Simd, WithSimd};
 
 const DIMENSIONS: usize = 384;
@@ -65,8 +65,9 @@ fn measure(windows: u64) {
         numbers.into_iter().map(|x| x / length).collect()
     };
     for page in 0..windows / WINDOWS_A_PAGE {
-        let of_page: Vec<Windowed> =
-            (0..WINDOWS_A_PAGE).map(|_| Windowed { start: 0, end: 1, vector: vector() }).collect();
+        let of_page: Vec<WindowVector> = (0..WINDOWS_A_PAGE)
+            .map(|_| WindowVector { start: 0, end: 1, vector: vector() })
+            .collect();
         vectors.put(page, Key([0; 16]), &of_page).expect("vectors of this length");
     }
     let words = vec![3_u64; windows as usize * DIMENSIONS / 8];

@@ -1,7 +1,8 @@
-//! Models that turn text into vectors: `local` in this process, or an endpoint of the `openai` shape. Knows neither pages nor the store:
-//! texts come in, vectors of length one go out.
+//! Embedding models: turn text into vectors, locally or through an HTTP endpoint.
 //!
-//! Nothing is loaded and nobody is asked before the first text. The local model is let go of after a while without texts.
+//! Vectors have length one. The crate knows neither pages nor the store. It loads no model and
+//! calls no endpoint before the first text. The local model is unloaded after a while without
+//! texts.
 
 mod endpoint;
 mod local;
@@ -12,79 +13,80 @@ use std::time::Duration;
 
 use url::Url;
 
-pub use endpoint::{Endpoint, EndpointSettings, FindKey};
+pub use endpoint::{Endpoint, EndpointSettings, KeyProvider};
 pub use local::{Local, ModelFacts, inspect, inspect_while, probe};
 
-/// What a vector is for: some models want to be told.
+/// Purpose of a vector; some models treat questions and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A question.
+    /// A search question.
     Query,
     /// A window of a page.
     Document,
 }
 
-/// What vectors can be compared with one another: those of one model, asked in one way.
+/// A vector space: vectors of one model and one configuration, which can be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Space {
-    /// Its name for people: the model's.
+pub struct VectorSpace {
+    /// The model's name, for display.
     pub model: String,
-    /// Everything that makes a vector what it is, as one text: provider, model, SHA-256 of its weights or address, pooling, prefixes.
+    /// Identifies the space: provider, model, SHA-256 of its weights or address, pooling, prefixes.
     pub identity: String,
-    /// Length of its vectors.
+    /// Length of the vectors.
     pub dimensions: usize,
 }
 
-/// Makes vectors.
+/// An embedding model.
 pub trait Embedder: Send + Sync {
-    /// What its vectors can be compared with. May load what it needs for that, or ask the endpoint once.
+    /// Returns the vector space. May load the model or call the endpoint once.
     ///
     /// # Errors
-    /// Why there will be no vectors.
-    fn space(&self) -> Result<Space, EmbedFault>;
+    /// Why there are no vectors.
+    fn space(&self) -> Result<VectorSpace, EmbedError>;
 
-    /// One vector of length one a text, in the order of the texts. `goes_on` is looked at between batches and each second; `false` ends it. Blocks.
+    /// Returns a vector of length one for each text, in their order. Calls `should_continue`
+    /// between batches and each second, and stops when it returns `false`. Blocks.
     ///
     /// # Errors
-    /// Why there are none; never some of them.
+    /// Why there are no vectors; never a part of them.
     fn embed(
         &self,
         texts: &[String],
         purpose: Purpose,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<f32>>, EmbedFault>;
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError>;
 
-    /// How much of `text` the model has learnt to read, from 0 to 1: of its letters, those that it does not have to spell one by one. 1 where
-    /// nobody can tell. Cheap after [`Embedder::embed`].
-    fn reads(&self, _text: &str) -> f32 {
+    /// Returns how much of `text` the model's vocabulary covers, from 0 to 1: the share of letters
+    /// that are not spelled one by one. 1 if unknown. Cheap after [`Embedder::embed`].
+    fn coverage(&self, _text: &str) -> f32 {
         1.0
     }
 
-    /// Lets go of what it has not needed since `idle`. Called now and then.
-    fn rest(&self, idle: Duration);
+    /// Frees resources that were not used for `idle`. Called from time to time.
+    fn unload_if_idle(&self, idle: Duration);
 }
 
-/// Which provider, by the configuration.
+/// Configuration of the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settings {
-    /// A model on this machine: its directory, which need not exist yet.
+    /// A model on this machine.
     Local {
-        /// Where it is.
+        /// Directory of the model, which need not exist yet.
         directory: PathBuf,
-        /// Threads that it may use, at least 1.
+        /// Threads that it can use, at least 1.
         threads: usize,
     },
-    /// An endpoint of the `openai` shape.
+    /// An endpoint with OpenAI's embedding API.
     Endpoint {
-        /// Where it is: `…/v1`; `None`: the provider's own address.
+        /// Base address `…/v1`; `None` for the provider's own.
         base: Option<Url>,
-        /// The model's name there.
+        /// The model's name at the endpoint.
         model: String,
-        /// What goes before a question.
+        /// Prefix of a question.
         query_prefix: String,
-        /// What goes before a window of a page.
+        /// Prefix of a window of a page.
         document_prefix: String,
-        /// How long its vectors are to be; `None`: the model's own length.
+        /// Requested length of vectors; `None` for the model's own.
         dimensions: Option<u32>,
     },
 }
@@ -92,30 +94,32 @@ pub enum Settings {
 /// Why there are no vectors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct EmbedFault {
-    /// What kind of reason.
-    pub why: EmbedWhy,
-    /// In words; no secrets, no text of pages.
+pub struct EmbedError {
+    /// The kind of error.
+    pub kind: EmbedErrorKind,
+    /// Message without secrets or text of pages.
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
 }
 
-/// What kind of reason.
+/// Kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmbedWhy {
-    /// The model is not there, or cannot be used. Trying again does not help.
+pub enum EmbedErrorKind {
+    /// The model is missing or unusable. Trying again does not help.
     Model,
-    /// The endpoint is not reached, limits, or fails; after so many seconds at the earliest, if it says.
+    /// The endpoint is unreachable, rate-limited or failing. Try again after this many seconds, if
+    /// it says so.
     Later(Option<u64>),
     /// The endpoint refuses: key, name, address. Trying again does not help.
     Refused,
-    /// The text is one that it does not take.
+    /// The endpoint refuses the text.
     Text,
-    /// It was told to stop.
+    /// The caller stopped the work.
     Stopped,
-    /// The budget does not allow it.
+    /// The budget does not allow the call.
     Budget,
-    /// The model is another than when [`Embedder::space`] was asked: its vectors cannot be compared with those from before. Ask again.
+    /// The model has changed since [`Embedder::space`] was called; its vectors cannot be compared
+    /// with earlier ones. Call it again.
     Changed,
 }

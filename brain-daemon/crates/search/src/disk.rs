@@ -1,4 +1,4 @@
-//! The index on disk: opened when it is sound and belongs to this store, else replaced by an empty one.
+//! The index on disk: opens an intact index of this store, or creates an empty one.
 
 use std::{fs, panic::AssertUnwindSafe, path::Path};
 
@@ -13,10 +13,10 @@ use super::{
     schema::{Encoded, FORMAT, Fields, TOKENIZER, schema},
 };
 
-/// A file that says the index must not be used again.
+/// A file that marks the index as damaged.
 const DAMAGED: &str = "brain-damaged";
 
-/// What every commit carries.
+/// Metadata of every commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Payload {
     /// The store the index is derived from.
@@ -27,7 +27,7 @@ pub(super) struct Payload {
     pub(super) format: u32,
 }
 
-/// An index that can be read.
+/// A readable index.
 pub(super) struct Disk {
     pub(super) tantivy: Tantivy,
     pub(super) reader: IndexReader,
@@ -36,22 +36,22 @@ pub(super) struct Disk {
     pub(super) seq: u64,
     /// Why an earlier one was replaced.
     pub(super) rebuilt: Option<String>,
-    /// Why it is in memory only.
+    /// Why the index is in memory only.
     pub(super) problem: Option<String>,
 }
 
-/// Opens the index of `store` in `dir`, whose last change is `store_seq`.
+/// Opens the index of `store` in `dir`; `store_seq` is the store's last change.
 pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, IndexError> {
-    let why = match guarded(|| existing(dir, store, store_seq)) {
+    let why = match catch_panic(|| existing(dir, store, store_seq)) {
         Ok(Some(disk)) => return Ok(disk),
         Ok(None) => None,
         Err(why) => Some(why),
     };
-    match guarded(|| empty(dir)) {
+    match catch_panic(|| empty(dir)) {
         Ok(disk) => Ok(Disk { rebuilt: why, ..disk }),
         Err(problem) => {
-            // Better a search that must be filled at every start than none.
-            let disk = guarded(in_memory).map_err(IndexError::Stopped)?;
+            // An index that must be filled at every start is better than none.
+            let disk = catch_panic(in_memory).map_err(IndexError::Stopped)?;
             let problem = format!("{}: {problem}; searching in memory", dir.display());
             Ok(Disk {
                 rebuilt: Some(why.unwrap_or_else(|| problem.clone())),
@@ -62,7 +62,8 @@ pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, Inde
     }
 }
 
-/// How many changes of the store `store` the index in `dir` says it has; `None` when there is none, or it is another store's.
+/// Returns the last change in the index in `dir`; `None` when there is no index of the store
+/// `store`.
 #[must_use]
 pub fn known_changes(dir: &Path, store: &str) -> Option<u64> {
     #[derive(Deserialize)]
@@ -74,15 +75,15 @@ pub fn known_changes(dir: &Path, store: &str) -> Option<u64> {
     (payload.store == store).then_some(payload.seq)
 }
 
-/// Marks the index in `dir` as damaged: the next [`open`] replaces it.
-pub(super) fn condemn(dir: &Path) {
+/// Marks the index in `dir` as damaged, so that the next [`open`] replaces it.
+pub(super) fn mark_damaged(dir: &Path) {
     if let Err(error) = fs::write(dir.join(DAMAGED), b"") {
         tracing::warn!(%error, "cannot mark the search index as damaged");
     }
 }
 
-/// Runs `f`; a panic of the library on a damaged file is an error like others.
-pub(super) fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+/// Runs `f` and converts a panic of the library over damaged files to an error.
+pub(super) fn catch_panic<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     match std::panic::catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => result,
         Err(panic) => {
@@ -96,7 +97,7 @@ pub(super) fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, Str
     }
 }
 
-/// The index that is there. `None` when there is none; an error when it is of no use.
+/// Opens the existing index; `None` when there is none.
 fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, String> {
     if !dir.join("meta.json").exists() {
         return if dir.join(".managed.json").exists() {
@@ -142,7 +143,7 @@ fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, Str
     Ok(Some(Disk { seq, ..disk }))
 }
 
-/// Touches every part of every segment.
+/// Reads every part of every segment.
 fn check(searcher: &Searcher, fields: Fields) -> tantivy::Result<()> {
     for reader in searcher.segment_readers() {
         for field in [fields.body, fields.title, fields.words, fields.keys] {
@@ -159,7 +160,7 @@ fn check(searcher: &Searcher, fields: Fields) -> tantivy::Result<()> {
     Ok(())
 }
 
-/// A new index, in place of whatever index there is.
+/// Creates an empty index in place of any existing one.
 fn empty(dir: &Path) -> Result<Disk, String> {
     fs::create_dir_all(dir).map_err(|e| e.to_string())?;
     clear(dir).map_err(|e| e.to_string())?;
@@ -186,7 +187,7 @@ fn finish(tantivy: Tantivy, fields: Fields) -> Result<Disk, String> {
     Ok(Disk { tantivy, reader, fields, seq: 0, rebuilt: None, problem: None })
 }
 
-/// Deletes the index's own files in `dir`, and nothing else.
+/// Deletes only the index's own files in `dir`.
 fn clear(dir: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -198,7 +199,7 @@ fn clear(dir: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether tantivy, or this file, names a file so.
+/// Whether tantivy or this module uses the file name.
 fn is_ours(name: &str) -> bool {
     let segment = |stem: &str| stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit());
     matches!(name, "meta.json" | ".managed.json" | DAMAGED)
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_files_are_deleted() {
+    fn only_index_files_are_deleted() {
         assert!(is_ours("meta.json") && is_ours(".tantivy-writer.lock"));
         assert!(is_ours("0123456789abcdef0123456789abcdef.term"));
         assert!(is_ours("0123456789abcdef0123456789abcdef.42.del"));

@@ -1,5 +1,7 @@
-//! A page as the index sees it: its terms in order, once for the disk (as text that the schema's tokenizer only has
-//! to split) and once for the overlay (as hashes, whose place is their position).
+//! Turns a page into indexed terms.
+//!
+//! Terms are encoded as text for the disk index, whose tokenizer only splits them, and as hashes by
+//! position for the overlay.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -13,32 +15,32 @@ use super::{
 };
 
 /// Precedes a term.
-pub(super) const NEXT: u8 = 1;
-/// Precedes a term that stands [`GAP`] places further on: the first of another alias.
-pub(super) const FAR: u8 = 2;
-/// How far apart the title and the aliases stand, so that no phrase reaches over.
+pub(super) const TERM_MARK: u8 = 1;
+/// Precedes a term [`GAP`] positions further: the first of another alias.
+pub(super) const GAP_MARK: u8 = 2;
+/// Positions between title and aliases, so that no phrase spans both.
 pub(super) const GAP: usize = 4;
 
 /// The terms of one field of a page.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    /// Each term after its mark ([`NEXT`] or [`FAR`]).
+    /// Each term after its mark ([`TERM_MARK`] or [`GAP_MARK`]).
     pub(super) encoded: String,
-    /// The hash of the term at each position; 0 where there is none.
+    /// The hash of the term at each position; 0 for none.
     pub(super) hashes: Vec<u64>,
-    /// How many terms there are.
+    /// Number of terms.
     pub(super) count: u32,
 }
 
 impl Terms {
-    /// Makes room for the terms of `text`.
+    /// Reserves memory for the terms of `text`.
     fn reserve(&mut self, text: &str) {
         if text.len() <= LARGE {
             self.encoded.reserve(text.len());
             self.hashes.reserve(text.len() / 6);
             return;
         }
-        // Counted first: lists that grow would take twice their memory.
+        // Counted first: growing lists would take twice the memory.
         let (mut count, mut bytes) = (0, 0);
         token::scan(text, &mut |t| {
             count += 1;
@@ -49,7 +51,7 @@ impl Terms {
     }
 
     fn push(&mut self, term: &str, mark: u8) {
-        if mark == FAR {
+        if mark == GAP_MARK {
             self.hashes.extend([0; GAP]);
         }
         self.encoded.push(char::from(mark));
@@ -59,10 +61,10 @@ impl Terms {
     }
 }
 
-/// From this length on, in bytes, the terms of a body are counted before they are kept.
+/// Bodies from this length in bytes on are counted before their terms are stored.
 const LARGE: usize = 256 * 1024;
 
-/// The namespaces of [`Document::keys`].
+/// Namespaces of [`Document::keys`].
 pub(super) mod key {
     pub(crate) const TITLE: char = 'n';
     pub(crate) const SHORT_TITLE: char = 'p';
@@ -76,26 +78,26 @@ pub(super) mod key {
     pub(crate) const LANGUAGE: char = 'l';
 }
 
-/// The key `value` in `namespace`.
+/// Returns the key `value` in `namespace`.
 pub(super) fn key_of(namespace: char, value: &str) -> String {
     let mut key = String::with_capacity(value.len() + 2);
     key.push(namespace);
     key.push(':');
-    // The marks of the encoding stay out, and no key is longer than a term may be.
+    // Keys must not contain marks or exceed a term's length.
     key.extend(token::head(value, 600).chars().filter(|c| !c.is_control()));
     key
 }
 
-/// A page, taken apart.
+/// The terms of a page.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) id: u64,
     pub(super) updated_at: i64,
     pub(super) body: Terms,
     pub(super) title: Terms,
-    /// The distinct words that are not their own stems, each after [`NEXT`].
+    /// The distinct words that differ from their stems, each after [`TERM_MARK`].
     pub(super) words: String,
-    /// Exact values, each after [`NEXT`]; see [`key`].
+    /// Exact values, each after [`TERM_MARK`]; see [`key`].
     pub(super) keys: String,
     /// Their hashes.
     pub(super) key_hashes: Vec<u64>,
@@ -103,13 +105,13 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Whether it has the key with this hash.
+    /// Whether the document has the key with this hash.
     pub(super) fn has_key(&self, key_hash: u64) -> bool {
         self.key_hashes.contains(&key_hash)
     }
 }
 
-/// Takes pages and questions apart. One thread at a time; keep it, for it remembers stems.
+/// Extracts terms from pages and questions. Caches stems, so reuse it; not shared between threads.
 pub(super) struct Analyzer {
     pub(super) stems: Stems,
     default: Lang,
@@ -117,7 +119,7 @@ pub(super) struct Analyzer {
 }
 
 impl Analyzer {
-    /// An analyzer that stems pages of unclear language as `default`.
+    /// Creates an analyzer; `default` is the language of pages whose language is unclear.
     pub(super) fn new(default: Lang) -> Self {
         Self { stems: Stems::new(12_000), default, seen: HashSet::default() }
     }
@@ -126,7 +128,7 @@ impl Analyzer {
         self.default
     }
 
-    /// Takes `page` apart.
+    /// Extracts the terms of `page`.
     pub(super) fn document(&mut self, page: &IndexPage) -> Document {
         let lang = detect(&page.body, self.default);
         self.seen.clear();
@@ -145,7 +147,7 @@ impl Analyzer {
             }
             if before > 0 {
                 title.hashes.extend([0; GAP]);
-                title.encoded.push(char::from(FAR));
+                title.encoded.push(char::from(GAP_MARK));
                 title.encoded.push_str(&more.encoded[1..]);
             } else {
                 title.encoded.push_str(&more.encoded);
@@ -172,13 +174,13 @@ impl Analyzer {
         let Self { stems, default, seen } = self;
         token::scan(text, &mut |t| {
             if t.kind != Kind::Word {
-                terms.push(t.text, NEXT);
+                terms.push(t.text, TERM_MARK);
                 return;
             }
             stems.with(t.text, lang.of_word(alphabet(t.text), *default), |stem| {
-                terms.push(stem, NEXT);
+                terms.push(stem, TERM_MARK);
                 if stem != t.text && seen.insert(hash(t.text.as_bytes())) {
-                    words.push(char::from(NEXT));
+                    words.push(char::from(TERM_MARK));
                     words.push_str(t.text);
                 }
             });
@@ -186,7 +188,7 @@ impl Analyzer {
     }
 }
 
-/// The number of terms that the index keeps of `body`. For measurements.
+/// Returns the number of indexed terms of `body`; for benchmarks.
 #[must_use]
 pub fn terms(body: &str) -> usize {
     let mut analyzer = Analyzer::new(Lang::UNSTEMMED);
@@ -197,7 +199,7 @@ pub fn terms(body: &str) -> usize {
     terms.hashes.len()
 }
 
-/// The keys of `page`.
+/// Returns the keys of `page`.
 fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     let mut all = String::with_capacity(128);
     let mut hashes = Vec::with_capacity(10);
@@ -209,7 +211,7 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
         let h = hash(key.as_bytes());
         if !hashes.contains(&h) {
             hashes.push(h);
-            all.push(char::from(NEXT));
+            all.push(char::from(TERM_MARK));
             all.push_str(&key);
         }
     };
@@ -229,7 +231,7 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
         token::scan(tag, &mut |t| add(key::TAG_WORD, t.text));
     }
     token::scan(page.slug.name(), &mut |t| {
-        // Dates and hashes in a slug are no words.
+        // Dates and hashes in a slug are not words.
         let wordy = t.text.len() > 1 && !t.text.bytes().any(|b| b.is_ascii_digit());
         if wordy && !title.split(' ').any(|w| w == t.text) {
             add(key::SLUG_WORD, t.text);
@@ -238,21 +240,22 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     (all, hashes)
 }
 
-/// What people call a page whose title goes on to explain: `Accel` for `Accel - Venture Capital`, `Dune` for `Dune (film)`.
+/// Returns the short name in a title with an explanation: `Accel` for `Accel - Venture Capital`,
+/// `Dune` for `Dune (film)`.
 fn short_title(title: &str) -> Option<&str> {
     let end = [" - ", " – ", " — ", ": ", " ("].iter().filter_map(|mark| title.find(mark)).min()?;
     Some(&title[..end])
 }
 
-/// A page on its way to the index: taken apart by whoever needs it first.
+/// A page to index; its first user analyzes it.
 pub(super) struct Entry {
     pub(super) id: u64,
     pub(super) seq: u64,
-    /// Whose page it is: known before it is taken apart.
+    /// The page's source, available before it is analyzed.
     pub(super) source: SourceId,
-    /// Bytes of memory it takes, about, whole or taken apart.
+    /// Approximate memory in bytes.
     pub(super) weight: usize,
-    /// Whether a search may leave it out until it has been taken apart.
+    /// Whether searches may omit the page until it is analyzed.
     bulk: bool,
     page: std::sync::Mutex<Option<Arc<IndexPage>>>,
     document: std::sync::OnceLock<Document>,
@@ -271,11 +274,11 @@ impl Entry {
         }
     }
 
-    /// The page, taken apart; the page itself is let go.
+    /// Returns the document. Analyzes the page first if necessary, and then drops it.
     pub(super) fn document(&self, analyzer: &mut Analyzer) -> &Document {
         self.document.get_or_init(|| {
             let page = self.page.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-            // There is a page as long as there is no document.
+            // The page exists until there is a document.
             page.map_or_else(
                 || Document {
                     id: self.id,
@@ -297,7 +300,7 @@ impl Entry {
         !self.bulk || self.ready().is_some()
     }
 
-    /// The document, when it has been taken apart.
+    /// Returns the document if the page was analyzed.
     pub(super) fn ready(&self) -> Option<&Document> {
         self.document.get()
     }

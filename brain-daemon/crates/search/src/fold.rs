@@ -1,9 +1,11 @@
-//! Letters: what a character is to the word finder, and the form in which two spellings of one word are equal
-//! (compatibility forms, lower case, without the accents of alphabets; marks that are letters of their script stay).
+//! Folding: character classes, and the common form of different spellings.
+//!
+//! The form uses compatibility forms and lower case without accents. Marks that are letters of
+//! their script stay.
 
 use unicode_normalization::char::{compose, decompose_compatible, is_combining_mark};
 
-/// What a character is to the word finder.
+/// Class of a character in tokenization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// Ends a word.
@@ -16,7 +18,7 @@ pub(super) enum Class {
     Mark,
 }
 
-/// The class of `c`.
+/// Returns the class of `c`.
 pub(super) fn class(c: char) -> Class {
     if c.is_ascii() {
         return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Separator };
@@ -46,7 +48,7 @@ fn is_pair(c: char) -> bool {
         | '\u{1000}'..='\u{103F}' | '\u{1050}'..='\u{108F}' | '\u{109A}'..='\u{109D}')
 }
 
-/// Characters that cannot be seen, stretch a word, or are the vowel points and accents of an alphabet.
+/// Whether `c` is invisible, stretches a word, or is a vowel point or accent of an alphabet.
 fn is_dropped(c: char) -> bool {
     matches!(c,
         '\u{0300}'..='\u{036F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
@@ -58,14 +60,15 @@ fn is_dropped(c: char) -> bool {
         | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FE20}'..='\u{FE2F}')
 }
 
-/// Appends the folded form of `c` to `out`; `last` is the character folded before it in the same word.
+/// Appends the folded form of `c` to `out`, which has the folded characters before it in the same
+/// word.
 pub(super) fn fold(c: char, out: &mut String) {
     if c.is_ascii() {
         out.push(c.to_ascii_lowercase());
         return;
     }
     match c {
-        // The bulk of what is neither Latin nor ASCII is itself.
+        // Most characters outside Latin and ASCII fold to themselves.
         '\u{4E00}'..='\u{9FFF}'
         | '\u{3041}'..='\u{3096}'
         | '\u{30A1}'..='\u{30FA}'
@@ -101,7 +104,7 @@ fn piece(c: char, out: &mut String) {
     if is_dropped(c) {
         return;
     }
-    // Kana with voicing marks and Hangul in letters go together again.
+    // Kana with voicing marks and Hangul jamo are composed again.
     if matches!(c, '\u{3099}' | '\u{309A}' | '\u{1161}'..='\u{1175}' | '\u{11A8}'..='\u{11C2}')
         && let Some(joined) = out.chars().next_back().and_then(|last| compose(last, c))
     {
@@ -117,7 +120,8 @@ fn piece(c: char, out: &mut String) {
     }
 }
 
-/// A 64-bit hash of a term, the same in every run. Terms are compared by it in the overlay and in snippets.
+/// Returns a 64-bit hash of a term, the same in every run. Overlay and snippets compare terms by
+/// it.
 pub(super) fn hash(term: &[u8]) -> u64 {
     const K: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut h = (term.len() as u64).wrapping_mul(K);
@@ -130,7 +134,7 @@ pub(super) fn hash(term: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let rest = chunks.remainder();
     bytes[..rest.len()].copy_from_slice(rest);
-    // 0 is kept for "no term".
+    // 0 means "no term".
     mix(h ^ u64::from_le_bytes(bytes)).max(1)
 }
 
@@ -149,7 +153,7 @@ pub(super) struct TermHasher(u64);
 
 impl std::hash::Hasher for TermHasher {
     fn write(&mut self, bytes: &[u8]) {
-        // `str` writes a closing 0xFF, which says nothing here.
+        // `str` writes a closing 0xFF, which carries no information.
         if bytes != [0xFF] {
             self.0 ^= hash(bytes);
         }
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_meet() {
+    fn spellings_fold_to_one_form() {
         for (a, b) in [
             ("Café", "cafe"),
             ("e\u{301}", "e"),

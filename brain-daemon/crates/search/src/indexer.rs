@@ -1,5 +1,7 @@
-//! The one thread that writes the index on disk: takes changes in their order, hands them to tantivy, commits when
-//! enough has gathered, and tries again when the disk does not take it.
+//! Indexer thread: writes changes to the disk index in order.
+//!
+//! It commits when enough changes have arrived, merges segments after bulk loads, and retries when
+//! the disk fails.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -16,29 +18,31 @@ use tantivy::{
 use brain_base::threads::yield_to_callers;
 
 use super::{
-    disk::{Disk, Payload, guarded},
+    disk::{Disk, Payload, catch_panic},
     document::{Analyzer, Document},
-    index::{Op, Shared, languages},
+    index_state::{Op, Shared, languages},
     schema::{FORMAT, Fields},
 };
 
-/// So many changes are taken from the line at once, so that who waits for a shorter line sees it shrink.
-const TAKE: usize = 256;
-/// How long the indexer lets changes gather before it looks at them.
-const GATHER: Duration = Duration::from_millis(20);
-/// The longest pause between two tries to write.
+/// Maximum changes taken from the feed at once, so that [`super::Index::wait_below`] returns soon.
+const MAX_TAKEN: usize = 256;
+/// How long changes collect before the indexer takes them.
+const GATHER_TIME: Duration = Duration::from_millis(20);
+/// Maximum pause between attempts to write.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// While changes pour in, so many segments may stand side by side before they are merged.
+/// Maximum unmerged segments during a bulk load.
 const MAX_UNMERGED: usize = 100;
-/// An index that is opened with more segments than this is tidied when it is quiet.
-const UNTIDY: usize = 8;
-/// When it is quiet, a segment is merged with all smaller ones unless it is so many times as large as they are together.
-const MUCH_LARGER: u64 = 4;
-/// How long after a commit the indexer first looks whether segments were merged; each look doubles it.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// After a pause of this length there is no further look: nothing takes so long to merge.
-const LAST_LOOK: Duration = Duration::from_secs(1024);
-/// An arena, given back after every commit. The larger it is, the fewer segments a bulk load leaves to merge.
+/// An index opened with more segments than this is merged when idle.
+const MAX_SEGMENTS: usize = 8;
+/// When idle, a segment is merged with all smaller ones unless it is this many times their total
+/// size.
+const SIZE_RATIO: u64 = 4;
+/// Time from a commit to the first reload for merged segments; each reload doubles it.
+const FIRST_RELOAD: Duration = Duration::from_secs(1);
+/// No reload follows a pause of this length: no merge takes so long.
+const MAX_RELOAD_PAUSE: Duration = Duration::from_secs(1024);
+/// Memory of tantivy's writer, released after every commit. A larger one leaves fewer segments
+/// after a bulk load.
 const ARENA_BYTES: usize = 32_000_000;
 
 pub(super) struct Indexer {
@@ -49,46 +53,46 @@ pub(super) struct Indexer {
     store: String,
     writer: Option<IndexWriter>,
     analyzer: Analyzer,
-    /// Taken, not committed; the first `fed` of them are with the writer.
+    /// Changes taken but not committed; the writer has the first `fed` of them.
     queue: VecDeque<Op>,
     fed: usize,
-    /// Memory of the queue, about.
+    /// Approximate memory of the queue.
     bytes: usize,
-    /// When the first of the queue came.
+    /// When the first change of the queue arrived.
     since: Option<Instant>,
-    /// No page on disk has a greater number: a new page need not be looked for.
+    /// Greatest page id on disk: greater ids need no deletion.
     max_id: Option<u64>,
     pause: Duration,
     retry_at: Option<Instant>,
-    /// After changes were let go of: what the index may claim to have.
+    /// After changes were dropped: the last change that the index may claim to have.
     frozen: Option<u64>,
-    /// Whether changes have poured in since it was last tidied.
-    untidy: bool,
-    /// When to look for merged segments, and the pause before that.
-    look: Option<(Instant, Duration)>,
+    /// Whether a bulk load happened since the last merge.
+    needs_merge: bool,
+    /// When to reload for merged segments, and the pause before that.
+    reload: Option<(Instant, Duration)>,
 }
 
-/// What the indexer does next.
-enum Task {
-    /// Hand over what was taken.
+/// The indexer's next action.
+enum NextStep {
+    /// Give the writer the taken changes.
     Feed,
-    /// That, and commit.
-    Commit(Pace),
-    /// Merge what was left while changes poured in.
-    Tidy,
-    /// Let searches see merged segments.
-    Look,
+    /// Give the writer the taken changes, and commit.
+    Commit(ChangeRate),
+    /// Merge the segments that a bulk load left.
+    Merge,
+    /// Show merged segments to searches.
+    Reload,
 }
 
-/// How fast changes come.
+/// Rate of incoming changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pace {
-    /// Faster than they are indexed: merging can wait, it costs as much as indexing.
-    Pouring,
-    /// Now and then.
+enum ChangeRate {
+    /// Faster than they are indexed. Merging waits: it costs as much as indexing.
+    Bulk,
+    /// A change from time to time.
     Steady,
-    /// They came fast, and have stopped: now is the time to merge.
-    Quiet,
+    /// A bulk load has ended; segments can be merged.
+    Idle,
 }
 
 impl Indexer {
@@ -113,31 +117,31 @@ impl Indexer {
             pause: Duration::ZERO,
             retry_at: None,
             frozen: None,
-            untidy: segments.len() > UNTIDY,
-            look: None,
+            needs_merge: segments.len() > MAX_SEGMENTS,
+            reload: None,
         }
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     pub(super) fn run(mut self) {
-        // Its threads, and those of tantivy that it starts, step back behind whoever waits for an answer.
+        // This thread, and tantivy's threads that it starts, have a lower priority than callers.
         yield_to_callers();
         while let Some(task) = self.take() {
-            let result = guarded(|| match task {
-                Task::Feed => self.feed(),
-                Task::Commit(pace) => {
+            let result = catch_panic(|| match task {
+                NextStep::Feed => self.feed(),
+                NextStep::Commit(pace) => {
                     self.feed()?;
                     self.commit(pace)
                 }
-                Task::Tidy => {
-                    // The index is whole without.
-                    if let Err(problem) = guarded(|| self.tidy()) {
+                NextStep::Merge => {
+                    // The index is complete without the merge.
+                    if let Err(problem) = catch_panic(|| self.merge_small()) {
                         tracing::debug!(problem, "the index is not tidied");
                     }
                     Ok(())
                 }
-                Task::Look => {
-                    self.look();
+                NextStep::Reload => {
+                    self.reload();
                     Ok(())
                 }
             });
@@ -145,13 +149,13 @@ impl Indexer {
                 self.fail(problem);
             }
         }
-        // The writer's threads end with it.
+        // This ends the writer's threads.
         drop(self.writer.take());
         self.shared.ended();
     }
 
-    /// Waits for work and takes it. `None` at the end.
-    fn take(&mut self) -> Option<Task> {
+    /// Waits for changes and takes them. Returns `None` at the end.
+    fn take(&mut self) -> Option<NextStep> {
         let shared = Arc::clone(&self.shared);
         let options = &shared.options;
         let mut state = shared.state();
@@ -163,43 +167,47 @@ impl Indexer {
             let now = Instant::now();
             let flushing = state.flush > state.committed;
             let retrying = self.retry_at.is_some_and(|at| at > now) && !flushing;
-            if !state.feed.is_empty() && (gathered || flushing || state.feed.len() >= TAKE) {
-                let count = state.feed.len().min(TAKE);
+            if !state.feed.is_empty() && (gathered || flushing || state.feed.len() >= MAX_TAKEN) {
+                let count = state.feed.len().min(MAX_TAKEN);
                 self.since.get_or_insert(now);
                 let taken: Vec<Op> = state.feed.drain(..count).collect();
                 let bulk = !state.feed.is_empty();
                 drop(state);
-                shared.got_on();
+                shared.notify_progress();
                 self.bytes += taken.iter().map(Op::weight).sum::<usize>();
                 self.queue.extend(taken);
                 if retrying && self.bytes > options.overlay_bytes {
-                    self.let_go();
+                    self.drop_changes();
                 }
                 let commit = bulk && self.queue.len() >= options.commit_changes_bulk && !retrying;
-                return Some(if commit { Task::Commit(Pace::Pouring) } else { Task::Feed });
+                return Some(if commit {
+                    NextStep::Commit(ChangeRate::Bulk)
+                } else {
+                    NextStep::Feed
+                });
             }
             let mut due = None;
             let sooner =
                 |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
             if !state.feed.is_empty() {
-                sooner(&mut due, now + GATHER);
+                sooner(&mut due, now + GATHER_TIME);
                 gathered = true;
             } else if self.queue.is_empty() {
                 if flushing {
-                    // Everything pushed is on disk, or has been let go of.
+                    // Everything pushed is on disk or was dropped.
                     state.flush = 0;
-                    shared.got_on();
+                    shared.notify_progress();
                 }
-                if let Some((at, _)) = self.look {
+                if let Some((at, _)) = self.reload {
                     if at <= now {
-                        return Some(Task::Look);
+                        return Some(NextStep::Reload);
                     }
                     sooner(&mut due, at);
                 }
-                if self.untidy {
+                if self.needs_merge {
                     let at = state.last_push + options.commit_when_idle;
                     if at <= now {
-                        return Some(Task::Tidy);
+                        return Some(NextStep::Merge);
                     }
                     sooner(&mut due, at);
                 }
@@ -207,7 +215,7 @@ impl Indexer {
                 let idle = now.saturating_duration_since(state.last_push);
                 let oldest =
                     self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-                let enough = self.queue.len() >= options.commit_changes && idle >= GATHER * 10
+                let enough = self.queue.len() >= options.commit_changes && idle >= GATHER_TIME * 10
                     || self.queue.len() >= options.commit_changes_bulk;
                 if flushing
                     || (!retrying
@@ -215,17 +223,19 @@ impl Indexer {
                             || oldest >= options.commit_after
                             || idle >= options.commit_when_idle))
                 {
-                    let quiet = idle >= options.commit_when_idle;
-                    // What poured in is merged by `Task::Tidy`, which comes next when it is quiet, and not beside it.
-                    let pouring = if quiet {
-                        self.untidy
+                    let is_idle = idle >= options.commit_when_idle;
+                    // `NextStep::Merge` follows when idle; it must not run beside tantivy's own
+                    // merges.
+                    let is_bulk = if is_idle {
+                        self.needs_merge
                     } else {
                         self.queue.len() >= options.commit_changes
                     };
-                    let pace = if pouring && !flushing { Pace::Pouring } else { Pace::Steady };
-                    return Some(Task::Commit(pace));
+                    let pace =
+                        if is_bulk && !flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
+                    return Some(NextStep::Commit(pace));
                 }
-                sooner(&mut due, now + (GATHER * 10).min(options.commit_when_idle));
+                sooner(&mut due, now + (GATHER_TIME * 10).min(options.commit_when_idle));
             }
             if let (true, Some(at)) = (retrying, self.retry_at) {
                 due = Some(at.min(now + Duration::from_millis(500)));
@@ -234,7 +244,7 @@ impl Indexer {
         }
     }
 
-    /// Hands to the writer what it does not have yet.
+    /// Gives the writer the changes that it does not have yet.
     fn feed(&mut self) -> Result<(), String> {
         if self.retry_at.is_some_and(|at| at > Instant::now()) && self.shared.state().flush == 0 {
             return Ok(());
@@ -264,12 +274,12 @@ impl Indexer {
         Ok(())
     }
 
-    fn commit(&mut self, pace: Pace) -> Result<(), String> {
+    fn commit(&mut self, pace: ChangeRate) -> Result<(), String> {
         let Some(last) = self.queue.iter().map(Op::seq).max() else { return Ok(()) };
         let Some(writer) = &mut self.writer else { return Err("it could not be opened".into()) };
         let seq = self.frozen.unwrap_or(last);
         commit(writer, pace, &self.store, seq).map_err(|e| e.to_string())?;
-        self.untidy |= pace == Pace::Pouring;
+        self.needs_merge |= pace == ChangeRate::Bulk;
         self.reader.reload().map_err(|e| e.to_string())?;
         let searcher = self.reader.searcher();
         let languages = languages(&searcher, self.fields);
@@ -280,15 +290,15 @@ impl Indexer {
         self.since = None;
         self.pause = Duration::ZERO;
         self.retry_at = None;
-        self.look = Some((Instant::now() + FIRST_LOOK, FIRST_LOOK));
+        self.reload = Some((Instant::now() + FIRST_RELOAD, FIRST_RELOAD));
         self.shared.committed(searcher, languages, last, seq);
         Ok(())
     }
 
-    /// Has segments merged that were left side by side while changes poured in. Tried once: the next pour, or the next
-    /// start, tries again.
-    fn tidy(&mut self) -> Result<(), String> {
-        self.untidy = false;
+    /// Merges the segments that a bulk load left. A failed merge is repeated after the next bulk
+    /// load or start.
+    fn merge_small(&mut self) -> Result<(), String> {
+        self.needs_merge = false;
         if !self.shared.has_room() {
             return Err("the disk has little room".into());
         }
@@ -297,16 +307,16 @@ impl Indexer {
             Some(writer) => writer,
             None => open_writer(&self.tantivy).map_err(|e| e.to_string())?,
         };
-        commit(&mut writer, Pace::Quiet, &self.store, claimed).map_err(|e| e.to_string())?;
+        commit(&mut writer, ChangeRate::Idle, &self.store, claimed).map_err(|e| e.to_string())?;
         self.writer = Some(writer);
-        self.look = Some((Instant::now() + FIRST_LOOK, FIRST_LOOK));
+        self.reload = Some((Instant::now() + FIRST_RELOAD, FIRST_RELOAD));
         Ok(())
     }
 
-    /// Lets searches see the segments that were merged since the last commit: fewer are searched faster, and the old
-    /// ones can go.
-    fn look(&mut self) {
-        let Some((_, pause)) = self.look.take() else { return };
+    /// Shows segments merged since the last commit to searches: fewer segments are faster, and old
+    /// ones can be deleted.
+    fn reload(&mut self) {
+        let Some((_, pause)) = self.reload.take() else { return };
         let seen: HashSet<_> = self
             .reader
             .searcher()
@@ -322,30 +332,30 @@ impl Indexer {
         let pause = match merged {
             Ok(true) => {
                 self.shared.merged(self.reader.searcher());
-                FIRST_LOOK
+                FIRST_RELOAD
             }
             Ok(false) => pause * 2,
             Err(error) => {
-                tracing::debug!(%error, "no look at the index");
+                tracing::debug!(%error, "cannot reload the index");
                 pause * 2
             }
         };
-        if pause <= LAST_LOOK {
-            self.look = Some((Instant::now() + pause, pause));
+        if pause <= MAX_RELOAD_PAUSE {
+            self.reload = Some((Instant::now() + pause, pause));
         }
     }
 
-    /// Takes the writer away and tries again later with a new one.
+    /// Drops the writer and schedules another attempt.
     fn fail(&mut self, problem: String) {
         let writer = self.writer.take();
-        let ended = guarded(|| match &writer {
-            // What could not be finished is not to keep the disk full.
+        let ended = catch_panic(|| match &writer {
+            // Unfinished files must not keep the disk full.
             Some(writer) => {
                 writer.garbage_collect_files().wait().map(drop).map_err(|e| e.to_string())
             }
             None => Ok(()),
         });
-        let ended = ended.and(guarded(|| {
+        let ended = ended.and(catch_panic(|| {
             drop(writer);
             Ok(())
         }));
@@ -358,8 +368,8 @@ impl Indexer {
         self.shared.failed(problem);
     }
 
-    /// Lets go of the older half of the queue.
-    fn let_go(&mut self) {
+    /// Drops the older half of the queue.
+    fn drop_changes(&mut self) {
         if self.frozen.is_none() {
             let mut state = self.shared.state();
             self.frozen = Some(state.claimed);
@@ -374,12 +384,17 @@ impl Indexer {
             changes = gone.len(),
             "the search index cannot be written: changes are let go of"
         );
-        self.shared.let_go(&gone);
+        self.shared.drop_changes(&gone);
     }
 }
 
-/// Commits what `writer` was given: every change up to `seq` of the store named `store`.
-fn commit(writer: &mut IndexWriter, pace: Pace, store: &str, seq: u64) -> tantivy::Result<()> {
+/// Commits `writer` with all changes up to `seq` of the store `store`.
+fn commit(
+    writer: &mut IndexWriter,
+    pace: ChangeRate,
+    store: &str,
+    seq: u64,
+) -> tantivy::Result<()> {
     writer.set_merge_policy(pace.policy());
     let payload = serde_json::to_string(&Payload { store: store.to_owned(), seq, format: FORMAT })
         .map_err(|e| tantivy::TantivyError::InternalError(e.to_string()))?;
@@ -389,25 +404,25 @@ fn commit(writer: &mut IndexWriter, pace: Pace, store: &str, seq: u64) -> tantiv
     Ok(())
 }
 
-impl Pace {
+impl ChangeRate {
     fn policy(self) -> Box<dyn MergePolicy> {
         let mut steady = LogMergePolicy::default();
         steady.set_min_num_segments(6);
         steady.set_min_layer_size(2_000);
         steady.set_del_docs_ratio_before_merge(0.3);
         match self {
-            Self::Pouring => Box::new(Patient(steady)),
+            Self::Bulk => Box::new(DeferredMergePolicy(steady)),
             Self::Steady => Box::new(steady),
-            Self::Quiet => Box::new(Thorough),
+            Self::Idle => Box::new(FullMergePolicy),
         }
     }
 }
 
-/// Merges when it cannot be put off any more.
+/// A merge policy that merges only when it cannot be deferred.
 #[derive(Debug)]
-struct Patient(LogMergePolicy);
+struct DeferredMergePolicy(LogMergePolicy);
 
-impl MergePolicy for Patient {
+impl MergePolicy for DeferredMergePolicy {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
         if segments.len() < MAX_UNMERGED {
             Vec::new()
@@ -417,11 +432,12 @@ impl MergePolicy for Patient {
     }
 }
 
-/// Merges the small ones into one, up to a segment that is [`MUCH_LARGER`]: what is large is seldom written anew.
+/// A merge policy that merges small segments into one, except segments [`SIZE_RATIO`] times as
+/// large: large ones are seldom rewritten.
 #[derive(Debug)]
-struct Thorough;
+struct FullMergePolicy;
 
-impl MergePolicy for Thorough {
+impl MergePolicy for FullMergePolicy {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
         let mut smallest: Vec<(u64, SegmentId)> =
             segments.iter().map(|segment| (u64::from(segment.num_docs()), segment.id())).collect();
@@ -430,7 +446,7 @@ impl MergePolicy for Thorough {
         let small: Vec<SegmentId> = smallest
             .into_iter()
             .take_while(|&(size, _)| {
-                let joins = docs == 0 || size <= docs * MUCH_LARGER;
+                let joins = docs == 0 || size <= docs * SIZE_RATIO;
                 docs += size;
                 joins
             })
@@ -447,9 +463,10 @@ fn open_writer(tantivy: &Tantivy) -> tantivy::Result<IndexWriter> {
         .num_merge_threads(1)
         .build();
     let writer: IndexWriter = tantivy.writer_with_options(options)?;
-    writer.set_merge_policy(Pace::Steady.policy());
-    // tantivy 0.27 gives a writer's first operation the number of the last commit. A merge of what was committed then
-    // takes that operation for one of the past, and a page whose deletion it is may stay. So nothing goes first.
+    writer.set_merge_policy(ChangeRate::Steady.policy());
+    // Tantivy 0.27 gives a writer's first operation the number of the last commit. A concurrent
+    // merge takes that operation for an old one, and a deleted page may stay. So the first
+    // operation is empty.
     writer.run([])?;
     Ok(writer)
 }
@@ -479,8 +496,8 @@ mod tests {
 
     use super::*;
 
-    /// What a killed daemon leaves: a segment in whose last commit a page was deleted, beside one without deletions.
-    /// The first change after the start deletes another page of it while both are merged.
+    /// After a kill: a segment with a deletion in its last commit, beside one without deletions.
+    /// The first change after the start deletes a page while both are merged.
     #[test]
     fn the_first_deletion_of_a_writer_survives_a_merge() {
         let mut schema = Schema::builder();

@@ -1,4 +1,4 @@
-//! Languages: which one a page is written in, how its words are stemmed, which words of a question say little.
+//! Languages: detection, stemming and stop words.
 
 use std::{
     borrow::Cow,
@@ -10,7 +10,7 @@ use frostem::{Algorithm, Stemmer};
 
 use super::{fold::BuildTermHasher, stopwords, token};
 
-/// A language, by its place in the table.
+/// A language, as an index of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Lang(u8);
 
@@ -45,7 +45,7 @@ const fn entry(
 use Alphabet::{Arabic, Cyrillic, Greek, Latin};
 use whatlang::Lang as W;
 
-/// Any language without a stemmer comes last. At most 32, because sets of them are bits.
+/// The language without a stemmer comes last. At most 32, because sets of languages are bits.
 static TABLE: [Entry; 22] = [
     entry("en", W::Eng, Algorithm::English, Latin, stopwords::ENGLISH),
     entry("de", W::Deu, Algorithm::German, Latin, stopwords::GERMAN),
@@ -71,7 +71,7 @@ static TABLE: [Entry; 22] = [
     Entry { code: "und", whatlang: None, algorithm: None, alphabet: Alphabet::Other, stop: "" },
 ];
 
-/// Folded stop word → the languages that have it, as bits.
+/// Folded stop word → languages that have it, as bits.
 static STOP: LazyLock<HashMap<String, u32, BuildTermHasher>> = LazyLock::new(|| {
     let mut map: HashMap<String, u32, BuildTermHasher> = HashMap::default();
     for (index, entry) in TABLE.iter().enumerate() {
@@ -87,12 +87,12 @@ impl Lang {
     /// A language without a stemmer.
     pub(super) const UNSTEMMED: Self = Self(TABLE.len() as u8 - 1);
 
-    /// All languages, the one without a stemmer last.
+    /// Returns all languages, the one without a stemmer last.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         (0..TABLE.len() as u8).map(Self)
     }
 
-    /// The language with this ISO 639-1 code; `None` for one without a stemmer.
+    /// Returns the language with this ISO 639-1 code; `None` for one without a stemmer.
     pub(super) fn from_code(code: &str) -> Option<Self> {
         let code = if code == "no" { "nb" } else { code };
         Self::all().find(|lang| lang.code() == code)
@@ -103,7 +103,7 @@ impl Lang {
     }
 
     fn entry(self) -> &'static Entry {
-        // Made from the table's own indices only.
+        // Values come from the table's own indexes.
         TABLE.get(self.0 as usize).unwrap_or(&TABLE[TABLE.len() - 1])
     }
 
@@ -111,14 +111,14 @@ impl Lang {
         1 << self.0
     }
 
-    /// The language in which a word of `alphabet` on a page of this language is stemmed: a Russian word on an English
-    /// page is Russian.
+    /// Returns the language for stemming a word of `alphabet` on a page of this language: a Russian
+    /// word on an English page is Russian.
     pub(super) fn of_word(self, alphabet: Alphabet, default: Self) -> Self {
         if self.entry().alphabet == alphabet {
             return self;
         }
         match alphabet {
-            // Unstemmed pages are in a known language that has no stemmer.
+            // The page's language is known and has no stemmer.
             Latin if self == Self::UNSTEMMED => self,
             Latin if default.entry().alphabet == Latin => default,
             Latin => Self::ENGLISH,
@@ -130,7 +130,8 @@ impl Lang {
     }
 }
 
-/// The alphabet of a folded word, by its first character; [`Alphabet::Other`] when it has a digit.
+/// Returns the alphabet of a folded word by its first character; [`Alphabet::Other`] if it has a
+/// digit.
 pub(super) fn alphabet(word: &str) -> Alphabet {
     if word.bytes().any(|b| b.is_ascii_digit()) {
         return Alphabet::Other;
@@ -144,16 +145,16 @@ pub(super) fn alphabet(word: &str) -> Alphabet {
     }
 }
 
-/// How much of a page is looked at to tell its language.
+/// Bytes of a page that detection reads.
 const SAMPLE_BYTES: usize = 1200;
-/// How many of its words.
+/// Words of a page that detection reads.
 const SAMPLE_WORDS: u32 = 120;
 
-/// The language of `text`, or `default` when that is not clear. Pages in a language without a stemmer are
-/// [`Lang::UNSTEMMED`].
+/// Detects the language of `text`; returns `default` when it is unclear. Languages without a
+/// stemmer are [`Lang::UNSTEMMED`].
 ///
-/// Stop words decide where they can (60 times faster than trigrams on English notes); trigrams decide the rest, and
-/// only on texts long enough to be sure.
+/// Stop words decide if they can (60 times faster than trigrams on English notes). Otherwise
+/// trigrams decide, on texts long enough to be sure.
 pub(super) fn detect(text: &str, default: Lang) -> Lang {
     let sample = token::head(text, SAMPLE_BYTES);
     let mut counts = [0_u32; TABLE.len()];
@@ -173,7 +174,8 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
         token::Kind::Pair => paired += 1,
         _ => {}
     });
-    // Chinese, Japanese, Korean, Thai: pairs need no stemmer; the Latin words among them are the default's.
+    // Chinese, Japanese, Korean, Thai: pairs need no stemmer, and Latin words use the default
+    // language.
     if words < 8 || paired > words * 2 {
         return default;
     }
@@ -199,7 +201,7 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     if !info.is_reliable() || info.confidence() < 0.9 {
         return default;
     }
-    // A guess of a language that shares nothing with the page's stop words is noise (lists, code, names).
+    // A language that shares no stop words with the page is a wrong guess (lists, code, names).
     match Lang::all().find(|lang| lang.entry().whatlang == Some(info.lang())) {
         Some(lang) if lang.entry().alphabet != Latin || counts[lang.0 as usize] * 16 >= words => {
             lang
@@ -210,9 +212,8 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     }
 }
 
-/// The stop words of a question: those of the one language, among `languages`, that has most of its words.
-///
-/// Empty when every word would go.
+/// Returns the stop words of a question: those of the one language in `languages` with most of its
+/// words. Empty when all words are stop words.
 pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&'a str> {
     let bits: Vec<u32> = words.iter().map(|w| STOP.get(*w).copied().unwrap_or(0)).collect();
     let count = |lang: Lang| bits.iter().filter(|&&b| b & lang.bit() != 0).count();
@@ -234,9 +235,9 @@ pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&
     }
 }
 
-/// The stem of the folded `word` in `lang`; the word itself when there is nothing to take off.
+/// Returns the stem of the folded `word` in `lang`; the word itself if it has no ending.
 pub(super) fn stem(word: &str, lang: Lang) -> Cow<'_, str> {
-    // Two letters have no ending to lose.
+    // Two letters have no ending.
     let (Some(algorithm), 3..) = (lang.entry().algorithm, word.len()) else {
         return Cow::Borrowed(word);
     };
@@ -244,14 +245,15 @@ pub(super) fn stem(word: &str, lang: Lang) -> Cow<'_, str> {
     if stem.is_empty() { Cow::Borrowed(word) } else { stem }
 }
 
-/// Stems words and remembers the stems it made. Not shared between threads.
+/// Stems words and caches the results. Not shared between threads.
 pub(super) struct Stems {
     known: Vec<HashMap<Box<str>, Box<str>, BuildTermHasher>>,
     remember: usize,
 }
 
 impl Stems {
-    /// Remembers up to `remember` words a language (about 60 bytes each), then begins anew.
+    /// Creates a cache of up to `remember` words per language (about 60 bytes each); a full cache
+    /// is cleared.
     pub(super) fn new(remember: usize) -> Self {
         Self {
             known: std::iter::repeat_with(HashMap::default).take(TABLE.len()).collect(),
@@ -285,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_are_told() {
+    fn languages_are_detected() {
         let en = Lang::ENGLISH;
         let code = |text: &str| detect(text, en).code();
         assert_eq!(code("short"), "en");
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_go_but_never_all() {
+    fn stop_words_are_dropped_but_never_all() {
         let langs = [Lang::ENGLISH, Lang(1)];
         assert_eq!(
             stop_words(&["how", "did", "he", "die"], &langs),
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn table_is_sound() {
+    fn the_language_table_is_consistent() {
         assert_eq!(Lang::from_code("ru"), Some(Lang(18)));
         assert_eq!(Lang::from_code("el"), Some(Lang(19)));
         assert_eq!(Lang::from_code("ar"), Some(Lang(20)));

@@ -1,40 +1,43 @@
-//! The search room: full text over title, aliases, tags, slug and body.
+//! Full-text search over title, aliases, tags, slug and body.
 //!
-//! The index is derived. It may be deleted, damaged or behind at any time; whoever owns the truth pushes every change
-//! after it is durable, and pushes again what a reopened index has not seen. This room knows nothing of the store, of
-//! sockets, of `Brain`: pages come in as [`IndexPage`], questions as [`Question`], and results go out as page numbers
-//! with scores, so that vectors and links can be fused with them afterwards.
+//! The index is derived data: it can be deleted, damaged or behind. The store's owner pushes every
+//! change after it is durable, and pushes again what a reopened index lacks. This crate does not
+//! know the store. Pages come in as [`IndexPage`] and questions as [`Question`]. Results are page
+//! ids with scores, so that they can be merged with vectors and links.
 //!
-//! Two places hold pages: tantivy's index on disk, committed now and then by one thread, and the overlay, the pages
-//! that are newer. A question is asked of both with shared statistics and one scoring function, so that a search sees
-//! whatever was pushed before it, a page ranks the same in both places, and nobody waits for a commit.
+//! Pages are in tantivy's index on disk, which one thread commits from time to time, or in the
+//! overlay, which holds newer pages. A search uses both with common statistics and one scoring
+//! function. So it finds everything pushed before it, a page ranks the same in both, and no search
+//! waits for a commit.
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `index` | the index as others see it, and the state that searches and the indexer share |
-//! | `indexer` | the one thread that writes to disk |
-//! | `disk` | opening, checking, replacing the index on disk; `schema` has its fields |
-//! | `token`, `fold`, `language`, `stopwords`, `document` | from a page to its terms |
-//! | `query`, `plan` | from a question to what is asked of a page |
-//! | `gather`, `terms`, `bits` | carrying a plan out on disk; `overlay` on the newest pages |
-//! | `visible`, `within` | the same for somebody who may see some sources only: out of their pages alone |
-//! | `rank` | the one scoring function |
-//! | `names` | what else a question says: which pages it names, which pages it allows |
-//! | `snippet` | the passage to show |
+//! | `index` | The public index; `index_state` is shared by searches and the indexer |
+//! | `indexer` | The thread that writes to disk |
+//! | `disk` | Opens, checks and replaces the index on disk; `schema` has its fields |
+//! | `token`, `fold`, `language`, `stopwords`, `document` | Turn a page into terms |
+//! | `query`, `plan` | Turn a question into groups of terms and conditions |
+//! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
+//! | `visible_pages`, `restricted_search` | The same for callers who can see some sources only |
+//! | `rank` | The scoring function |
+//! | `question_terms` | Words and subjects of a question, for other kinds of search |
+//! | `snippet` | The passage to show |
 
-mod bits;
 mod disk;
+mod disk_search;
+mod doc_bit_set;
 mod document;
 mod fold;
-mod gather;
 mod index;
+mod index_state;
 mod indexer;
 mod language;
-mod names;
 mod overlay;
 mod plan;
 mod query;
+mod question_terms;
 mod rank;
+mod restricted_search;
 mod schema;
 mod snippet;
 mod stopwords;
@@ -42,10 +45,9 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod token;
-mod visible;
+mod visible_pages;
 #[cfg(test)]
 mod visible_tests;
-mod within;
 
 use std::sync::Arc;
 
@@ -54,23 +56,23 @@ use brain_protocol::{ScorePart, Slug, SourceId};
 pub use disk::known_changes;
 pub use document::terms;
 pub use index::Index;
-pub use names::{Asked, AskedWord, Subject, each_word};
+pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
 
-/// A page as the index needs it.
+/// A page to index.
 #[derive(Debug, Clone)]
 pub struct IndexPage {
-    /// The page's number, the same for all its versions and never used again.
+    /// The page's id, the same for all versions and never used again.
     pub id: u64,
-    /// The number of the change that made it so; later changes have greater ones.
+    /// The sequence number of the change; later changes have greater numbers.
     pub seq: u64,
-    /// Where it belongs.
+    /// The page's source.
     pub source: SourceId,
     /// Its slug.
     pub slug: Slug,
     /// Its title.
     pub title: String,
-    /// Other names it answers to.
+    /// Other names of the page.
     pub aliases: Vec<String>,
     /// Its tags.
     pub tags: Vec<String>,
@@ -85,32 +87,33 @@ pub struct IndexPage {
 /// A change to index.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// The page is new, or so from now on.
+    /// Adds or replaces the page.
     Put(Arc<IndexPage>),
-    /// The page is not to be found any more.
+    /// Removes the page.
     Remove {
         /// Its number.
         id: u64,
-        /// The number of the change.
+        /// The sequence number of the change.
         seq: u64,
     },
 }
 
-/// How the index works. The defaults are for a daemon.
+/// Options of the index. The defaults are for a daemon.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The language of pages that do not show theirs, ISO 639-1; one without a stemmer is not stemmed.
+    /// Language of pages whose language is unclear (ISO 639-1). A language without a stemmer is not
+    /// stemmed.
     pub default_language: String,
-    /// The oldest change waits for its commit at most about so long.
+    /// Approximate maximum time from a change to its commit.
     pub commit_after: std::time::Duration,
     /// A pause in the changes after which they are committed.
     pub commit_when_idle: std::time::Duration,
-    /// So many changes are committed without waiting for a pause.
+    /// Number of changes that are committed without waiting for a pause.
     pub commit_changes: usize,
-    /// The same while changes come faster than they are indexed.
+    /// The same while changes arrive faster than they are indexed.
     pub commit_changes_bulk: usize,
-    /// Memory for changes that the disk does not take, in bytes. Beyond it the oldest are let go of, are not found any
-    /// more, and must be pushed again after the next [`Index::open`]; [`Opened::seq`] says from where.
+    /// Memory for uncommitted changes, in bytes. Beyond it the oldest are dropped: they are not
+    /// found, and must be pushed again after the next [`Index::open`] ([`OpenReport::seq`]).
     pub overlay_bytes: usize,
 }
 
@@ -127,26 +130,26 @@ impl Default for Options {
     }
 }
 
-/// What [`Index::open`] found.
+/// Result of [`Index::open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
-    /// Every change up to this one is in the index; push the later ones.
+pub struct OpenReport {
+    /// The last change in the index; push the later ones.
     pub seq: u64,
-    /// Why the index that was there has been replaced by an empty one, when it has been.
+    /// Why the existing index was replaced by an empty one, if it was.
     pub rebuilt: Option<String>,
 }
 
-/// A question and who asks.
+/// A search question with filters and the caller's view.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// The question as typed; see [`brain_protocol::Search::query`].
     pub text: String,
-    /// How many pages to answer with.
+    /// Maximum number of results.
     pub limit: usize,
-    /// Only pages of these sources; all when `None`. Of none when empty.
+    /// Only pages of these sources; `None` for all.
     pub sources: Option<Vec<SourceId>>,
-    /// What whoever asks may see: pages of these sources; all when `None`. The answer is made of
-    /// those pages alone: nothing in it depends on another page, not even the order.
+    /// Sources that the caller can see; `None` for all. Nothing in the answer, not even the order,
+    /// depends on other pages.
     pub view: Option<Vec<SourceId>>,
     /// Only pages of this type.
     pub page_type: Option<String>,
@@ -156,47 +159,49 @@ pub struct Question {
     pub since: Option<i64>,
     /// Only pages changed at or before this moment.
     pub until: Option<i64>,
-    /// Whether to say what the scores are made of.
+    /// Whether to return the parts of the scores.
     pub explain: bool,
 }
 
-/// The answer to a question.
+/// Results of a search.
 #[derive(Debug)]
-pub struct Found {
-    /// Best first.
-    pub hits: Vec<Ranked>,
+pub struct SearchResults {
+    /// The pages, best first.
+    pub hits: Vec<RankedPage>,
     /// Whether there are more.
     pub truncated: bool,
-    /// Makes the passages to show.
+    /// Creates the passages to show.
     pub snippets: Snippeter,
 }
 
-/// A found page.
+/// A found page with its score.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
-    /// The page's number.
+pub struct RankedPage {
+    /// The page's id.
     pub id: u64,
-    /// Comparable within one answer. A thousand for each tier, and the words' part.
+    /// The score, comparable within one answer: 1000 for each tier, plus the score of the words.
     pub score: f32,
-    /// 3 when the question is the page's title, 2 for an alias, 1 for its slug, else 0. What fuses other signals
-    /// keeps higher tiers first.
+    /// 3 if the question is the page's title, 2 for an alias, 1 for its slug, else 0. Merging with
+    /// other rankings keeps higher tiers first.
     pub tier: u8,
-    /// Why it matched: `title`, `alias`, `slug`, `text`, `tag`. A word of an alias counts as `title`.
+    /// The fields that matched: `title`, `alias`, `slug`, `text`, `tag`. A word of an alias counts
+    /// as `title`.
     pub matched: Vec<&'static str>,
-    /// The parts of the score; empty unless asked for.
+    /// The parts of the score; empty unless requested.
     pub explain: Vec<ScorePart>,
 }
 
-/// What can go wrong.
+/// Errors of the index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// The index on disk cannot be read. Opening it again replaces it.
     #[error("the search index is damaged ({0}); it is made anew at the next start")]
     Damaged(String),
-    /// The question could not be answered, though the index is sound: a fault of the program.
+    /// The search failed although the index is intact: a defect of the program.
     #[error("the search failed: {0}")]
     Failed(String),
-    /// The index on disk cannot be written. What was pushed is found nevertheless, and is tried again.
+    /// The index on disk cannot be written. Pushed changes are found nevertheless, and the write is
+    /// repeated.
     #[error("the search index cannot be written: {0}")]
     Unwritable(String),
     /// The indexing thread could not be started or has ended.

@@ -1,30 +1,31 @@
-//! The newest pages: those that the disk index has not committed yet, and those it must forget. A few hundred as a
-//! rule; each question looks through all of them.
+//! Overlay: in-memory pages that are newer than the disk index.
+//!
+//! It usually holds a few hundred changes; each question scans all of them.
 
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    document::{Document, Entry, FAR, NEXT, Terms},
+    document::{Document, Entry, GAP_MARK, TERM_MARK, Terms},
     fold::BuildTermHasher,
     plan::{Condition, Hashed, Phrase, Plan},
     query::Scope,
-    rank::{Candidate, Hits, Stats},
+    rank::{Candidate, MatchTable, Stats},
     schema::coarse,
 };
 
-/// What became of a page since the last commit.
+/// The last change of a page.
 #[derive(Clone)]
 pub(super) struct Slot {
     pub(super) seq: u64,
-    /// `None` when the page has been removed.
+    /// `None` for a removed page.
     pub(super) entry: Option<Arc<Entry>>,
 }
 
-/// The newest change of every page that has one.
+/// The newest uncommitted change by page id.
 pub(super) type Overlay = HashMap<u64, Slot, BuildTermHasher>;
 
-/// Adds the overlay's part to the statistics.
-pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Matched> {
+/// Adds the overlay's pages to the statistics and returns the matches.
+pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<OverlayMatch> {
     let finder = Finder::new(plan);
     let mut matched = Vec::new();
     for slot in overlay.values() {
@@ -38,12 +39,12 @@ pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Ma
     matched
 }
 
-/// The same of `entries`, for statistics that have their numbers and lengths already.
+/// As `count`, for statistics that already include the numbers and lengths of `entries`.
 pub(super) fn count_visible(
     entries: &[Arc<Entry>],
     plan: &Plan,
     stats: &mut Stats,
-) -> Vec<Matched> {
+) -> Vec<OverlayMatch> {
     let finder = Finder::new(plan);
     let mut matched = Vec::new();
     for entry in entries {
@@ -53,10 +54,10 @@ pub(super) fn count_visible(
     matched
 }
 
-/// What a question found in one page of the overlay.
-pub(super) struct Matched {
+/// Occurrences of a plan's terms in one page of the overlay.
+pub(super) struct OverlayMatch {
     entry: Option<Arc<Entry>>,
-    /// Group, field, place; in order of group.
+    /// Group, field and position; ordered by group.
     cells: Vec<(usize, Place)>,
     answers: bool,
 }
@@ -64,32 +65,32 @@ pub(super) struct Matched {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Body(u32),
-    /// In the body, without a place: a prefix.
-    Somewhere,
+    /// In the body, without position: a prefix.
+    BodyPrefix,
     Title(u32),
-    /// In the title, without a place.
-    Entitled,
+    /// In the title, without position: a prefix.
+    TitlePrefix,
     Tag,
     Slug,
 }
 
 impl Place {
-    /// The field's number in [`Stats::frequency`].
+    /// Returns the field's index in [`Stats::frequency`].
     fn field(self) -> usize {
         match self {
-            Self::Body(_) | Self::Somewhere => 0,
-            Self::Title(_) | Self::Entitled => 1,
+            Self::Body(_) | Self::BodyPrefix => 0,
+            Self::Title(_) | Self::TitlePrefix => 1,
             Self::Tag => 2,
             Self::Slug => 3,
         }
     }
 }
 
-/// Adds the matched pages to the candidates.
+/// Adds the matching pages to the candidates.
 pub(super) fn collect<'m>(
-    matched: impl IntoIterator<Item = &'m Matched>,
+    matched: impl IntoIterator<Item = &'m OverlayMatch>,
     plan: &Plan,
-    hits: &mut Hits,
+    hits: &mut MatchTable,
 ) {
     for found in matched {
         let Some(document) = found.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
@@ -118,8 +119,8 @@ pub(super) fn collect<'m>(
                     found.places += 1;
                     hits.positions.push(position);
                 }
-                Place::Somewhere => cell.body.count = cell.body.count.max(1),
-                Place::Entitled => cell.title.count = cell.title.count.max(1),
+                Place::BodyPrefix => cell.body.count = cell.body.count.max(1),
+                Place::TitlePrefix => cell.title.count = cell.title.count.max(1),
                 Place::Tag => cell.tag = true,
                 Place::Slug => cell.slug = true,
             }
@@ -130,31 +131,31 @@ pub(super) fn collect<'m>(
 /// Finds a plan's terms in documents.
 struct Finder<'a> {
     plan: &'a Plan,
-    /// Hash of a term → the groups that have it.
+    /// Hash of a term → its groups.
     terms: HashMap<u64, Vec<usize>, BuildTermHasher>,
     /// A filter over the hashes: most terms of a page are in no question.
-    sieve: [u64; 16],
+    filter: [u64; 16],
     prefixes: bool,
 }
 
 impl<'a> Finder<'a> {
     fn new(plan: &'a Plan) -> Self {
         let mut terms: HashMap<u64, Vec<usize>, BuildTermHasher> = HashMap::default();
-        let mut sieve = [0; 16];
+        let mut filter = [0; 16];
         for (index, group) in plan.groups.iter().enumerate() {
             for term in &group.terms {
                 terms.entry(term.hash).or_default().push(index);
                 let bit = term.hash >> 54;
-                sieve[(bit / 64) as usize] |= 1 << (bit % 64);
+                filter[(bit / 64) as usize] |= 1 << (bit % 64);
             }
         }
-        Self { plan, terms, sieve, prefixes: plan.groups.iter().any(|g| g.prefix.is_some()) }
+        Self { plan, terms, filter, prefixes: plan.groups.iter().any(|g| g.prefix.is_some()) }
     }
 
     fn each(&self, hashes: &[u64], mut found: impl FnMut(usize, u32)) {
         for (position, &hash) in hashes.iter().enumerate() {
             let bit = hash >> 54;
-            if self.sieve[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+            if self.filter[(bit / 64) as usize] >> (bit % 64) & 1 == 1
                 && let Some(groups) = self.terms.get(&hash)
             {
                 for &group in groups {
@@ -164,13 +165,13 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Counts the groups of `document`, and adds it to `matched` when it is an answer.
+    /// Counts the groups of `document`, and adds it to `matched` if it matches.
     fn count(
         &self,
         document: &Document,
         entry: &Arc<Entry>,
         stats: &mut Stats,
-        matched: &mut Vec<Matched>,
+        matched: &mut Vec<OverlayMatch>,
     ) {
         let found = self.find(document, entry);
         let mut counted = None;
@@ -186,7 +187,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn find(&self, document: &Document, entry: &Arc<Entry>) -> Matched {
+    fn find(&self, document: &Document, entry: &Arc<Entry>) -> OverlayMatch {
         let mut cells = Vec::new();
         let groups = &self.plan.groups;
         self.each(&document.body.hashes, |group, position| {
@@ -211,7 +212,7 @@ impl<'a> Finder<'a> {
         if self.prefixes {
             self.find_prefixes(document, &mut cells);
         }
-        // Positions of a group stand together, in order.
+        // Positions of a group must be adjacent and sorted.
         cells.sort_unstable();
         let named = self
             .plan
@@ -220,7 +221,7 @@ impl<'a> Finder<'a> {
             .is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
         let answers =
             (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
-        Matched { entry: answers.then(|| Arc::clone(entry)), cells, answers }
+        OverlayMatch { entry: answers.then(|| Arc::clone(entry)), cells, answers }
     }
 
     fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, Place)>) {
@@ -230,10 +231,10 @@ impl<'a> Finder<'a> {
                 && (has_prefix(&document.body.encoded, prefix)
                     || has_prefix(&document.words, prefix))
             {
-                cells.push((index, Place::Somewhere));
+                cells.push((index, Place::BodyPrefix));
             }
             if has_prefix(&document.title.encoded, prefix) {
-                cells.push((index, Place::Entitled));
+                cells.push((index, Place::TitlePrefix));
             }
         }
     }
@@ -247,7 +248,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The pages of `entries` that meet the plan's conditions.
+/// Returns the pages of `entries` that meet the plan's conditions.
 pub(super) fn allowed<'e>(entries: impl Iterator<Item = &'e Arc<Entry>>, plan: &Plan) -> Vec<u64> {
     let finder = Finder::new(plan);
     let documents = entries.filter_map(|entry| entry.ready());
@@ -285,5 +286,5 @@ fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
 fn has_prefix(encoded: &str, prefix: &str) -> bool {
     encoded
         .match_indices(prefix)
-        .any(|(at, _)| at > 0 && matches!(encoded.as_bytes()[at - 1], NEXT | FAR))
+        .any(|(at, _)| at > 0 && matches!(encoded.as_bytes()[at - 1], TERM_MARK | GAP_MARK))
 }

@@ -1,5 +1,6 @@
-//! What a question asks of the index: groups of terms that rank, conditions that must hold. Made once, carried out on
-//! the disk index and on the overlay alike.
+//! Search plan: groups of terms that rank, and conditions that must hold.
+//!
+//! A plan is made once per question and runs on the disk index and on the overlay.
 
 use super::{
     Question,
@@ -10,11 +11,11 @@ use super::{
     token::{self, Kind, name_key},
 };
 
-/// More groups are left out.
+/// Maximum groups.
 pub(super) const MAX_GROUPS: usize = 64;
-/// More words of a phrase are left out.
+/// Maximum words of a phrase.
 const MAX_PHRASE: usize = 32;
-/// More languages of the corpus are not stemmed for.
+/// Maximum languages of the corpus that are stemmed for.
 const MAX_LANGUAGES: usize = 8;
 
 /// A term and its hash.
@@ -32,25 +33,25 @@ impl Hashed {
     }
 }
 
-/// One word of the question in all the forms that pages may have it in.
+/// A word of the question in all forms that pages may have.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// As people see it.
+    /// The word for display.
     pub(super) label: String,
-    /// How often the question has it.
+    /// Number of occurrences in the question.
     pub(super) times: f32,
-    /// The terms that are this word, one a language; empty for a prefix.
+    /// The stemmed terms, one per language; empty for a prefix.
     pub(super) terms: Vec<Hashed>,
-    /// The word that must begin so.
+    /// The prefix, if the word may continue.
     pub(super) prefix: Option<String>,
-    /// Only in titles, and there it must be.
+    /// Whether it must be in the title.
     pub(super) scope: Scope,
-    /// The tag word and the slug word it is.
+    /// The word as a word of tags and of slugs.
     pub(super) tag: Hashed,
     pub(super) slug: Hashed,
 }
 
-/// Two words of the question and how many places the second stands after the first.
+/// Two words of the question, and the distance between their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) first: usize,
@@ -58,10 +59,10 @@ pub(super) struct Pair {
     pub(super) distance: u32,
 }
 
-/// A sequence of words, each in all its forms.
+/// A sequence of words in all their forms.
 #[derive(Debug, Clone)]
 pub(super) struct Phrase {
-    /// Each word's place and forms; the first one's place is 0.
+    /// Position and forms of each word; the first position is 0.
     pub(super) words: Vec<(u32, Vec<Hashed>)>,
     pub(super) scope: Scope,
 }
@@ -73,11 +74,11 @@ pub(super) enum Condition {
     Keys(Vec<Hashed>),
     /// Has the words in this order.
     Phrase(Phrase),
-    /// Has a word that begins so.
+    /// Has a word with this prefix.
     Prefix(String, Scope),
 }
 
-/// What a question asks.
+/// The plan of a question.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) groups: Vec<Group>,
@@ -86,24 +87,24 @@ pub(super) struct Plan {
     pub(super) excluded: Vec<Condition>,
     pub(super) since: Option<i64>,
     pub(super) until: Option<i64>,
-    /// The whole question as a title, an alias, a slug.
+    /// The whole question as a title, an alias and a slug.
     pub(super) names: Option<[Hashed; 3]>,
-    /// The languages it was made for.
+    /// The languages of the plan.
     pub(super) languages: Vec<Lang>,
 }
 
 impl Plan {
-    /// Whether no page can be an answer because nothing was asked.
+    /// Whether no page can match because nothing was asked.
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty() && !self.by_condition_alone()
     }
 
-    /// Whether pages are found by a filter of the question text alone, such as `tag:x`.
+    /// Whether a filter alone, such as `tag:x`, finds pages.
     pub(super) fn by_condition_alone(&self) -> bool {
         self.groups.is_empty() && !self.required.is_empty()
     }
 
-    /// Whether only the best-ranked pages count, with no condition on them.
+    /// Whether there are no conditions, only ranking.
     pub(super) fn is_unconditional(&self) -> bool {
         self.required.is_empty()
             && self.excluded.is_empty()
@@ -111,7 +112,7 @@ impl Plan {
             && self.until.is_none()
     }
 
-    /// The plan of `question`, on pages in `languages`.
+    /// Creates the plan of `question` for pages in `languages`.
     pub(super) fn new(question: &Question, languages: &[Lang], analyzer: &mut Analyzer) -> Self {
         let mut builder = Builder { plan: Self::default(), analyzer };
         builder.plan.languages = languages.iter().copied().take(MAX_LANGUAGES).collect();
@@ -140,7 +141,7 @@ impl Plan {
     }
 }
 
-/// The key `value` in `namespace`.
+/// Returns the key `value` in `namespace`.
 fn keyed(namespace: char, value: &str) -> Hashed {
     Hashed::new(key_of(namespace, value))
 }
@@ -150,7 +151,7 @@ struct Builder<'a> {
     analyzer: &'a mut Analyzer,
 }
 
-/// A word of the question: its folded form and its place.
+/// A word of the question: its folded form and position.
 struct Word {
     text: String,
     place: u32,
@@ -158,7 +159,7 @@ struct Word {
 }
 
 impl Builder<'_> {
-    /// The ranking part.
+    /// Adds the ranking groups.
     fn words(&mut self, units: &[Unit]) {
         let mut name = String::new();
         let mut plain = true;
@@ -194,7 +195,7 @@ impl Builder<'_> {
         let has_other = texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
         let mut stop = stop_words(&all, &self.plan.languages);
         if has_other && stop.is_empty() {
-            // Next to words of another kind, even the last plain word may go.
+            // Beside words of another kind, even the last plain stop word is dropped.
             stop = stop_words(&[&all[..], &["\u{0}"]].concat(), &self.plan.languages);
         }
         for (words, scope) in &texts {
@@ -233,7 +234,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Puts `group` in, or counts it once more; its index, unless there are too many.
+    /// Adds `group`, or counts it again; returns its index, unless there are too many.
     fn add(&mut self, group: Group) -> Option<usize> {
         let same = |other: &Group| {
             other.scope == group.scope && other.prefix == group.prefix && other.terms == group.terms
@@ -268,7 +269,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The terms that `word` is on pages of each language.
+    /// Returns the terms of `word` in each language.
     fn forms(&mut self, word: &Word) -> Vec<Hashed> {
         if word.kind != Kind::Word {
             return vec![Hashed::new(&word.text)];
@@ -286,12 +287,12 @@ impl Builder<'_> {
         forms
     }
 
-    /// The words of a phrase, each in all its forms.
+    /// Returns the words of a phrase in all their forms.
     fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<Hashed>)> {
         words(text).iter().take(MAX_PHRASE).map(|word| (word.place, self.forms(word))).collect()
     }
 
-    /// The conditions that the question's text makes.
+    /// Adds the conditions of the question's text.
     fn conditions(&mut self, units: &[Unit]) {
         let mut types = Vec::new();
         let mut sources = Vec::new();
@@ -339,7 +340,7 @@ impl Builder<'_> {
                 self.plan.required.push(condition)
             }
         }
-        // A page has one type and one source: several mean any of them.
+        // A page has one type and one source: several values mean any of them.
         for keys in [types, sources] {
             if !keys.is_empty() {
                 self.plan.required.push(Condition::Keys(keys));
@@ -360,12 +361,13 @@ fn token_kind(text: &str) -> Option<Kind> {
     kind
 }
 
-/// The tokens of a question or a phrase, in their places. A run's last character alone is left out: its pair has it.
+/// Returns the tokens of a question or phrase with positions. The last character of a run is left
+/// out, because its pair has it.
 fn words(text: &str) -> Vec<Word> {
     let mut out = Vec::new();
     let mut place = 0;
     token::scan(text, &mut |t| {
-        // Its place stays, for pages have the token there.
+        // Its position counts, because pages have the token there.
         if t.kind != Kind::Tail {
             out.push(Word { text: t.text.to_owned(), place, kind: t.kind });
         }

@@ -1,14 +1,15 @@
-//! The language of questions (`docs/search.md`): words, `"phrases"`, `-word`, `prefix*`, and `title:`, `tag:`,
-//! `type:`, `source:`. Whatever does not parse is plain words; there are no errors.
+//! Query language (`docs/search.md`): words, phrases, exclusions, prefixes and filters.
+//!
+//! Whatever does not parse is plain words; there are no errors.
 
 use super::token::{head, name_key};
 
-/// More of a question is not read, in bytes.
+/// Maximum bytes of a question that are read.
 pub(super) const MAX_QUESTION_BYTES: usize = 4096;
-/// More parts of a question are not read.
+/// Maximum parts of a question that are read.
 const MAX_UNITS: usize = 256;
 
-/// Where words are looked for.
+/// The fields that a part searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Anywhere,
@@ -20,15 +21,15 @@ pub(super) enum Scope {
 pub(super) enum Unit {
     /// Words that rank.
     Words(String),
-    /// Words of which one begins so; ranks.
+    /// Words, the last of which is a prefix; ranks.
     Prefix(String, Scope),
-    /// Words that must stand together; one word that must be in the title.
+    /// A required phrase, or a word required in the title.
     Required(String, Scope),
-    /// Words that must not stand together.
+    /// An excluded phrase.
     Excluded(String, Scope),
-    /// A word that begins so must not be there.
+    /// An excluded prefix.
     ExcludedPrefix(String, Scope),
-    /// Must have, or not have, this value.
+    /// A required or excluded value.
     Filter { field: Filter, value: String, excluded: bool },
 }
 
@@ -45,7 +46,7 @@ enum Field {
     Filter(Filter),
 }
 
-/// The parts of `question`, in order.
+/// Returns the parts of `question`, in order.
 pub(super) fn parse(question: &str) -> Vec<Unit> {
     let question = head(question, MAX_QUESTION_BYTES);
     let mut units = Vec::new();
@@ -53,7 +54,7 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
     while !rest.is_empty() && units.len() < MAX_UNITS {
         let (unit, after) = unit(rest);
         match (unit, units.last_mut()) {
-            // Neighbouring words stay together, so that their order can count.
+            // Adjacent words stay together, so that their order can count.
             (Some(Unit::Words(word)), Some(Unit::Words(words))) => {
                 words.push(' ');
                 words.push_str(&word);
@@ -63,7 +64,7 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
         }
         rest = after.trim_start();
     }
-    // With nothing to look for, what was to be excluded is looked for.
+    // A question of exclusions only is searched as words.
     if !units.iter().any(is_positive) {
         for unit in &mut units {
             if let Unit::Excluded(text, _) | Unit::ExcludedPrefix(text, _) = unit {
@@ -74,8 +75,8 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
     units
 }
 
-/// What of a question is said rather than asked for by rule: its words and phrases, without operators, filters, beginnings of words and what
-/// is excluded.
+/// Returns the words and phrases of a question, without operators, filters, prefixes and
+/// exclusions.
 pub(super) fn plain(units: &[Unit]) -> String {
     let mut out = String::new();
     for unit in units {
@@ -95,7 +96,7 @@ fn is_positive(unit: &Unit) -> bool {
     )
 }
 
-/// The first part of `text`, which does not begin with white space, and what follows it.
+/// Parses the first part of `text`, which does not begin with white space; returns the rest.
 fn unit(text: &str) -> (Option<Unit>, &str) {
     let (excluded, body) = match text.strip_prefix('-') {
         Some(body)
@@ -111,7 +112,7 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
         if let Some(unit) = field_unit(&field, value, quoted, excluded) {
             return (Some(unit), rest);
         }
-        // `tag:` without a value, `source:???`: words.
+        // `tag:` without a value, or `source:???`, is plain words.
         return (Some(Unit::Words(body[..word_end].to_owned())), &body[word_end..]);
     }
     if body.starts_with(is_quote) {
@@ -128,7 +129,7 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
             };
             return (Some(unit), rest);
         }
-        // No closing quote: words.
+        // No closing quote: plain words.
         let skip = body.chars().next().map_or(0, char::len_utf8);
         return (None, &body[skip..]);
     }
@@ -147,7 +148,7 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
     (Some(unit), rest)
 }
 
-/// The field that `text` begins with, and what follows its colon.
+/// Parses a field name and its colon; returns the rest.
 fn field(text: &str) -> Option<(Field, &str)> {
     let (name, after) = text.split_once(':')?;
     let field = match name {
@@ -161,7 +162,7 @@ fn field(text: &str) -> Option<(Field, &str)> {
     Some((field, after))
 }
 
-/// The value `text` begins with: quoted, or up to white space; whether it was quoted; what follows.
+/// Parses a value, quoted or up to white space. Returns it, whether it was quoted, and the rest.
 fn value(text: &str) -> (&str, bool, &str) {
     if text.starts_with(is_quote) {
         let open = text.chars().next().map_or(0, char::len_utf8);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form() {
+    fn all_query_forms_are_parsed() {
         use Scope::{Anywhere, Title};
         assert_eq!(
             parse("a \"b c\" -d e* -\"f g\""),
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_words() {
+    fn unparsable_text_is_plain_words() {
         assert_eq!(parse("how are   you?"), [words("how are you?")]);
         assert_eq!(parse("http://example.com/x:y"), [words("http://example.com/x:y")]);
         assert_eq!(parse("tag: x"), [words("tag: x")]);
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_has_no_operators() {
+    fn plain_text_has_no_operators() {
         assert_eq!(plain(&parse("who -old \"met Ada\" title:x tag:y lat*")), "who met Ada x");
         assert_eq!(plain(&parse("lat* title:al*")), "");
         assert_eq!(plain(&parse("tag:x -z")), "");

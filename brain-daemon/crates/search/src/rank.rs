@@ -1,13 +1,12 @@
-//! The score of a page: BM25 of its text, its title, its tags and its slug, a bonus for neighbouring words of the
-//! question that are neighbours in the text, and a tier for pages that are called just so.
+//! Scoring: BM25 by field, a bonus for adjacent words, and a tier for exact names.
 //!
-//! It sees only how often and where the question's words stand in a page, and the statistics of the whole corpus, never
-//! where a page is kept. So a page ranks the same in the overlay and on disk.
+//! The score depends only on occurrences of the question's words in the page and on the statistics
+//! of the corpus. So a page ranks the same in the overlay and on disk.
 
 use brain_protocol::ScorePart;
 
 use super::{
-    Ranked,
+    RankedPage,
     plan::{Pair, Plan},
     query::Scope,
 };
@@ -15,35 +14,35 @@ use super::{
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// What a word in the title or an alias is worth, on top of counting as one of the text.
+/// Weight of a word in the title or an alias, in addition to its weight in the text.
 const TITLE: f32 = 0.4;
-/// The same for a word of a tag, and of the slug.
+/// Weights of a word in a tag, and in the slug.
 pub(super) const TAG: f32 = 0.3;
 pub(super) const SLUG: f32 = 0.2;
-/// What two words are worth for standing together as in the question.
+/// Weight of two words that are adjacent as in the question.
 const PAIR: f32 = 0.2;
-/// Sets exact names above anything that words can reach.
+/// Ranks exact names above any score of words.
 const TIER: f32 = 1000.0;
 
-/// The statistics of the corpus, disk and overlay together.
+/// Statistics of the corpus: disk and overlay together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stats {
-    /// How many pages.
+    /// Number of pages.
     pub(super) docs: u64,
-    /// Terms in all bodies, in all titles.
+    /// Number of terms in all bodies, and in all titles.
     pub(super) body_terms: u64,
     pub(super) title_terms: u64,
-    /// In how many pages each group is, by field: body, title, tags, slug.
+    /// Number of pages with each group, by field: body, title, tags, slug.
     pub(super) frequency: Vec<[u64; 4]>,
 }
 
 impl Stats {
-    /// How much a group says in a text.
+    /// Returns the inverse document frequency of a group.
     pub(super) fn idf(&self, group: usize) -> f32 {
         self.rarity(self.pages_with(group))
     }
 
-    /// How much it says in a title: words that titles seldom have say more there.
+    /// Returns the inverse document frequency of a group in titles.
     pub(super) fn title_idf(&self, group: usize) -> f32 {
         self.rarity(self.frequency.get(group).map_or(0, |by_field| by_field[1]))
     }
@@ -54,7 +53,7 @@ impl Stats {
         (1.0 + (docs - with + 0.5) / (with + 0.5)).ln()
     }
 
-    /// In how many pages a group is, at least: that of the field which has it most.
+    /// Returns the number of pages with a group: that of the field with most.
     pub(super) fn pages_with(&self, group: usize) -> u64 {
         self.frequency
             .get(group)
@@ -67,69 +66,69 @@ impl Stats {
     }
 }
 
-/// The share of a group's weight that `count` occurrences in a field of `len` terms are worth, 0 to 2.2.
+/// Returns the saturated weight of `count` occurrences in a field of `len` terms, 0 to 2.2.
 pub(super) fn saturation(count: f32, len: f32, average: f32) -> f32 {
     saturated(count, damping(len, average))
 }
 
-/// The same, where the [`damping`] of the field is known.
+/// As [`saturation`], for a known [`damping`] of the field.
 pub(super) fn saturated(count: f32, damping: f32) -> f32 {
     count * (K1 + 1.0) / (count + damping)
 }
 
-/// How much the length of a field takes from what its occurrences are worth.
+/// Returns how much a field's length damps its occurrences.
 pub(super) fn damping(len: f32, average: f32) -> f32 {
     K1 * (1.0 - B + B * len / average)
 }
 
-/// How a group stands in a field of a page.
+/// Occurrences of a group in a field of a page.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Occurrences {
-    /// How often; a prefix counts once.
+    /// Number of occurrences; a prefix counts once.
     pub(super) count: u32,
-    /// The range of [`Hits::positions`] with its places, when they matter.
+    /// Range of its positions in [`MatchTable::positions`], if they matter.
     pub(super) at: u32,
     pub(super) places: u32,
 }
 
-/// How a group stands in a page.
+/// Occurrences of a group in a page.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     pub(super) body: Occurrences,
     pub(super) title: Occurrences,
-    /// Whether it is a word of a tag, of the slug.
+    /// Whether it is a word of a tag, and of the slug.
     pub(super) tag: bool,
     pub(super) slug: bool,
 }
 
-/// A page that may be an answer.
+/// A page to score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: u64,
     pub(super) updated_at: i64,
-    /// Lengths in terms, in the coarse steps in which the disk index keeps them.
+    /// Lengths in terms, rounded as in the disk index.
     pub(super) body_len: u32,
     pub(super) title_len: u32,
     /// Whether the whole question is its title, an alias, its slug.
     pub(super) names: [bool; 3],
 }
 
-/// How the question stands in every candidate.
+/// Candidates with the occurrences of the question's groups.
 #[derive(Debug, Default)]
-pub(super) struct Hits {
+pub(super) struct MatchTable {
     pub(super) groups: usize,
     pub(super) candidates: Vec<Candidate>,
-    /// One row of `groups` cells a candidate.
+    /// Cells, one row of `groups` per candidate.
     pub(super) cells: Vec<Cell>,
     pub(super) positions: Vec<u32>,
 }
 
-impl Hits {
+impl MatchTable {
     pub(super) fn new(groups: usize) -> Self {
         Self { groups, ..Self::default() }
     }
 
-    /// Adds a candidate with an empty row; its number.
+    /// Adds a candidate with an empty row and returns its index.
     pub(super) fn push(&mut self, candidate: Candidate) -> usize {
         self.candidates.push(candidate);
         self.cells.resize(self.candidates.len() * self.groups, Cell::default());
@@ -148,7 +147,7 @@ impl Hits {
         self.positions.get(found.at as usize..(found.at + found.places) as usize).unwrap_or(&[])
     }
 
-    /// How often a pair of words stands together in the body and the title of a candidate.
+    /// Returns how often a pair of words is adjacent in the body and title of a candidate.
     fn together(&self, candidate: usize, pair: Pair) -> u32 {
         let row = self.row(candidate);
         let (first, second) = (row[pair.first], row[pair.second]);
@@ -157,14 +156,14 @@ impl Hits {
     }
 }
 
-/// The best `limit` candidates, best first.
+/// Returns the best `limit` candidates, best first.
 pub(super) fn rank(
-    hits: &Hits,
+    hits: &MatchTable,
     stats: &Stats,
     plan: &Plan,
     limit: usize,
     explain: bool,
-) -> Vec<Ranked> {
+) -> Vec<RankedPage> {
     let scorer = Scorer::new(hits, stats, plan);
     let mut scored: Vec<(u8, f32, usize)> = (0..hits.candidates.len())
         .map(|i| (hits.candidates[i].tier(), scorer.score(i, &mut |_, _, _| {}), i))
@@ -190,8 +189,7 @@ impl Candidate {
     }
 }
 
-/// How a group counts in a page: occurrences in body and title, and whether it is a word of a tag
-/// or of the slug.
+/// Counts of a group in a page: in body and title, and whether it is in a tag or the slug.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) body: u32,
@@ -201,13 +199,13 @@ pub(super) struct Counts {
 }
 
 impl Cell {
-    /// The cell's counts, without places.
+    /// Returns the cell's counts, without positions.
     pub(super) fn counts(&self) -> Counts {
         Counts { body: self.body.count, title: self.title.count, tag: self.tag, slug: self.slug }
     }
 }
 
-/// The tier of a page of which the question is the title, an alias, the slug.
+/// Returns the tier of a page whose title, alias or slug is the question.
 pub(super) fn tier(names: [bool; 3]) -> u8 {
     match names {
         [true, ..] => 3,
@@ -217,10 +215,10 @@ pub(super) fn tier(names: [bool; 3]) -> u8 {
     }
 }
 
-/// What the words of a question are worth, by the statistics; without pairs.
+/// Weights of a question's words without pairs, from the statistics.
 pub(super) struct Weights<'a> {
     plan: &'a Plan,
-    /// How much each group says, in the text and in the title.
+    /// Inverse document frequency of each group, in text and title.
     idf: Vec<(f32, f32)>,
     average: f32,
     title_average: f32,
@@ -236,7 +234,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// The score of group `g` in a page whose body and title have these lengths.
+    /// Returns the score of group `g` in a page with these lengths of body and title.
     pub(super) fn score(&self, g: usize, counts: Counts, body_len: u32, title_len: u32) -> f32 {
         let mut total = 0.0;
         self.parts(g, counts, (body_len + title_len) as f32, title_len as f32, &mut |_, score| {
@@ -245,7 +243,7 @@ impl<'a> Weights<'a> {
         total
     }
 
-    /// The parts of that score. The title is text too: `len` is that of both.
+    /// Returns the parts of that score. The title is part of the text: `len` covers both.
     fn parts(
         &self,
         g: usize,
@@ -281,10 +279,10 @@ impl<'a> Weights<'a> {
 }
 
 struct Scorer<'a> {
-    hits: &'a Hits,
+    hits: &'a MatchTable,
     plan: &'a Plan,
     weights: Weights<'a>,
-    /// How often each pair stands together in each candidate, and how much each pair says.
+    /// Number of adjacent occurrences of each pair in each candidate, and the pair's weight.
     together: Vec<u32>,
     pairs: Vec<f32>,
 }
@@ -299,20 +297,20 @@ enum Reason {
 }
 
 impl<'a> Scorer<'a> {
-    fn new(hits: &'a Hits, stats: &Stats, plan: &'a Plan) -> Self {
+    fn new(hits: &'a MatchTable, stats: &Stats, plan: &'a Plan) -> Self {
         let count = plan.pairs.len();
         let mut together = Vec::with_capacity(hits.candidates.len() * count);
         for candidate in 0..hits.candidates.len() {
             together.extend(plan.pairs.iter().map(|pair| hits.together(candidate, *pair)));
         }
-        // A page where both words stand together is among the candidates, if not in a sea of such pages.
+        // Pages with both words adjacent are among the candidates, unless there are very many.
         let pages =
             |pair| together.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
         let pairs = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
         Self { hits, plan, weights: Weights::new(stats, plan), together, pairs }
     }
 
-    /// The score of a candidate without its tier; `part` hears of every part of it.
+    /// Returns a candidate's score without its tier; calls `part` with each part.
     fn score(&self, index: usize, part: &mut dyn FnMut(Reason, usize, f32)) -> f32 {
         let candidate = &self.hits.candidates[index];
         let row = self.hits.row(index);
@@ -321,7 +319,7 @@ impl<'a> Scorer<'a> {
             total += score;
             part(reason, group, score);
         };
-        // The title is text too.
+        // The title is part of the text.
         let len = (candidate.body_len + candidate.title_len) as f32;
         for (g, cell) in row.iter().enumerate() {
             let title_len = candidate.title_len as f32;
@@ -342,7 +340,7 @@ impl<'a> Scorer<'a> {
         total
     }
 
-    fn ranked(&self, index: usize, tier: u8, score: f32, explain: bool) -> Ranked {
+    fn ranked(&self, index: usize, tier: u8, score: f32, explain: bool) -> RankedPage {
         let candidate = &self.hits.candidates[index];
         let mut seen = [false; 5];
         let mut parts = Vec::new();
@@ -382,7 +380,7 @@ impl<'a> Scorer<'a> {
             .zip(seen)
             .filter_map(|(name, seen)| seen.then_some(name))
             .collect();
-        Ranked {
+        RankedPage {
             id: candidate.id,
             score: score + f32::from(tier) * TIER,
             tier,
@@ -392,7 +390,7 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// How often a place of `second` is `distance` after one of `first`, both in order.
+/// Returns how often a position of `second` is `distance` after one of `first`; both are sorted.
 fn together(first: &[u32], second: &[u32], distance: u32) -> u32 {
     let mut count = 0;
     let mut rest = second.iter().copied().peekable();

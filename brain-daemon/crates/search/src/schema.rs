@@ -1,13 +1,13 @@
-//! The fields of the disk index. Nothing is stored: the store has the pages.
+//! Fields of the disk index. Nothing is stored: the store has the pages.
 
 use tantivy::{
     schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
     tokenizer::{Token, TokenStream, Tokenizer},
 };
 
-use super::document::{FAR, GAP, NEXT};
+use super::document::{GAP, GAP_MARK, TERM_MARK};
 
-/// Raise it whenever the same page would give other terms or other fields: older indexes are then made anew.
+/// Raise it when a page would give other terms or fields: older indexes are then rebuilt.
 pub(super) const FORMAT: u32 = 2;
 
 /// The name of [`Encoded`] in the index.
@@ -16,13 +16,13 @@ pub(super) const TOKENIZER: &str = "brain";
 /// The fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields {
-    /// The page's number: how a page is replaced, and what a result says.
+    /// The page's id, which identifies it in results and replacements.
     pub(super) id: Field,
     /// Stemmed words with positions.
     pub(super) body: Field,
-    /// The same of title and aliases.
+    /// Stemmed words of title and aliases, with positions.
     pub(super) title: Field,
-    /// Words that are not their own stems, for prefixes.
+    /// Words that differ from their stems, for prefixes.
     pub(super) words: Field,
     /// Exact values: names, tags, type, source, language.
     pub(super) keys: Field,
@@ -30,7 +30,7 @@ pub(super) struct Fields {
     pub(super) updated_at: Field,
 }
 
-/// The schema and its fields.
+/// Returns the schema and its fields.
 pub(super) fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let ranked = TextOptions::default().set_indexing_options(
@@ -56,7 +56,7 @@ pub(super) fn schema() -> (Schema, Fields) {
     (builder.build(), fields)
 }
 
-/// Splits what [`super::document::Terms`] encoded.
+/// Splits the encoding of [`super::document::Terms`].
 #[derive(Clone, Default)]
 pub(super) struct Encoded {
     token: Token,
@@ -81,12 +81,12 @@ impl TokenStream for EncodedStream<'_> {
     fn advance(&mut self) -> bool {
         let Some(&mark) = self.rest.as_bytes().first() else { return false };
         let text = &self.rest[1..];
-        let end = text.bytes().position(|b| b == NEXT || b == FAR).unwrap_or(text.len());
+        let end = text.bytes().position(|b| b == TERM_MARK || b == GAP_MARK).unwrap_or(text.len());
         self.token.text.clear();
         self.token.text.push_str(&text[..end]);
-        // The position begins one before 0.
+        // Positions start one before 0.
         self.token.position =
-            self.token.position.wrapping_add(if mark == FAR { 1 + GAP } else { 1 });
+            self.token.position.wrapping_add(if mark == GAP_MARK { 1 + GAP } else { 1 });
         self.rest = &text[end..];
         true
     }
@@ -100,10 +100,10 @@ impl TokenStream for EncodedStream<'_> {
     }
 }
 
-/// `len` in the coarse steps in which the disk index keeps the lengths of fields.
+/// Rounds `len` as the disk index does.
 pub(super) fn coarse(len: u32) -> u32 {
     use tantivy::fieldnorm::FieldNormReader;
-    // Exact up to 40; above, the largest step not beyond it.
+    // Exact up to 40; above, the largest step that is not greater.
     let (mut low, mut high) = (0_u8, 255_u8);
     while low < high {
         let middle = low + (high - low).div_ceil(2);

@@ -1,4 +1,4 @@
-//! The passage to show of a found page: one line around the best cluster of the question's words.
+//! Snippets: one line of a found page around its best cluster of matches.
 
 use std::{cell::RefCell, collections::HashMap, ops::Range};
 
@@ -10,15 +10,15 @@ use super::{
     token::{self, Kind, Token},
 };
 
-/// The longest passage, in characters.
+/// Maximum characters of a snippet.
 pub const MAX_SNIPPET_CHARS: usize = 240;
-/// More of a page is not looked through, in bytes.
+/// Maximum bytes of a page that are searched.
 const MAX_SCAN: usize = 256 << 10;
-/// More matches are not weighed.
+/// Maximum matches that are compared.
 const MAX_MATCHES: usize = 2_000;
-/// No more words than this are remembered.
+/// Maximum cached words.
 const MAX_STEMMED: usize = 10_000;
-/// The share of a passage that a cluster of matches may fill.
+/// Maximum characters between the first and last match of a cluster.
 const CLUSTER_CHARS: usize = 170;
 
 /// A passage of a page.
@@ -28,22 +28,22 @@ pub struct Snippet {
     pub text: String,
     /// Byte ranges of `text` that match, in order.
     pub highlights: Vec<(u32, u32)>,
-    /// The chunk it is from, counted from 0.
+    /// Index of its chunk, from 0.
     pub chunk: u32,
-    /// The line of the body that its first match stands in, counted from 1.
+    /// Line of the body with its first match, from 1.
     pub line: u32,
 }
 
-/// Makes the passages for one question.
+/// Creates snippets for one question.
 #[derive(Debug)]
 pub struct Snippeter {
     terms: HashMap<u64, usize, BuildTermHasher>,
     prefixes: Vec<(String, usize)>,
     weights: Vec<f32>,
     languages: Vec<Lang>,
-    /// The groups of words that were compared by their stems, by the words' hashes: texts repeat their words.
+    /// Cache of groups by the words' hashes: texts repeat their words.
     stemmed: RefCell<HashMap<u64, Option<usize>, BuildTermHasher>>,
-    /// How words that may match begin: first byte, and first two bytes.
+    /// First bytes, and first two bytes, of words that can match.
     first: [bool; 256],
     begin: Vec<[u8; 2]>,
 }
@@ -92,8 +92,8 @@ impl Snippeter {
         }
     }
 
-    /// The best passage of `body`, whose chunks are at `chunks` (the whole is one when there are none). Its beginning
-    /// when nothing matches. Looks at the first 256 KB.
+    /// Returns the best passage of `body`, or its beginning if nothing matches. `chunks` are the
+    /// byte ranges of its chunks; without them the whole is one. Searches the first 256 KB.
     #[must_use]
     pub fn snippet(&self, body: &str, chunks: &[Range<usize>]) -> Snippet {
         let whole = 0..body.len();
@@ -138,7 +138,7 @@ impl Snippeter {
         matches
     }
 
-    /// The group that a token belongs to.
+    /// Returns the group of a token.
     fn group(&self, token: &Token<'_>) -> Option<usize> {
         let text = token.text;
         let bytes = text.as_bytes();
@@ -160,7 +160,7 @@ impl Snippeter {
         if token.kind != Kind::Word {
             return None;
         }
-        // Stems keep how a word begins, but for a few short ones (dying, die) and for Arabic.
+        // Stems keep the beginning of a word, except a few short ones (dying, die) and Arabic.
         let begin = [bytes[0], bytes.get(1).copied().unwrap_or(0)];
         if bytes[0] < 0xD8 && bytes.len() > 5 && !self.begin.contains(&begin) {
             return None;
@@ -176,7 +176,7 @@ impl Snippeter {
         group
     }
 
-    /// The group that a word belongs to by its stem.
+    /// Returns the group of a word by its stem.
     fn by_stem(&self, text: &str) -> Option<usize> {
         let alphabet = alphabet(text);
         let default = self.languages.first().copied().unwrap_or(Lang::ENGLISH);
@@ -191,7 +191,7 @@ impl Snippeter {
         })
     }
 
-    /// What a set of matches is worth: its distinct groups, and a little for each match.
+    /// Returns the weight of matches: distinct groups, and a little for each match.
     fn weigh(&self, matches: &[Match]) -> f32 {
         let mut seen = 0_u64;
         let mut score = 0.0;
@@ -204,12 +204,12 @@ impl Snippeter {
         score
     }
 
-    /// The best run of matches that fit in one passage.
+    /// Returns the best run of matches that fits in one passage.
     fn cluster<'m>(&self, body: &str, matches: &'m [Match]) -> Option<&'m [Match]> {
         let mut best: Option<(f32, &[Match])> = None;
         let mut end = 0;
         for (index, first) in matches.iter().enumerate() {
-            // Bytes bound characters; counting is for the few that may fit.
+            // Bytes bound characters; only runs that may fit are counted.
             end = end.max(index + 1);
             while matches.get(end).is_some_and(|m| fits(body, first.start, m.end)) {
                 end += 1;
@@ -224,7 +224,7 @@ impl Snippeter {
     }
 }
 
-/// The passage of `body[range]` around `cluster`; its beginning without one.
+/// Returns the passage of `body[range]` around `cluster`, or its beginning.
 fn passage(
     body: &str,
     range: Range<usize>,
@@ -245,15 +245,15 @@ fn fits(body: &str, start: usize, end: usize) -> bool {
         || (end - start <= CLUSTER_CHARS * 4 && body[start..end].chars().count() <= CLUSTER_CHARS)
 }
 
-/// `range`, cut to what `body` has.
+/// Limits `range` to `body`.
 fn within(body: &str, range: &Range<usize>) -> Range<usize> {
     let start = token::head(body, range.start).len();
     let end = token::head(body, range.end).len();
     start..end.max(start)
 }
 
-/// Where a passage begins that has at most `lead` characters before `first`: after the end of a sentence or a line when
-/// there is one, else at a word.
+/// Returns where a passage begins, at most `lead` characters before `first`: after the end of a
+/// sentence or line, or at a word.
 fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
     let mut at = first;
     let mut word = first;
@@ -264,7 +264,7 @@ fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
             && at < first
             && body[at..first].chars().count() * 3 > lead
         {
-            // A sentence begins after the white space that follows.
+            // A sentence begins after the following white space.
             let sentence = &body[at..];
             if c == '\n' || !c.is_ascii() || sentence.starts_with(char::is_whitespace) {
                 return at;
@@ -278,12 +278,12 @@ fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
     word
 }
 
-/// Whether a text may be cut before `c` anywhere.
+/// Whether a text can be cut before `c`.
 fn token_is_free(c: char) -> bool {
     super::fold::class(c) == super::fold::Class::Pair
 }
 
-/// One line from `start` on, within `range`.
+/// Returns one line from `start` on, within `range`.
 fn line(
     body: &str,
     range: Range<usize>,
@@ -299,7 +299,7 @@ fn line(
     }
     let mut next = matches.partition_point(|m| m.start < start);
     let mut open: Option<(usize, usize)> = None;
-    // Beginning of the line: marks of headings and quotations go.
+    // Marks of headings and quotations at the beginning of the line are dropped.
     let mut fresh = true;
     let mut space: Option<usize> = None;
     let mut cut = None;
@@ -356,7 +356,7 @@ fn line(
     let trimmed = out.trim_end().len();
     out.truncate(trimmed);
     highlights.iter_mut().for_each(|(_, to)| *to = (*to).min(trimmed as u32));
-    // Neighbours that touch are one.
+    // Adjacent highlights are joined.
     highlights.dedup_by(|b, a| {
         let touch = b.0 <= a.1;
         if touch {

@@ -1,6 +1,9 @@
-//! Words that say little, by language: dropped from questions (never from pages), and counted to tell a page's
-//! language. Lists of the Snowball project (BSD 3-clause, copyright Dr Martin Porter, Richard Boulton, Olly Betts
-//! and others), with short lists of our own where it has none.
+//! Stop words by language.
+//!
+//! They are dropped from questions (never from pages), and used to detect a page's language.
+//!
+//! Lists of the Snowball project (BSD 3-clause, copyright Dr Martin Porter, Richard Boulton, Olly
+//! Betts and others), with short lists of our own where it has none.
 
 pub(super) const ENGLISH: &str = "\
     a about above after again against all am an and any are as at be because been before being below between \

@@ -1,5 +1,4 @@
-//! A plan's terms in one segment of the disk index: where their postings are, and which documents meet the plan's
-//! conditions.
+//! A plan's terms in one segment, and the documents that meet the plan's conditions.
 
 use std::sync::Arc;
 
@@ -11,18 +10,18 @@ use tantivy::{
 };
 
 use super::{
-    bits::Bits,
+    doc_bit_set::DocBitSet,
     plan::{Condition, Hashed, Phrase, Plan},
     query::Scope,
     schema::Fields,
 };
 
-/// A prefix stands for at most so many terms of a field and segment.
+/// Maximum terms of a prefix, per field and segment.
 const MAX_EXPANSIONS: usize = 256;
 
 type Result<T> = tantivy::Result<T>;
 
-/// One segment, opened for a question.
+/// A segment opened for a plan.
 pub(super) struct Segment<'a> {
     pub(super) reader: &'a SegmentReader,
     pub(super) body: Arc<InvertedIndexReader>,
@@ -32,15 +31,15 @@ pub(super) struct Segment<'a> {
     pub(super) ids: Column<u64>,
     pub(super) times: Column<i64>,
     fields: Fields,
-    /// For each group, where its terms are.
-    pub(super) groups: Vec<Found>,
-    /// A prefix stands for at most so many terms of a field.
+    /// The postings of each group.
+    pub(super) groups: Vec<GroupTerms>,
+    /// Maximum terms of a prefix, per field.
     expansions: usize,
 }
 
-/// Where a group's terms are in a segment.
+/// A group's terms in a segment.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct GroupTerms {
     pub(super) body: Vec<TermInfo>,
     pub(super) title: Vec<TermInfo>,
     /// Terms of the field of unstemmed words, for a prefix.
@@ -49,8 +48,9 @@ pub(super) struct Found {
     pub(super) slug: Option<TermInfo>,
 }
 
-impl Found {
-    /// In how many documents the group is, by field as in [`super::rank::Stats::frequency`].
+impl GroupTerms {
+    /// Returns the number of documents with the group, by field as in
+    /// [`super::rank::Stats::frequency`].
     pub(super) fn frequency(&self) -> [u64; 4] {
         let sum = |infos: &[TermInfo]| infos.iter().map(|i| u64::from(i.doc_freq)).sum::<u64>();
         let one = |info: &Option<TermInfo>| info.as_ref().map_or(0, |i| u64::from(i.doc_freq));
@@ -63,8 +63,7 @@ impl<'a> Segment<'a> {
         Self::open_with(reader, fields, plan, MAX_EXPANSIONS)
     }
 
-    /// The same, with every term of a prefix: which of them are in pages that a caller may not see
-    /// is not known here, and they must take nobody's place.
+    /// As `open`, with all terms of a prefix: terms of hidden pages must not displace visible ones.
     pub(super) fn open_whole(
         reader: &'a SegmentReader,
         fields: Fields,
@@ -92,7 +91,7 @@ impl<'a> Segment<'a> {
             expansions,
         };
         for group in &plan.groups {
-            let mut found = Found::default();
+            let mut found = GroupTerms::default();
             let anywhere = group.scope == Scope::Anywhere;
             for term in &group.terms {
                 if anywhere {
@@ -125,7 +124,7 @@ impl<'a> Segment<'a> {
         Ok(index.get_term_info(&Term::from_field_text(field, text))?)
     }
 
-    /// The documents that have the key.
+    /// Returns the documents with the key.
     pub(super) fn with_key(&self, key: &Hashed) -> Result<Option<SegmentPostings>> {
         match self.find(&self.keys, self.fields.keys, &key.text)? {
             Some(info) => {
@@ -135,9 +134,9 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// The documents that are there and meet the plan's conditions.
-    pub(super) fn allowed(&self, plan: &Plan) -> Result<Bits> {
-        let mut allowed = self.nearly_allowed(plan)?;
+    /// Returns the live documents that meet the plan's conditions.
+    pub(super) fn allowed(&self, plan: &Plan) -> Result<DocBitSet> {
+        let mut allowed = self.allowed_without_phrases(plan)?;
         if !allowed.phrases.is_empty() {
             for doc in allowed.candidates() {
                 if !allowed.phrases_hold(doc) {
@@ -148,11 +147,11 @@ impl<'a> Segment<'a> {
         Ok(allowed.bits)
     }
 
-    /// The documents that are there and meet the plan's conditions, but for where the words of phrases stand: to look that up
-    /// for every document takes most of the time, and only the best of them count.
-    pub(super) fn nearly_allowed(&self, plan: &Plan) -> Result<Allowed> {
+    /// Returns the live documents that meet the conditions, without checking positions of phrases.
+    /// Checking every document takes most of the time, and only the best ones matter.
+    pub(super) fn allowed_without_phrases(&self, plan: &Plan) -> Result<Allowed> {
         let bound = self.reader.max_doc();
-        let (mut allowed, mut phrases) = (Bits::full(bound), Vec::new());
+        let (mut allowed, mut phrases) = (DocBitSet::full(bound), Vec::new());
         for condition in &plan.required {
             allowed.keep(&self.meeting(condition)?);
             phrases.extend(self.places(condition, true)?);
@@ -179,9 +178,10 @@ impl<'a> Segment<'a> {
         Ok(Allowed { bits: allowed, phrases })
     }
 
-    /// The documents that meet the condition; of a phrase, those that have its words in one field.
-    fn meeting(&self, condition: &Condition) -> Result<Bits> {
-        let mut bits = Bits::empty(self.reader.max_doc());
+    /// Returns the documents that meet the condition; for a phrase, those with all its words in one
+    /// field.
+    fn meeting(&self, condition: &Condition) -> Result<DocBitSet> {
+        let mut bits = DocBitSet::empty(self.reader.max_doc());
         match condition {
             Condition::Keys(keys) => {
                 for key in keys {
@@ -208,13 +208,14 @@ impl<'a> Segment<'a> {
         Ok(bits)
     }
 
-    /// The fields that a phrase may stand in.
+    /// Returns the fields in which a phrase may be.
     fn fields_of(&self, phrase: &Phrase) -> impl Iterator<Item = (&InvertedIndexReader, Field)> {
         let body = (phrase.scope == Scope::Anywhere).then_some((&*self.body, self.fields.body));
         std::iter::once((&*self.title, self.fields.title)).chain(body)
     }
 
-    /// Where each word of the phrase is, in all its forms; nothing when the field lacks one.
+    /// Returns the terms of each word of the phrase in all its forms; empty when the field lacks a
+    /// word.
     fn words_of(
         &self,
         index: &InvertedIndexReader,
@@ -235,30 +236,33 @@ impl<'a> Segment<'a> {
         Ok(words)
     }
 
-    /// The documents that have any of the terms of each field.
-    pub(super) fn with_any(&self, fields: &[(&InvertedIndexReader, &[TermInfo])]) -> Result<Bits> {
-        let mut bits = Bits::empty(self.reader.max_doc());
+    /// Returns the documents with any of the terms of each field.
+    pub(super) fn with_any(
+        &self,
+        fields: &[(&InvertedIndexReader, &[TermInfo])],
+    ) -> Result<DocBitSet> {
+        let mut bits = DocBitSet::empty(self.reader.max_doc());
         for (index, infos) in fields {
             add_all(&mut bits, index, infos)?;
         }
         Ok(bits)
     }
 
-    /// The documents that have all of the words.
-    fn with_all(&self, index: &InvertedIndexReader, words: &[Vec<TermInfo>]) -> Result<Bits> {
-        let mut all: Option<Bits> = None;
+    /// Returns the documents with all of the words.
+    fn with_all(&self, index: &InvertedIndexReader, words: &[Vec<TermInfo>]) -> Result<DocBitSet> {
+        let mut all: Option<DocBitSet> = None;
         for infos in words {
-            let mut bits = Bits::empty(self.reader.max_doc());
+            let mut bits = DocBitSet::empty(self.reader.max_doc());
             add_all(&mut bits, index, infos)?;
             match &mut all {
                 None => all = Some(bits),
                 Some(all) => all.keep(&bits),
             }
         }
-        Ok(all.unwrap_or_else(|| Bits::empty(self.reader.max_doc())))
+        Ok(all.unwrap_or_else(|| DocBitSet::empty(self.reader.max_doc())))
     }
 
-    /// Where the words of a phrase stand, when the condition is one of several words.
+    /// Returns the postings of a phrase's words, for a condition with several words.
     fn places(&self, condition: &Condition, required: bool) -> Result<Option<Places>> {
         let Condition::Phrase(phrase) = condition else { return Ok(None) };
         if phrase.words.len() < 2 {
@@ -281,54 +285,54 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// The documents that are allowed, if phrases are where they should be.
+/// Documents that meet the conditions if their phrases match.
 #[derive(Clone)]
 pub(super) struct Allowed {
-    bits: Bits,
+    bits: DocBitSet,
     phrases: Vec<Places>,
 }
 
 impl Allowed {
-    /// How many documents may be allowed.
+    /// Returns the number of documents.
     pub(super) fn count(&self) -> u32 {
         self.bits.count()
     }
 
-    /// The documents that may be allowed, ascending.
+    /// Returns the documents, ascending.
     pub(super) fn candidates(&self) -> Vec<u32> {
         self.bits.iter().collect()
     }
 
-    /// Whether the document may be allowed.
+    /// Whether the document is among them.
     pub(super) fn may_hold(&self, doc: u32) -> bool {
         self.bits.contains(doc)
     }
 
-    /// Whether what phrases say is true of the document. To be asked in ascending order.
+    /// Whether the phrases match the document. Call it with ascending documents.
     pub(super) fn phrases_hold(&mut self, doc: u32) -> bool {
         self.phrases.iter_mut().all(|phrase| phrase.hold(doc) == phrase.required)
     }
 }
 
-/// Where the words of a phrase stand.
+/// Postings with positions of a phrase's words.
 #[derive(Clone)]
 struct Places {
-    /// By field, by word: the postings of its forms.
+    /// Postings by field, word and form.
     fields: Vec<Vec<Vec<SegmentPostings>>>,
-    /// By word: its place in the phrase.
+    /// Position of each word in the phrase.
     places: Vec<u32>,
-    /// Whether it has to be there, or must not.
+    /// Whether the phrase is required rather than excluded.
     required: bool,
     starts: Vec<u32>,
     next: Vec<u32>,
 }
 
 impl Places {
-    /// Whether the phrase stands in the document.
+    /// Whether the document contains the phrase.
     fn hold(&mut self, doc: u32) -> bool {
         let Self { fields, places, starts, next, .. } = self;
         fields.iter_mut().any(|words| {
-            // Most documents are passed over for a word that they lack.
+            // Most documents lack a word and are skipped.
             if !words.iter_mut().all(|forms| {
                 let there = forms.iter_mut().map(|form| reach(form, doc));
                 there.fold(false, |any, one| any | one)
@@ -357,8 +361,8 @@ impl Places {
     }
 }
 
-/// Adds the documents that have any of the terms.
-fn add_all(bits: &mut Bits, index: &InvertedIndexReader, infos: &[TermInfo]) -> Result<()> {
+/// Adds the documents with any of the terms.
+fn add_all(bits: &mut DocBitSet, index: &InvertedIndexReader, infos: &[TermInfo]) -> Result<()> {
     for info in infos {
         let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
         each(&mut postings, |doc| bits.insert(doc));
@@ -375,17 +379,18 @@ fn each(postings: &mut SegmentPostings, mut f: impl FnMut(u32)) {
     }
 }
 
-/// Moves `postings` to `doc`; whether it is there.
+/// Moves `postings` to `doc`; returns whether it is there.
 pub(super) fn reach(postings: &mut SegmentPostings, doc: u32) -> bool {
     let at = postings.doc();
     at == doc || (at < doc && postings.seek(doc) == doc)
 }
 
-/// The terms that begin with `prefix`, `most` of them.
-fn expand(index: &InvertedIndexReader, prefix: &str, most: usize) -> Result<Vec<TermInfo>> {
+/// Returns up to `max_terms` terms that begin with `prefix`.
+fn expand(index: &InvertedIndexReader, prefix: &str, max_terms: usize) -> Result<Vec<TermInfo>> {
     let mut infos = Vec::new();
     let mut stream = index.terms().range().ge(prefix.as_bytes()).into_stream()?;
-    while infos.len() < most && stream.advance() && stream.key().starts_with(prefix.as_bytes()) {
+    while infos.len() < max_terms && stream.advance() && stream.key().starts_with(prefix.as_bytes())
+    {
         infos.push(stream.value().clone());
     }
     Ok(infos)

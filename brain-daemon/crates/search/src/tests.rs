@@ -1,4 +1,4 @@
-//! The room as its owner uses it.
+//! The search index through its public interface.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,7 +32,7 @@ fn note(id: u64, body: &str) -> Change {
     put(page(id, id, &format!("Note {id}"), body))
 }
 
-/// Never commits by itself.
+/// Options without automatic commits.
 fn patient() -> Options {
     let hour = Duration::from_secs(3600);
     Options { commit_after: hour, commit_when_idle: hour, ..Options::default() }
@@ -56,7 +56,7 @@ fn sorted(index: &Index, text: &str) -> Vec<u64> {
     ids
 }
 
-/// Runs `check` with the pages in the overlay, on disk, and on disk after a reopening.
+/// Runs `check` with the pages in the overlay, on disk, and on disk after reopening.
 fn everywhere(changes: &[Change], check: impl Fn(&Index)) {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
@@ -109,7 +109,7 @@ fn corpus() -> Vec<Change> {
 }
 
 #[test]
-fn every_form_of_a_question() {
+fn all_query_forms_are_answered() {
     everywhere(&corpus(), |index| {
         // Words rank and need not all be there.
         assert_eq!(ids(index, "latency team unicorn")[0], 1);
@@ -161,7 +161,7 @@ fn every_form_of_a_question() {
 }
 
 #[test]
-fn scripts_without_spaces() {
+fn scripts_without_spaces_are_found() {
     everywhere(&corpus(), |index| {
         for (text, id) in [
             ("東京", 4),
@@ -182,7 +182,7 @@ fn scripts_without_spaces() {
 }
 
 #[test]
-fn names_come_first_and_matches_are_named() {
+fn exact_names_rank_first_and_matches_are_named() {
     let mut changes = corpus();
     changes.push(note(20, &"acme ".repeat(300)));
     everywhere(&changes, |index| {
@@ -203,7 +203,7 @@ fn names_come_first_and_matches_are_named() {
 }
 
 #[test]
-fn filters_of_the_caller() {
+fn filters_limit_the_results() {
     everywhere(&corpus(), |index| {
         let with = |question: Question| -> Vec<u64> {
             let mut ids: Vec<u64> =
@@ -243,7 +243,7 @@ fn filters_of_the_caller() {
 }
 
 #[test]
-fn updates_and_removals_at_every_stage() {
+fn updates_and_removals_apply_at_every_stage() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![put(page(1, 1, "One", "apple")), put(page(2, 2, "Two", "apple"))]);
@@ -283,7 +283,7 @@ fn updates_and_removals_at_every_stage() {
 }
 
 #[test]
-fn a_page_ranks_the_same_in_both_places() {
+fn a_page_ranks_the_same_on_disk_and_in_the_overlay() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     let words = [
@@ -326,7 +326,7 @@ fn a_prefix_counts_once_when_candidates_are_chosen() {
 }
 
 #[test]
-fn what_was_not_committed_is_asked_for_again() {
+fn uncommitted_changes_are_requested_again() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![note(1, "one"), note(2, "two")]);
@@ -335,7 +335,7 @@ fn what_was_not_committed_is_asked_for_again() {
     assert_eq!((index.committed_seq(), index.behind()), (2, 1));
     drop(index);
     let (index, opened) = Index::open(dir.path(), "store", 3, patient()).unwrap();
-    assert_eq!(opened, Opened { seq: 2, rebuilt: None });
+    assert_eq!(opened, OpenReport { seq: 2, rebuilt: None });
     assert_eq!(ids(&index, "three"), Vec::<u64>::new());
     // Pushing too much again does no harm.
     index.push(vec![note(2, "two"), note(3, "three")]);
@@ -343,12 +343,12 @@ fn what_was_not_committed_is_asked_for_again() {
     index.close().unwrap();
     assert_eq!(
         Index::open(dir.path(), "store", 3, patient()).unwrap().1,
-        Opened { seq: 3, rebuilt: None }
+        OpenReport { seq: 3, rebuilt: None }
     );
 }
 
 #[test]
-fn commits_come_by_themselves() {
+fn commits_happen_automatically() {
     let dir = tempfile::tempdir().unwrap();
     let soon = Options { commit_when_idle: Duration::from_millis(30), ..Options::default() };
     let (index, _) = Index::open(dir.path(), "store", 9, soon).unwrap();
@@ -358,7 +358,7 @@ fn commits_come_by_themselves() {
 }
 
 /// An index with a page, its files changed by `harm`.
-fn harmed(harm: impl Fn(&Path), store: &str, store_seq: u64) -> Opened {
+fn harmed(harm: impl Fn(&Path), store: &str, store_seq: u64) -> OpenReport {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![note(1, "one")]);
@@ -382,9 +382,9 @@ fn files(dir: &Path, ending: &str) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_useless_index_is_replaced() {
+fn an_unusable_index_is_replaced() {
     let sound = harmed(|_| (), "store", 5);
-    assert_eq!(sound, Opened { seq: 1, rebuilt: None });
+    assert_eq!(sound, OpenReport { seq: 1, rebuilt: None });
     let meta =
         |text: &'static str| move |dir: &Path| fs::write(dir.join("meta.json"), text).unwrap();
     let replaced = [
@@ -430,11 +430,11 @@ fn a_useless_index_is_replaced() {
             }
         }
     };
-    assert_eq!(harmed(gone, "store", 5), Opened { seq: 0, rebuilt: None });
+    assert_eq!(harmed(gone, "store", 5), OpenReport { seq: 0, rebuilt: None });
 }
 
 #[test]
-fn damage_inside_a_file_is_no_panic() {
+fn damage_inside_a_file_does_not_panic() {
     for ending in [".term", ".idx", ".pos", ".fast", ".fieldnorm"] {
         let dir = tempfile::tempdir().unwrap();
         let index = open(dir.path());
@@ -453,7 +453,8 @@ fn damage_inside_a_file_is_no_panic() {
         let failed =
             ["common", "\"more common\"", "com*", "word7"].map(|q| index.search(&ask(q)).is_err());
         drop(index);
-        // Found at the opening, or at the first question that meets it, and then replaced at the next opening.
+        // Found at the opening, or at the first question that meets it, and then replaced at the
+        // next opening.
         if failed.contains(&true) {
             assert_eq!(opened.rebuilt, None);
             assert!(
@@ -465,7 +466,7 @@ fn damage_inside_a_file_is_no_panic() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_no_end() {
+fn an_unwritable_directory_uses_memory() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();
@@ -497,7 +498,7 @@ fn a_failing_disk_loses_nothing() {
 }
 
 #[test]
-fn a_disk_that_fails_for_long_does_not_fill_the_memory() {
+fn a_failing_disk_does_not_fill_the_memory() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("index");
     let options = Options { overlay_bytes: 200_000, ..patient() };
@@ -516,12 +517,12 @@ fn a_disk_that_fails_for_long_does_not_fill_the_memory() {
     drop(index);
     assert_eq!(
         Index::open(&place, "store", 900, patient()).unwrap().1,
-        Opened { seq: 0, rebuilt: None }
+        OpenReport { seq: 0, rebuilt: None }
     );
 }
 
 #[test]
-fn writers_and_searchers_together() {
+fn concurrent_writes_and_searches_agree() {
     let dir = tempfile::tempdir().unwrap();
     let quick = Options {
         commit_changes: 16,
@@ -600,7 +601,7 @@ fn snippets_show_the_best_passage() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn no_text_is_too_odd(
+    fn any_text_can_be_indexed_and_searched(
         bodies in proptest::collection::vec("\\PC{0,60}|[a-e '\"*:.@東京かไé\u{301}-]{0,80}", 1..5),
         questions in proptest::collection::vec("\\PC{0,40}|[-a-e*:\"“é東京かไ tagleypsourc]{0,40}", 1..8),
     ) {
@@ -642,7 +643,7 @@ fn merged_segments_are_searched_without_another_commit() {
 }
 
 #[test]
-fn what_poured_in_is_merged_when_it_is_quiet() {
+fn a_bulk_load_is_merged_when_idle() {
     const PAGES: u64 = 200;
     let dir = tempfile::tempdir().unwrap();
     let pouring = Options { commit_changes: 4, commit_changes_bulk: 16, ..patient() };
@@ -657,7 +658,7 @@ fn what_poured_in_is_merged_when_it_is_quiet() {
     // An index that was left so is tidied, and so is one that is at work.
     let quick = Options { commit_when_idle: Duration::from_millis(30), ..pouring };
     let (index, opened) = Index::open(dir.path(), "store", PAGES + 1, quick).unwrap();
-    assert_eq!(opened, Opened { seq: PAGES, rebuilt: None });
+    assert_eq!(opened, OpenReport { seq: PAGES, rebuilt: None });
     await_that("one segment is left", || index.segments() == 1);
     index.push(vec![put(page(7, PAGES + 1, "Note 7", "changed"))]);
     await_that("it is committed", || index.behind() == 0);
@@ -666,7 +667,7 @@ fn what_poured_in_is_merged_when_it_is_quiet() {
     assert_eq!((all.hits.len(), index.doc_count()), (PAGES as usize - 1, PAGES));
     drop(index);
     let reopened = Index::open(dir.path(), "store", PAGES + 1, patient()).unwrap().1;
-    assert_eq!(reopened, Opened { seq: PAGES + 1, rebuilt: None });
+    assert_eq!(reopened, OpenReport { seq: PAGES + 1, rebuilt: None });
 }
 
 /// Waits up to half a minute.
@@ -679,7 +680,7 @@ fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn bulk_pages_wait_for_the_indexer_and_single_ones_do_not() {
+fn only_bulk_pages_wait_for_the_indexer() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     let word = |id: u64| format!("zqbulk{id}");
@@ -699,7 +700,7 @@ fn bulk_pages_wait_for_the_indexer_and_single_ones_do_not() {
 }
 
 #[test]
-fn a_page_that_changes_in_bulk_is_found_as_it_was_until_it_is_taken_apart() {
+fn a_bulk_change_shows_the_old_page_until_analyzed() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![note(1, "former"), note(2, "former")]);

@@ -1,18 +1,19 @@
 //! Words: where they begin and end in a text, in the folded form of [`super::fold`].
 //!
-//! * Words with spaces around them come as they are, without apostrophes (`don't` is `dont`, `Alice's` is `alice`).
+//! * Words with spaces around them come as they are, without apostrophes (`don't` is `dont`,
+//!   `Alice's` is `alice`).
 //! * `1.0.21`, `2026-11-20`, `alice@example.com`, `snake_case` come whole and then in parts.
-//! * Runs of Han, kana, Hangul, Thai, Lao, Khmer, Burmese come as overlapping pairs of characters; a run's last
-//!   character comes alone too, so that every character begins a token.
+//! * Runs of Han, kana, Hangul, Thai, Lao, Khmer, Burmese come as overlapping pairs of characters;
+//!   a run's last character comes alone too, so that every character begins a token.
 
 use super::fold::{Class, class, fold};
 
-/// Longer words are cut, in bytes of their folded form. Long enough for a SHA-256 in hex.
+/// Maximum bytes of a folded word; enough for a SHA-256 in hex.
 pub(super) const MAX_WORD_BYTES: usize = 80;
-/// At most so many parts make a compound; longer chains come in parts only.
+/// Maximum parts of a compound; longer chains yield only their parts.
 const MAX_PARTS: usize = 8;
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A word, or a part of a compound.
@@ -32,14 +33,14 @@ pub(super) enum Kind {
 pub(super) struct Token<'a> {
     /// The folded text: lower-case letters, digits, marks, and `.-_@/:,` inside compounds.
     pub(super) text: &'a str,
-    /// Where it begins in the source, in bytes.
+    /// Start in the source, in bytes.
     pub(super) start: usize,
-    /// Where it ends.
+    /// End in the source, in bytes.
     pub(super) end: usize,
     pub(super) kind: Kind,
 }
 
-/// The beginning of `text`, at most `bytes` long.
+/// Returns the beginning of `text`, at most `bytes` long.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -92,7 +93,7 @@ pub(super) fn scan(text: &str, sink: &mut impl FnMut(Token<'_>)) {
 struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    /// Folded text of the word or run at hand.
+    /// Folded text of the current word or run.
     buffer: String,
     parts: Vec<Span>,
 }
@@ -102,7 +103,7 @@ impl Scanner<'_> {
         self.text.get(at..)?.chars().next()
     }
 
-    /// Reads the words that joiners connect, beginning at `at`; answers with where it stopped.
+    /// Reads words connected by joiners, starting at `at`; returns the end.
     fn compound(&mut self, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
         self.buffer.clear();
         self.parts.clear();
@@ -113,7 +114,7 @@ impl Scanner<'_> {
             self.parts.push(span);
             at = next;
             let joiner = self.bytes.get(at).copied().filter(|&joiner| self.joins(joiner, at, span));
-            // A chain that is too long to come whole comes in parts at once, and takes no memory.
+            // A chain too long for a compound is emitted in parts at once, to save memory.
             if self.parts.len() > MAX_PARTS {
                 long = true;
                 self.show_parts(sink);
@@ -147,7 +148,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether `joiner` at `at` connects the word before it with what follows.
+    /// Whether `joiner` at `at` connects the word before it with the text behind it.
     fn joins(&self, joiner: u8, at: usize, before: Span) -> bool {
         match joiner {
             b'.' | b'_' | b'@' => {
@@ -193,7 +194,7 @@ impl Scanner<'_> {
                     break;
                 }
                 if let Some(clitic) = self.clitic(after) {
-                    // What was read up to here is the word.
+                    // The word ends here.
                     to = Some(self.buffer.len());
                     at = clitic;
                     break;
@@ -214,7 +215,8 @@ impl Scanner<'_> {
         (Span { from, to, start, end }, at.max(start + 1))
     }
 
-    /// The end of an English clitic (`'s`, `'ll`, `'ve`, `'re`, `'d`, `'m`) that ends its word.
+    /// Returns the end of an English clitic (`'s`, `'ll`, `'ve`, `'re`, `'d`, `'m`) at the end of
+    /// its word.
     fn clitic(&self, after: usize) -> Option<usize> {
         let rest = &self.bytes[after..];
         let len = rest.iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
@@ -228,7 +230,7 @@ impl Scanner<'_> {
         (known && ends).then_some(after + len)
     }
 
-    /// Reads a run without spaces, beginning at `at`.
+    /// Reads a run without spaces, starting at `at`.
     fn run(&mut self, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
         self.buffer.clear();
         self.parts.clear();
@@ -296,7 +298,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The French, Italian and Catalan words that lose their vowel before another.
+/// Whether the word is a French, Italian or Catalan one that elides its vowel.
 fn is_elided(word: &str) -> bool {
     matches!(
         word,
@@ -323,15 +325,15 @@ fn is_elided(word: &str) -> bool {
     )
 }
 
-/// The form in which a name equals another: its words, folded, with one space between them. Empty for a text
-/// without words.
+/// Returns the comparison form of a name: its folded words, separated by one space. Empty for a
+/// text without words.
 pub(super) fn name_key(text: &str) -> String {
     let mut key = String::with_capacity(text.len());
     let mut end = 0;
     scan(text, &mut |t| match t.kind {
         Kind::Whole | Kind::Tail => {}
         Kind::Pair if t.start < end => {
-            // The second character only: the first is there already.
+            // Only the second character: the first was added already.
             let skip = t.text.chars().next().map_or(0, char::len_utf8);
             key.push_str(&t.text[skip..]);
             end = t.end;
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn compounds_come_whole_and_in_parts() {
+    fn compounds_yield_the_whole_and_its_parts() {
         assert_eq!(words("v1.0.21."), ["v1.0.21", "v1", "0", "21"]);
         assert_eq!(
             words("2026-11-20, 09:30"),
@@ -384,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_come_in_pairs() {
+    fn runs_yield_pairs() {
         assert_eq!(words("東京都庁"), ["東京", "京都", "都庁", "庁"]);
         assert_eq!(words("東 x 京都"), ["東", "x", "京都", "都"]);
         assert_eq!(words("GPT4を使う"), ["gpt4", "を使", "使う", "う"]);
@@ -395,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn names_meet() {
+    fn name_keys_ignore_case_and_spacing() {
         assert_eq!(name_key("  Alice   SMITH "), "alice smith");
         assert_eq!(name_key("alice-smith"), "alice smith");
         assert_eq!(name_key("東京都庁"), "東京都庁");
@@ -405,7 +407,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tokens_lie_in_the_text(text in "\\PC{0,60}|[a-zA-Z0-9 .'’@_東京かﾞ\u{3099}ไที่é\u{301}\u{200b}-]{0,60}") {
+        fn token_ranges_are_in_the_text(text in "\\PC{0,60}|[a-zA-Z0-9 .'’@_東京かﾞ\u{3099}ไที่é\u{301}\u{200b}-]{0,60}") {
             scan(&text, &mut |t| {
                 assert!(!t.text.is_empty() && t.text.len() <= MAX_WORD_BYTES);
                 assert!(t.start < t.end && text.get(t.start..t.end).is_some(), "{t:?}");

@@ -1,4 +1,4 @@
-//! What somebody finds who may see some sources only: the same whatever else is in the index.
+//! Results for callers who can see some sources do not depend on other pages.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -28,7 +28,7 @@ fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> Change
     }))
 }
 
-/// Never commits by itself.
+/// Opens an index without automatic commits.
 fn open(dir: &std::path::Path) -> Index {
     let hour = Duration::from_secs(3600);
     let patient = Options { commit_after: hour, commit_when_idle: hour, ..Options::default() };
@@ -40,7 +40,7 @@ fn ask(text: &str, limit: usize) -> Question {
     Question { text: text.into(), limit, view, explain: true, ..Question::default() }
 }
 
-/// Everything that a caller who sees their own pages only can be told.
+/// Returns everything that a caller limited to their own pages can learn.
 fn told(index: &Index, text: &str) -> String {
     let some = index.search(&ask(text, 3)).unwrap();
     let all = index.search(&ask(text, 200)).unwrap();
@@ -49,7 +49,7 @@ fn told(index: &Index, text: &str) -> String {
     let mut allowed: Vec<u64> =
         index.allowed(&ask(text, 3)).unwrap().into_iter().flatten().collect();
     allowed.sort_unstable();
-    let asked = index.asked(text, Some(&[own()])).unwrap();
+    let asked = index.question_terms(text, Some(&[own()])).unwrap();
     format!(
         "{:?} {} {:?} {:?} {passage:?} {allowed:?} {asked:?} {:?}",
         some.hits,
@@ -91,7 +91,7 @@ fn spelt(index: &Index, seq: &mut u64, question: &Question) -> String {
 }
 
 #[test]
-fn order_of_own_pages_spells_no_hidden_word() {
+fn order_of_visible_pages_reveals_no_hidden_word() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![page(1, 1, &SourceId::default(), "Hidden", SECRET)]);
@@ -100,8 +100,8 @@ fn order_of_own_pages_spells_no_hidden_word() {
     for committed in [false, true] {
         assert_eq!(spelt(&index, &mut seq, &ask("", 10)), "", "committed: {committed}");
         if !committed {
-            // A filter alone, for somebody who may see all, is no defence: so the attack is a real one.
-            // On disk the replaced forms of the own page count too, and blur it.
+            // A filter alone, for somebody who may see all, is no defence: so the attack is a real
+            // one. On disk the replaced forms of the own page count too, and blur it.
             let filtered = Question { view: None, sources: Some(vec![own()]), ..ask("", 10) };
             assert_eq!(spelt(&index, &mut seq, &filtered), SECRET);
         }
@@ -110,7 +110,7 @@ fn order_of_own_pages_spells_no_hidden_word() {
 }
 
 #[test]
-fn two_equal_pages_keep_their_order_whatever_comes_in_elsewhere() {
+fn equal_pages_keep_their_order_whatever_is_hidden() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![page(5, 1, &own(), "", "takeover of the mill")]);
@@ -210,7 +210,7 @@ fn build(dir: &std::path::Path, steps: &[Step], all: bool) -> Index {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     #[test]
-    fn nothing_that_is_told_depends_on_hidden_pages(
+    fn no_answer_depends_on_hidden_pages(
         steps in proptest::collection::vec(step(), 1..40),
     ) {
         let (with, without) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -227,7 +227,7 @@ proptest! {
 }
 
 #[test]
-fn many_hidden_words_take_no_place_of_own_ones() {
+fn hidden_words_displace_no_visible_ones() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     let hidden: Vec<String> = (0..600).map(|n| format!("baa{n:04}")).collect();
@@ -243,7 +243,7 @@ fn many_hidden_words_take_no_place_of_own_ones() {
     index.push(named);
     index.push(vec![page(201, 90, &own(), "Acme", "y")]);
     for _ in 0..2 {
-        let asked = index.asked("who works at Acme", Some(&[own()])).unwrap();
+        let asked = index.question_terms("who works at Acme", Some(&[own()])).unwrap();
         assert_eq!(asked.subjects[0].pages, [201]);
         index.flush().unwrap();
     }

@@ -1,5 +1,7 @@
-//! How a page changes: the record, its text, its former version, what is derived from it, its place in the
-//! sequence of changes and its row in the outbox, together.
+//! Page changes: writes, deletes, restores and purges pages with all their rows.
+//!
+//! A change updates record, text, former version, derived rows, sequence number and outbox row
+//! together.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +17,12 @@ use super::writer::ChangedPage;
 use super::{Draft, RECOVERY_MS, StoreError};
 use brain_page as page;
 
-/// How many digests of earlier files an outbox row keeps. What is on disk is one of the newest while many change one page at once, and
-/// one of the oldest after its directory was away: each half has room for hundreds of changes in the seconds between two flushes of
-/// the outbox, which begin the list anew.
+/// Maximum digests of earlier contents in an outbox row. The file has one of the newest contents
+/// while one page changes often, or one of the oldest after its directory was away. Each half has
+/// room for hundreds of changes between two flushes of the outbox, which start the list again.
 const MAX_OURS: usize = 512;
 
-/// A page as it comes in, worked out before the writer sees it.
+/// A page to write, prepared before the writer runs.
 #[derive(Debug, Clone)]
 pub struct NewPage {
     /// The page's type.
@@ -29,13 +31,13 @@ pub struct NewPage {
     pub title: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Other names it answers to.
+    /// Other names of the page.
     pub aliases: Vec<String>,
     /// Its text.
     pub content: Content,
     /// SHA-256 of the normalised body.
     pub content_hash: Hash,
-    /// In how many chunks the body is.
+    /// Number of chunks of the body.
     pub chunks: u32,
     /// Its links.
     pub links: Vec<LinkRecord>,
@@ -43,18 +45,19 @@ pub struct NewPage {
     pub names: Vec<String>,
     /// Its dated lines.
     pub timeline: Vec<TimelineRecord>,
-    /// Where it came from.
+    /// Origin of the page.
     pub provenance: Provenance,
-    /// Digest of what stands in the page's file and may be overwritten, because this page was made from it.
+    /// Digest of the file contents from which this page was made, and which may be overwritten.
     pub replaces: Option<Hash>,
-    /// Whether the slug was made from the content, so that the same content within 24 hours is a duplicate.
+    /// Whether the slug was made from the content, so that the same content within 24 hours is a
+    /// duplicate.
     pub captured: bool,
-    /// What is to become of the page's file.
+    /// How the page's file changes.
     pub file: FilePlan,
 }
 
 impl NewPage {
-    /// Returns `record` with everything in it that the page itself says.
+    /// Returns `record` with the fields of this page.
     fn describe(&self, record: PageRecord) -> PageRecord {
         PageRecord {
             page_type: self.page_type.clone(),
@@ -70,37 +73,38 @@ impl NewPage {
     }
 }
 
-/// What is to become of the file of a page that changes.
+/// How a write changes the page's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilePlan {
-    /// It is to hold the page's text.
+    /// The file is written with the page's text.
     Write,
-    /// The page was read from the file at this path, relative to the source: it is as it should be, to the byte, whatever
-    /// brain itself would have written.
+    /// The page was read from the file at this path, relative to the source. The file stays as it
+    /// is.
     Keep(String),
 }
 
-/// A page after a change.
+/// Result of writing a page.
 #[derive(Debug, Clone)]
-pub struct Applied {
-    /// What happened.
+pub struct WrittenPage {
+    /// What the write did.
     pub status: WriteStatus,
-    /// The page now.
+    /// The page after the write.
     pub record: PageRecord,
 }
 
 impl Draft<'_> {
-    /// Creates the page, or keeps its former version and replaces it. A soft-deleted page becomes active again.
+    /// Creates or replaces the page; keeps the former version. A soft-deleted page becomes active
+    /// again.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read or written.
     pub fn write_page(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         new: NewPage,
         now: i64,
-    ) -> Result<Applied, StoreError> {
+    ) -> Result<WrittenPage, StoreError> {
         self.check_registered(source)?;
         self.dirty += 1;
         let former = self.page(source, slug)?;
@@ -126,13 +130,13 @@ impl Draft<'_> {
                 if path != old.source_path {
                     self.paths.remove((source.as_str(), old.source_path.as_str()))?;
                 }
-                // A damaged text is no version to go back to; the page is whole again after this.
+                // A damaged text cannot become a version; this write repairs the page.
                 if let Some(content) = unless_damaged(self.content(old))? {
                     ours.push(page::file_hash(&content.frontmatter, &content.body));
                     let kept = VersionRecord { record: old.clone(), content };
                     self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
                 }
-                // What sync read there may differ from that: CRLF, a byte order mark.
+                // The file that sync read may differ from that text: CRLF, a byte order mark.
                 ours.extend(self.taken_in(source, &path)?);
                 self.changes.remove(old.seq)?;
                 match old.deleted_at {
@@ -200,13 +204,14 @@ impl Draft<'_> {
                 is_read,
             }),
         );
-        Ok(Applied { status, record })
+        Ok(WrittenPage { status, record })
     }
 
-    /// Keeps `new` as a former version of an active page, which stays as it is; the number of that version.
+    /// Stores `new` as a former version of an active page and returns its number. The page does not
+    /// change.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read or written.
     pub fn keep_version(
         &mut self,
         source: &SourceId,
@@ -228,7 +233,7 @@ impl Draft<'_> {
         Ok(version)
     }
 
-    /// Hides an active page.
+    /// Soft-deletes an active page.
     pub(super) fn hide(
         &mut self,
         source: &SourceId,
@@ -248,7 +253,7 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Makes a soft-deleted page active again, as it was.
+    /// Makes a soft-deleted page active again.
     pub(super) fn unhide(
         &mut self,
         source: &SourceId,
@@ -275,17 +280,17 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Purges up to `limit` pages whose recovery window has ended, with everything about them; their ids. A page of a
-    /// source whose file could not be moved to the trash yet waits for that, hidden: without its page, the file that still
-    /// stands there would come back as a new one.
+    /// Purges up to `limit` pages whose recovery window has ended, with all their rows; returns
+    /// their ids. A page whose file could not be moved to the trash yet is kept: otherwise the next
+    /// sync would import its file as a new page.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read or written.
     pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<u64>, StoreError> {
-        self.frees_room = true;
+        self.frees_space = true;
         let mut due = Vec::new();
         for row in self.deleted.range(..=(now - RECOVERY_MS, u64::MAX))? {
-            // Those that wait take nobody's place.
+            // Pages that are kept do not count towards the limit.
             if due.len() == limit {
                 break;
             }
@@ -317,7 +322,8 @@ impl Draft<'_> {
             self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
             if let Some(record) = record {
                 self.paths.remove((source.as_str(), record.source_path.as_str()))?;
-                // The row in `changes` stays, at a new place: followers learn that the page is gone.
+                // The row in `changes` gets a new number, so that consumers learn that the page is
+                // gone.
                 self.changes.remove(record.seq)?;
                 self.seq += 1;
                 self.changes.insert(self.seq, id)?;
@@ -330,13 +336,13 @@ impl Draft<'_> {
                 )?;
                 let sent = source == SourceId::DEFAULT
                     || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
-                // Where the file did not get to the trash, it goes from its place; otherwise what stands there came later,
-                // or was never sent away, and is not ours.
+                // If the file did not get to the trash, it is removed from its path. Otherwise a
+                // file at that path is not brain's own.
                 let want = match self.outbox_row(id)? {
                     Some(_) => Some(FileState::Purged),
                     None => sent.then_some(FileState::TrashPurged),
                 };
-                // The files of a source that was removed are none of our business any more.
+                // Files of a removed source are left alone.
                 if let Some(want) = want.filter(|_| known) {
                     self.ask_for_file(id, &source, &record.source_path, want, ours)?;
                 }
@@ -347,7 +353,7 @@ impl Draft<'_> {
         Ok(erased)
     }
 
-    /// Whether the file of this deleted page still has to leave its place in the directory of a source.
+    /// Whether the file of this deleted page must still leave its source's directory.
     fn waits_for_trash(&self, id: u64) -> Result<bool, StoreError> {
         match self.outbox_row(id)? {
             Some(row) if row.want == FileState::Trashed && row.source != SourceId::DEFAULT => {
@@ -357,10 +363,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Forgets captures that are too old to be duplicates of anything.
+    /// Removes captures older than the duplicate check's window.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn forget_captures(&mut self, before: i64) -> Result<(), StoreError> {
         let old: Vec<_> = self
             .captured
@@ -374,7 +380,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Gives the record a new place in the sequence and asks for its file.
+    /// Gives the record a new sequence number and adds an outbox row.
     fn touch(
         &mut self,
         source: &SourceId,
@@ -390,12 +396,14 @@ impl Draft<'_> {
         self.put_record(source, slug, record, want.map(|want| (want, ours)))
     }
 
-    /// The digest of the file that sync made a page of. One that could not become a page is its author's alone.
+    /// Returns the digest of the file that sync imported. A file that did not become a page is its
+    /// author's alone.
     fn taken_in(&self, source: &SourceId, path: &str) -> Result<Option<Hash>, StoreError> {
         Ok(self.file(source, path)?.filter(|file| file.problem.is_none()).map(|file| file.digest))
     }
 
-    /// Stores the record; asks for its file, if that has to change, with the digests of what may be there.
+    /// Stores the record. Adds an outbox row if the file must change, with the digests of contents
+    /// that may be there.
     pub(super) fn put_record(
         &mut self,
         source: &SourceId,
@@ -421,7 +429,7 @@ impl Draft<'_> {
         want: FileState,
         mut ours: Vec<Hash>,
     ) -> Result<(), StoreError> {
-        // A file that was never written may still hold what an earlier change left.
+        // A file that was not written yet may still have the contents of an earlier change.
         if let Some(waiting) = self.outbox_row(id)? {
             let new = ours.len();
             for digest in waiting.ours {
@@ -444,7 +452,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The file for a new page: its slug's, unless another page has it.
+    /// Returns a free path for a new page: the slug's, unless another page has it.
     fn free_path(&mut self, source: &SourceId, slug: &Slug, id: u64) -> Result<String, StoreError> {
         let mut path = page::file_path(slug);
         let taken = self.paths.get((source.as_str(), path.as_str()))?.is_some();
@@ -457,18 +465,18 @@ impl Draft<'_> {
 }
 
 impl PageRecord {
-    /// Its tags, each once.
+    /// Returns the distinct tags.
     pub(super) fn distinct_tags(&self) -> BTreeSet<&str> {
         self.tags.iter().map(String::as_str).collect()
     }
 }
 
 impl Derived {
-    /// The rows under which the page is found from the other ends of its links: source and key, each once. A link to a slug has
-    /// none of its own where the page has one under the same name: a bare link is by name and by slug, and each row that is
-    /// somewhere in a large table costs a commit a leaf.
+    /// Returns source and key of the rows that lead to this page from its links' targets. A link to
+    /// a slug has no row of its own if the page has one under the same name, because each row in a
+    /// large table costs a commit one leaf.
     pub(super) fn link_rows<'a>(&'a self, own_source: &'a str) -> BTreeSet<(&'a str, String)> {
-        // Names are those of the page's own source.
+        // Names belong to the page's own source.
         let names = self.links.iter().flat_map(LinkRecord::names).map(|name| (own_source, name));
         let mut rows: BTreeSet<_> = names.collect();
         for link in &self.links {
@@ -485,15 +493,15 @@ impl Derived {
 }
 
 impl LinkRecord {
-    /// The names that may answer to the link, best first.
+    /// Returns the names that the link may mean, best first.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         let file = self.name.as_deref().and_then(page::file_name_key);
         self.name.clone().into_iter().chain(file)
     }
 }
 
-/// The two keys under which a page with a link to this slug may be found. The second has pages with links by that name as well;
-/// the link itself says what it means.
+/// Returns the two keys under which links to this slug are stored. The second also has links by
+/// that name; the link itself tells which.
 pub(super) fn slug_keys(slug: &str) -> [String; 2] {
     [format!("/{slug}"), page::normal_name(slug)]
 }

@@ -1,5 +1,4 @@
-//! The audit: which calls came over the network. Written in pages, each under the time at which it was written, so that a
-//! thousand calls cost one row.
+//! Audit of network calls, stored in pages so that a thousand calls take one row.
 
 use std::borrow::Cow;
 
@@ -9,25 +8,25 @@ use super::draft::read;
 use super::record::{AuditPage, AuditRecord, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
-/// The most calls in one page.
-const PAGE: usize = 1000;
-/// The most pages that one transaction forgets: keeps other writers from waiting.
-const FORGET: usize = 200;
+/// Maximum calls in a page.
+const MAX_PAGE_CALLS: usize = 1000;
+/// Maximum pages removed in one transaction, so that other writers do not wait.
+const MAX_REMOVED_PAGES: usize = 200;
 
 impl AuditRecord {
-    /// The client of calls whose callers are not known.
+    /// Client name of calls from unknown callers.
     pub const UNKNOWN: &str = "-";
 }
 
 impl Draft<'_> {
-    /// Writes calls down, in the order of their end. `now` is in Unix milliseconds.
+    /// Stores calls in the order in which they ended. `now` is in Unix milliseconds.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn add_calls(&mut self, now: i64, calls: &[AuditRecord]) -> Result<(), StoreError> {
         let last = self.audit.range((now, 0)..=(now, u64::MAX))?.next_back();
         let first = last.transpose()?.map_or(0, |(key, _)| key.value().1 + 1);
-        for (number, calls) in (first..).zip(calls.chunks(PAGE)) {
+        for (number, calls) in (first..).zip(calls.chunks(MAX_PAGE_CALLS)) {
             self.dirty += 1;
             let page = AuditPage { calls: Cow::Borrowed(calls) };
             self.audit.insert((now, number), to_bytes(&page)?.as_slice())?;
@@ -35,28 +34,30 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Forgets some pages that were written before `before`, Unix milliseconds. `true` when there may be more.
+    /// Removes some pages written before `before` (Unix milliseconds). Returns whether there may be
+    /// more.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn forget_calls(&mut self, before: i64) -> Result<bool, StoreError> {
-        self.frees_room = true;
+        self.frees_space = true;
         let old: Vec<(i64, u64)> = self
             .audit
             .range(..(before, 0))?
-            .take(FORGET)
+            .take(MAX_REMOVED_PAGES)
             .map(|row| Ok(row?.0.value()))
             .collect::<Result<_, StoreError>>()?;
         for key in &old {
             self.dirty += 1;
             self.audit.remove(key)?;
         }
-        Ok(old.len() == FORGET)
+        Ok(old.len() == MAX_REMOVED_PAGES)
     }
 }
 
 impl Reader {
-    /// Walks the calls that ended at or after `since`, Unix milliseconds, the last one first, while `each` says so.
+    /// Calls `each` with the calls that ended at or after `since` (Unix milliseconds), last first.
+    /// Stops when it returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -1,9 +1,8 @@
-//! A copy of the store while writing goes on.
+//! Backups: copies the store while writes continue.
 //!
-//! One read transaction is the moment of the copy: all tables are copied from it, row by row, into a fresh file, which so
-//! has no gaps and no leftovers. Writers go on meanwhile; redb only cannot use again, until the copy is done, what they
-//! free. The copy is made beside its place under a name of its own, flushed, read back, and published without ever
-//! replacing a file.
+//! All tables are copied row by row from one read transaction into a new file, which therefore has
+//! no gaps. Writers continue meanwhile; redb only cannot reuse the space that they free. The copy
+//! is written to a temporary file, flushed, read back, and published without replacing a file.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -19,60 +18,65 @@ use redb::{
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::error::naming_damage;
-use super::verify::{Digest, Sound, verify_against};
+use super::error::with_damage_report;
+use super::verify::{Digest, VerifyReport, verify_against};
 use super::{Store, StoreError, tables as t};
 
-/// Rows that share a commit of the copy, and about how many bytes: bounds the memory.
+/// Maximum rows in a commit of the copy, and approximate maximum bytes; limits memory.
 const CHUNK_ROWS: usize = 50_000;
 const CHUNK_BYTES: usize = 8_000_000;
 
-/// The cache of the file that is written.
+/// Cache size for the copy.
 const CACHE_BYTES: usize = 8_000_000;
 
-/// What a copy ends with until it is whole.
+/// Suffix of an incomplete copy.
 const UNFINISHED: &str = ".brain-backup";
 
-/// Hears how far long work is, in rows, and says whether to go on.
-pub(super) type Heard<'a> = &'a dyn Fn(u64, u64) -> bool;
+/// Receives progress as rows done and rows in total; returns whether to continue.
+pub(super) type Progress<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 impl Store {
-    /// Copies the store to `target`, which must not exist, as it is at this moment, and reads the copy back.
+    /// Copies the store as of now to `target`, which must not exist, and reads the copy back.
     ///
     /// # Errors
-    /// `conflict` when something is at `target`; `cancelled` when `heard` says stop; what the disk says, with the place. No
-    /// file is left then.
-    pub fn back_up(&self, target: &Path, now: i64, heard: Heard<'_>) -> Result<Sound, StoreError> {
-        self.back_up_past(target, now, heard, &|_| ())
+    /// `conflict` when `target` exists; `cancelled` when `progress` returns `false`; errors of the
+    /// disk, with the path. No file is left then.
+    pub fn back_up(
+        &self,
+        target: &Path,
+        now: i64,
+        progress: Progress<'_>,
+    ) -> Result<VerifyReport, StoreError> {
+        self.back_up_past(target, now, progress, &|_| ())
     }
 
-    /// The same, and `between` sees the written copy before it is read back: where a disk may do harm.
+    /// As [`Store::back_up`]; tests change the copy in `between`, before it is read back.
     pub(super) fn back_up_past(
         &self,
         target: &Path,
         now: i64,
-        heard: Heard<'_>,
+        progress: Progress<'_>,
         between: &dyn Fn(&Path),
-    ) -> Result<Sound, StoreError> {
+    ) -> Result<VerifyReport, StoreError> {
         if fs::symlink_metadata(target).is_ok() {
             return Err(taken(target).into());
         }
         sweep(target);
-        // Writes only when items wait in the spool: a home that was moved can still be backed up. A
-        // refusal is one of the store, and not of the place of the copy.
-        naming_damage(self.path(), || self.read_queue().map(drop))
+        // Writes only when jobs are in the spool, so a read-only home can be backed up. An error
+        // here is one of the store, not of the target.
+        with_damage_report(self.path(), || self.read_queue().map(drop))
             .map_err(|e| StoreError::from(Fault::from(e)))?;
-        let room = || self.check_room_for(target);
+        let room = || self.check_free_space_for(target);
         let made_at = [(t::META_MADE_AT, now.unsigned_abs())];
         let (copy, sound) =
-            copy_whole(self.snapshot()?, self.path(), target, &made_at, heard, &room, between)?;
+            copy_whole(self.snapshot()?, self.path(), target, &made_at, progress, &room, between)?;
         copy.publish(target)?;
         Ok(sound)
     }
 }
 
-/// Copies the store behind `from` to an unfinished file beside `target`, with `marks` as numbers
-/// about the store, and reads the copy back. `between` sees it before that.
+/// Copies the store behind `from` to an incomplete file beside `target`, with `marks` as additional
+/// metadata, and reads the copy back. Calls `between` before that.
 ///
 /// # Errors
 /// As [`Store::back_up`]; no file is left then.
@@ -81,22 +85,22 @@ pub(super) fn copy_whole(
     store: &Path,
     target: &Path,
     marks: &[(&str, u64)],
-    heard: Heard<'_>,
+    progress: Progress<'_>,
     room: &dyn Fn() -> Result<(), StoreError>,
     between: &dyn Fn(&Path),
-) -> Result<(Unfinished, Sound), StoreError> {
-    let unfinished = Unfinished::new(target)?;
-    // Until it has its name: a sweep takes what nobody holds. Where there are no locks the maker's
-    // number has to do.
+) -> Result<(TemporaryFile, VerifyReport), StoreError> {
+    let unfinished = TemporaryFile::new(target)?;
+    // A sweep removes incomplete files that nobody has locked. Without file locks, the process id
+    // decides.
     let _ = unfinished.file.try_lock();
     let (rows, digest) =
-        Copy { from: &from, store, place: target, heard, room }.run(&unfinished, marks)?;
+        Copy { from: &from, store, place: target, progress, room }.run(&unfinished, marks)?;
     drop(from);
     between(&unfinished.path);
-    // redb gave the lock back; reading wants to share it.
+    // redb released the lock; reading needs a shared one.
     let _ = unfinished.file.try_lock_shared();
     let sound =
-        verify_against(&unfinished.path, &|done, _| heard(rows + done, 2 * rows), Some(digest))
+        verify_against(&unfinished.path, &|done, _| progress(rows + done, 2 * rows), Some(digest))
             .map_err(|e| renamed(e, &unfinished.path, target))?;
     if sound.rows != rows {
         let message =
@@ -106,20 +110,21 @@ pub(super) fn copy_whole(
     Ok((unfinished, sound))
 }
 
-/// One run of copying.
+/// State of one copy.
 struct Copy<'a> {
     from: &'a ReadTransaction,
     store: &'a Path,
     place: &'a Path,
-    heard: Heard<'a>,
+    progress: Progress<'a>,
     room: &'a dyn Fn() -> Result<(), StoreError>,
 }
 
 impl Copy<'_> {
-    /// Copies every table and leaves the file flushed and closed; the number of rows, and their digest.
+    /// Copies all tables; leaves the file flushed and closed. Returns the number of rows and their
+    /// digest.
     fn run(
         &self,
-        unfinished: &Unfinished,
+        unfinished: &TemporaryFile,
         marks: &[(&str, u64)],
     ) -> Result<(u64, [u8; 32]), StoreError> {
         let file = unfinished.file.try_clone().map_err(|e| self.io(&e))?;
@@ -154,10 +159,9 @@ impl Copy<'_> {
         }
         t::every_table!(copy);
         let mut last = to.begin_write().map_err(|e| self.there(e))?;
-        // Opened later without a walk through the file.
+        // Opening the copy later needs no walk through the file.
         last.set_quick_repair(true);
-        // A store that was put in its place by hand may be a backup itself, and have marks of its
-        // own.
+        // A store that was installed by hand may be a backup with such metadata.
         let mut added = 0;
         {
             let mut meta = last.open_table(t::META).map_err(|e| self.there(e))?;
@@ -167,7 +171,7 @@ impl Copy<'_> {
             }
         }
         last.commit().map_err(|e| self.there(e))?;
-        // The file grew in large steps; what is free at its end goes.
+        // The file grew in large steps; this returns the free space at its end.
         to.compact().map_err(|e| self.there(e))?;
         drop(to);
         unfinished.file.sync_all().map_err(|e| self.io(&e))?;
@@ -192,7 +196,7 @@ impl Copy<'_> {
                 let mut copy = txn.open_table(definition).map_err(|e| self.there(e))?;
                 let mut bytes = 0;
                 for n in 0.. {
-                    if n % 256 == 0 && !(self.heard)(*done, 2 * total) {
+                    if n % 256 == 0 && !(self.progress)(*done, 2 * total) {
                         return Err(gave_up(self.place).into());
                     }
                     if n == CHUNK_ROWS || bytes > CHUNK_BYTES {
@@ -217,12 +221,12 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Reads from the store, whose damage is told apart from that of the copy.
+    /// Reads from the store, so that its damage is distinguished from the copy's.
     fn read<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        naming_damage(self.store, work)
+        with_damage_report(self.store, work)
     }
 
-    /// A failure of the copy, with its place: the store itself is well.
+    /// Adds the copy's path to an error: the store itself is intact.
     fn there(&self, error: impl Into<redb::Error>) -> StoreError {
         match error.into() {
             redb::Error::Io(e) => self.io(&e),
@@ -238,13 +242,13 @@ impl Copy<'_> {
     }
 }
 
-/// "Somebody does not wait any more", for work at `place`.
+/// Returns the error for cancelled work at `place`.
 pub(super) fn gave_up(place: &Path) -> Fault {
     Fault::new(FaultCode::Cancelled, format!("{}: given up before it was done", place.display()))
         .hint("nothing was left behind; ask again")
 }
 
-/// "There is something already."
+/// Returns the error for an existing target.
 pub(super) fn taken(target: &Path) -> Fault {
     let fault = Fault::new(FaultCode::Conflict, format!("{} is already there", target.display()));
     match target.is_dir() {
@@ -255,12 +259,12 @@ pub(super) fn taken(target: &Path) -> Fault {
     }
 }
 
-/// The same failure with the name that the user knows.
+/// Returns the error with the path that the user knows.
 pub(super) fn renamed(error: StoreError, from: &Path, to: &Path) -> StoreError {
     let place = to.display().to_string();
     let swap = |text: String| {
         let text = text.replace(&from.display().to_string(), &place);
-        // The disk itself names no file.
+        // Errors of the disk do not name the file.
         text.strip_prefix("store: ").map(|what| format!("{place}: {what}")).unwrap_or(text)
     };
     match error {
@@ -276,15 +280,16 @@ pub(super) fn renamed(error: StoreError, from: &Path, to: &Path) -> StoreError {
     }
 }
 
-/// A file in the making, beside its place, for nobody but the owner. Gone when this goes, unless it was published.
-pub(super) struct Unfinished {
-    /// Where it is until then.
+/// A temporary file beside its target, readable by the owner only. Removed on drop unless it was
+/// published.
+pub(super) struct TemporaryFile {
+    /// Its path until it is published.
     pub(super) path: PathBuf,
     file: File,
 }
 
-impl Unfinished {
-    /// An empty file beside `target`.
+impl TemporaryFile {
+    /// Creates an empty file beside `target`.
     pub(super) fn new(target: &Path) -> Result<Self, StoreError> {
         let place = target.display().to_string();
         let name = target.file_name().and_then(|name| name.to_str());
@@ -313,13 +318,13 @@ impl Unfinished {
         Err(StoreError::Io(format!("{place}: too many unfinished copies beside it")))
     }
 
-    /// Gives the file its name, if nothing has that name, for good.
+    /// Renames the file durably to `target`, which must be free.
     pub(super) fn publish(self, target: &Path) -> Result<(), StoreError> {
         let io = |e: &io::Error| StoreError::from_io(e, &target.display().to_string());
         match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Err(taken(target).into()),
-            // Not every file system can do that; a link never replaces either.
+            // Some file systems lack that call; a hard link does not replace a file either.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 match fs::hard_link(&self.path, target) {
                     Err(e) if e.kind() == ErrorKind::AlreadyExists => {
@@ -333,7 +338,7 @@ impl Unfinished {
         flush_dir_of(target).map_err(|e| io(&e))
     }
 
-    /// Puts the file, with this mode, in the place of the one at `target`, for good.
+    /// Replaces the file at `target` durably, with this mode.
     pub(super) fn replace(self, target: &Path, mode: fs::Permissions) -> Result<(), StoreError> {
         self.file
             .set_permissions(mode)
@@ -344,20 +349,20 @@ impl Unfinished {
     }
 }
 
-/// Flushes the directory of the file at `place`, so that its name lasts.
+/// Flushes the directory of `place`, so that the name is durable.
 fn flush_dir_of(place: &Path) -> io::Result<()> {
     let dir = place.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(dir)?.sync_all()
 }
 
-impl Drop for Unfinished {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // After it was renamed there is nothing under this name.
+        // After the rename there is no file with this name.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Removes what copies to `target` left that were killed: ours by name, and in nobody's hands.
+/// Removes incomplete copies to `target` that killed processes left.
 pub(super) fn sweep(target: &Path) {
     if let (Some(dir), Some(name)) =
         (target.parent(), target.file_name().and_then(|name| name.to_str()))
@@ -366,14 +371,15 @@ pub(super) fn sweep(target: &Path) {
     }
 }
 
-/// Removes from `dir` what killed copies left whose file was to have a name that `is_ours` accepts.
+/// Removes incomplete files in `dir` whose target names `is_ours` accepts.
 pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Some(maker) = entry.file_name().to_str().and_then(|found| maker(found, &is_ours))
         else {
             continue;
         };
-        // In a container every daemon has the same number: the lock tells whether it is this one that writes.
+        // In containers, daemons can have equal process ids: the lock tells whether this process
+        // writes the file.
         let away = maker == std::process::id().cast_signed()
             || rustix::process::Pid::from_raw(maker)
                 .is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH));
@@ -389,7 +395,8 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
     }
 }
 
-/// The number of the process that made the unfinished copy `found`, if that is one of a file that `is_ours` accepts.
+/// Returns the process id in the name of the incomplete copy `found`, if `is_ours` accepts its
+/// target.
 fn maker(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
     let (name, numbers) = found.strip_prefix('.')?.strip_suffix(UNFINISHED)?.rsplit_once('.')?;
     let number =
@@ -398,7 +405,7 @@ fn maker(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
     is_ours(name).then(|| number(n).and(number(pid)))?
 }
 
-/// Whether two places are on one disk.
+/// Whether two paths are on the same disk.
 pub(super) fn one_disk(a: &Path, b: &Path) -> bool {
     matches!((fs::metadata(a), fs::metadata(b)), (Ok(a), Ok(b)) if a.dev() == b.dev())
 }

@@ -1,4 +1,4 @@
-//! What a backup promises: every row of every table to the byte, and that damage does not go unseen.
+//! Backups contain every row of every table, byte for byte, and damage is detected.
 
 use std::path::Path;
 
@@ -151,7 +151,7 @@ fn craft(txn: &redb::WriteTransaction, place: &str, bad: &str) -> bool {
 }
 
 #[test]
-fn a_backup_with_a_path_that_leads_out_is_refused() {
+fn a_backup_with_a_path_outside_a_source_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir.path().join("brain.redb"));
     let good = dir.path().join("good.redb");
@@ -198,7 +198,7 @@ fn what_came_over_http(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         content_hash: brain_page::content_digest("taken in"),
         content_type: "text/plain".into(),
         bytes: 8,
-        wishes: JobWishes::default(),
+        wishes: JobOptions::default(),
         content: Content { frontmatter: String::new(), body: "taken in".into() },
         received_at: 95,
         finished_at: None,
@@ -240,10 +240,10 @@ fn what_came_over_http(draft: &mut Draft<'_>) -> Result<(), StoreError> {
     };
     // A restore keeps this one only.
     let personal = TokenRecord { kind: TokenKind::Personal, client: None, ..token.clone() };
-    draft.change_grants(&GrantChange {
+    draft.change_grants(&GrantUpdate {
         clients: vec![("phone".into(), Some(client))],
         tokens: vec![([7; 32], Some(token)), ([8; 32], Some(personal))],
-        takes_away: false,
+        only_reduces_access: false,
     })?;
     let call = AuditRecord {
         at: 98,
@@ -311,7 +311,7 @@ fn a_backup_has_every_row_of_every_table_to_the_byte() {
 
 /// What is sound in itself may still not be what was written.
 #[test]
-fn a_copy_with_other_rows_than_the_store_is_no_backup() {
+fn a_copy_with_different_rows_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir.path().join("brain.redb"));
     let target = dir.path().join("copy.redb");
@@ -344,7 +344,7 @@ fn a_copy_with_other_rows_than_the_store_is_no_backup() {
 }
 
 #[test]
-fn a_backup_that_is_given_up_or_has_no_place_leaves_nothing() {
+fn a_cancelled_or_failed_backup_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir.path().join("brain.redb"));
     let target = dir.path().join("copy.redb");
@@ -366,7 +366,7 @@ fn a_backup_that_is_given_up_or_has_no_place_leaves_nothing() {
 }
 
 #[test]
-fn a_table_that_a_backup_does_not_know_is_no_backup() {
+fn a_file_with_an_unknown_table_is_no_backup() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     drop(store(&path));
@@ -385,7 +385,7 @@ fn a_table_that_a_backup_does_not_know_is_no_backup() {
 }
 
 #[test]
-fn what_killed_copies_left_is_swept_and_nothing_else() {
+fn only_files_of_killed_copies_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir.path().join("brain.redb"));
     // No process has this number: it is over the kernel's limit.
@@ -420,7 +420,7 @@ fn dice() -> impl FnMut(usize) -> usize {
 
 /// Damage is seen, or it is where nothing is: what is called sound restores every row.
 #[test]
-fn a_flipped_byte_is_refused_or_harms_nothing() {
+fn a_flipped_byte_is_refused_or_harmless() {
     let dir = tempfile::tempdir().unwrap();
     let (path, copy) = (dir.path().join("brain.redb"), dir.path().join("copy.redb"));
     store(&path).back_up(&copy, 4711, HEARD).unwrap();
@@ -465,7 +465,7 @@ fn a_flipped_byte_is_refused_or_harms_nothing() {
 }
 
 #[test]
-fn a_cut_backup_is_refused_wherever_it_is_cut() {
+fn a_truncated_backup_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("copy.redb");
     store(&dir.path().join("brain.redb")).back_up(&copy, 4711, HEARD).unwrap();
@@ -487,7 +487,7 @@ fn a_cut_backup_is_refused_wherever_it_is_cut() {
 }
 
 #[test]
-fn older_stores_are_read_back_too() {
+fn older_stores_are_verified() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fixtures");
     for (schema, pages, deleted, versions) in [(80, 2, 1, 1), (81, 3, 1, 1)] {
         let path = fixtures.join(format!("v{schema}.redb"));
@@ -510,9 +510,10 @@ fn older_stores_are_read_back_too() {
     }
 }
 
-/// Lists and numbers that speak of other pages than there are, would be wrong for good after a restore.
+/// Lists and numbers that speak of other pages than there are, would be wrong for good after a
+/// restore.
 #[test]
-fn rows_by_tag_and_by_type_that_are_not_those_of_the_pages_are_found() {
+fn wrong_rows_by_tag_and_type_are_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     drop(store(&path));

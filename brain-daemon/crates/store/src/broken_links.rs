@@ -1,37 +1,37 @@
-//! Broken links: those of active pages that lead nowhere or to several pages.
+//! Broken links of active pages: links to no page, or to several.
 //!
-//! Counts by page are kept in the store ([`super::link_check`]), so that an answer reads only the
-//! pages that it lists and the few that were not checked yet.
+//! The store keeps counts by page ([`super::link_check`]). An answer reads only the pages that it
+//! lists and the few that were not checked yet.
 //!
-//! Counts are those of a caller who sees every source. For other callers only links that lead into
-//! another source may be different; pages with such links are counted, and their links are resolved
-//! for the caller. How long an answer takes may depend on changes in any source, as it does where
-//! every page is read.
+//! The counts are those of a caller who sees every source. For other callers, only links into other
+//! sources can differ. Pages with such links are counted, and their links are resolved for the
+//! caller. The time of an answer can depend on changes in any source.
 
 use std::collections::BTreeMap;
 
 use brain_protocol::{Slug, SourceId};
 
-use super::read::{Reader, Resolution};
+use super::links::Resolution;
+use super::read::Reader;
 use super::record::LinkRecord;
 use super::sources::after;
 use super::{StoreError, tables as t};
 use brain_base::caller::Visibility;
 use brain_page as page;
 
-/// How many pages a reader resolves itself.
-const MAX_LATE: usize = 256;
-/// Names of the sums in [`t::BROKEN_SUMS`].
+/// Maximum unchecked pages that a reader resolves itself.
+const MAX_UNCHECKED: usize = 256;
+/// Keys of the sums in [`t::BROKEN_SUMS`].
 pub(super) const SUMS: [&str; 3] = ["missing", "ambiguous", "abroad"];
 
-/// How many links of a page are broken: a row of [`t::BROKEN`].
+/// Number of broken links of a page: a row of [`t::BROKEN`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LinkCounts {
-    /// They lead nowhere.
+    /// Links to no page.
     missing: u32,
-    /// They may mean several pages.
+    /// Links to several pages.
     ambiguous: u32,
-    /// They lead to a page of another source, for those who may see that.
+    /// Links to a page of another source, for callers who can see it.
     abroad: u32,
 }
 
@@ -58,32 +58,32 @@ impl From<(u32, u32, u32)> for LinkCounts {
     }
 }
 
-/// A link that leads nowhere or to several pages, with its page.
+/// A broken link with its page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BrokenAt {
+pub struct BrokenLinkEntry {
     /// The page's source.
     pub source: SourceId,
     /// The page's slug.
     pub slug: Slug,
     /// The link.
     pub link: LinkRecord,
-    /// Whether several pages answer to it, rather than none.
+    /// Whether several pages have the name, rather than none.
     pub is_ambiguous: bool,
 }
 
-/// The links of active pages that lead nowhere or to several pages.
+/// Broken links of active pages, and their total counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Broken {
-    /// The first of them, in the order of source, slug and text.
-    pub links: Vec<BrokenAt>,
-    /// How many lead nowhere.
+pub struct BrokenLinkList {
+    /// The first links, ordered by source, slug and text.
+    pub links: Vec<BrokenLinkEntry>,
+    /// Total links to no page.
     pub missing: u64,
-    /// How many may mean several pages.
+    /// Total links to several pages.
     pub ambiguous: u64,
 }
 
-impl Broken {
-    /// Takes the links of a page away again.
+impl BrokenLinkList {
+    /// Subtracts the links of a page.
     fn subtract(&mut self, counts: LinkCounts) {
         self.missing = self.missing.saturating_sub(counts.missing.into());
         self.ambiguous = self.ambiguous.saturating_sub(counts.ambiguous.into());
@@ -91,9 +91,9 @@ impl Broken {
 }
 
 impl Reader {
-    /// Up to `limit` links of active pages that lead nowhere or to several pages, of one source or
-    /// of all, and how many there are; `None` when so many pages came, went or changed since the
-    /// last check that [`super::Store::check_links`] should look at them first.
+    /// Returns up to `limit` broken links of one source or all, and the total counts. Returns
+    /// `None` when too many pages changed since the last check: run [`super::Store::check_links`]
+    /// first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -101,31 +101,33 @@ impl Reader {
         &self,
         source: Option<&SourceId>,
         limit: usize,
-    ) -> Result<Option<Broken>, StoreError> {
-        let Some(check) = self.link_check(MAX_LATE, MAX_LATE)?.filter(|check| check.is_last) else {
+    ) -> Result<Option<BrokenLinkList>, StoreError> {
+        let Some(check) =
+            self.link_check(MAX_UNCHECKED, MAX_UNCHECKED)?.filter(|check| check.is_last)
+        else {
             return Ok(None);
         };
-        let mut late: BTreeMap<SourceId, BTreeMap<Slug, u64>> = BTreeMap::new();
+        let mut unchecked: BTreeMap<SourceId, BTreeMap<Slug, u64>> = BTreeMap::new();
         for id in check.pages {
             if let Some((source, slug, record)) = self.by_id(id)? {
-                late.entry(source).or_default().insert(slug, record.id);
+                unchecked.entry(source).or_default().insert(slug, record.id);
             }
         }
-        let mut broken = Broken::default();
-        for source in self.shown_of(source)? {
-            let late = late.remove(&source).unwrap_or_default();
-            self.add_checked(&mut broken, &source, &late, limit)?;
-            for (slug, id) in late {
+        let mut broken = BrokenLinkList::default();
+        for source in self.visible_sources(source)? {
+            let unchecked = unchecked.remove(&source).unwrap_or_default();
+            self.add_checked(&mut broken, &source, &unchecked, limit)?;
+            for (slug, id) in unchecked {
                 self.add_page(&mut broken, &source, &slug, id, limit)?;
             }
         }
-        // Pages of one source were added in two parts; the links of each page are in their order.
+        // Pages of a source were added in two parts; each page's links are sorted already.
         broken.links.sort_by(|a, b| (&a.source, &a.slug).cmp(&(&b.source, &b.slug)));
         broken.links.truncate(limit);
         Ok(Some(broken))
     }
 
-    /// The same from reading every page: for a store that cannot be written.
+    /// As `broken_links`, but reads every page: for a store that cannot be written.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -133,8 +135,8 @@ impl Reader {
         &self,
         source: Option<&SourceId>,
         limit: usize,
-    ) -> Result<Broken, StoreError> {
-        let mut broken = Broken::default();
+    ) -> Result<BrokenLinkList, StoreError> {
+        let mut broken = BrokenLinkList::default();
         self.in_order((source.map_or("", SourceId::as_str), ""), |(of, slug, record)| {
             if source.is_some_and(|source| *source != of) {
                 return Ok(false);
@@ -146,13 +148,13 @@ impl Reader {
         Ok(broken)
     }
 
-    /// Adds the pages of a source that were checked, without those that are `late`: all of them to
-    /// the counts, and to the links while there is room.
+    /// Adds the checked pages of a source, except `unchecked` ones: all to the counts, and to the list
+    /// while there is room.
     fn add_checked(
         &self,
-        broken: &mut Broken,
+        broken: &mut BrokenLinkList,
         source: &SourceId,
-        late: &BTreeMap<Slug, u64>,
+        unchecked: &BTreeMap<Slug, u64>,
         limit: usize,
     ) -> Result<(), StoreError> {
         let table = self.table(t::BROKEN)?;
@@ -162,12 +164,12 @@ impl Reader {
         });
         broken.missing += missing?;
         broken.ambiguous += ambiguous?;
-        for slug in late.keys() {
+        for slug in unchecked.keys() {
             if let Some(guard) = table.get((source.as_str(), slug.as_str()))? {
                 broken.subtract(guard.value().into());
             }
         }
-        // Whether a link into another source leads there depends on what the caller may see.
+        // Whether a link into another source is broken depends on the caller.
         let is_personal = self.view != Visibility::All && abroad? > 0;
         for row in table.range((source.as_str(), "")..(after(source).as_str(), ""))? {
             if broken.links.len() >= limit && !is_personal {
@@ -183,7 +185,7 @@ impl Reader {
             }
             let slug = Slug::parse(key.value().1)
                 .map_err(|e| StoreError::damaged(format!("key of broken links: {e}")))?;
-            if late.contains_key(&slug) {
+            if unchecked.contains_key(&slug) {
                 continue;
             }
             let Some(page) = self.page(source, &slug)? else { continue };
@@ -198,10 +200,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds `room` links of a page to the list, and none to the counts.
+    /// Adds up to `room` links of a page to the list, none to the counts.
     fn list_page(
         &self,
-        broken: &mut Broken,
+        broken: &mut BrokenLinkList,
         source: &SourceId,
         slug: &Slug,
         id: u64,
@@ -210,16 +212,16 @@ impl Reader {
         let end = broken.links.len() + room;
         self.count_links(source, id, |link, is_ambiguous| {
             let (source, slug) = (source.clone(), slug.clone());
-            broken.links.push(BrokenAt { source, slug, link, is_ambiguous });
+            broken.links.push(BrokenLinkEntry { source, slug, link, is_ambiguous });
             broken.links.len() < end
         })?;
         Ok(())
     }
 
-    /// Adds the links of a page that lead nowhere or to several pages, `room` of them to the list.
+    /// Adds a page's broken links to the counts, and up to `room` of them to the list.
     fn add_page(
         &self,
-        broken: &mut Broken,
+        broken: &mut BrokenLinkList,
         source: &SourceId,
         slug: &Slug,
         id: u64,
@@ -229,7 +231,7 @@ impl Reader {
         let counts = self.count_links(source, id, |link, is_ambiguous| {
             if listed < room {
                 let (source, slug) = (source.clone(), slug.clone());
-                broken.links.push(BrokenAt { source, slug, link, is_ambiguous });
+                broken.links.push(BrokenLinkEntry { source, slug, link, is_ambiguous });
                 listed += 1;
             }
             true
@@ -239,8 +241,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Resolves the links of a page, and calls `each` with those that lead nowhere or to several
-    /// pages, until it says stop. Files beside the pages are not missed.
+    /// Resolves a page's links and calls `each` with the broken ones. Stops when it returns
+    /// `false`. Links to files beside the pages do not count.
     pub(super) fn count_links(
         &self,
         source: &SourceId,

@@ -1,5 +1,4 @@
-//! Broken links from the counts that are kept are those that reading every page gives, whatever
-//! came before.
+//! Stored counts of broken links agree with counts from reading every page.
 
 use brain_base::caller::Visibility;
 use brain_protocol::{Slug, SourceId};
@@ -183,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn broken_links_are_those_of_reading_every_page(all in proptest::collection::vec(steps(), 1..16)) {
+    fn broken_links_agree_with_reading_every_page(all in proptest::collection::vec(steps(), 1..16)) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("brain.redb");
         let store = open(&path);

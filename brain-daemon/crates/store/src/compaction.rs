@@ -1,9 +1,9 @@
-//! Compaction of the store's file, when the store is opened.
+//! Compaction of the store's file when the store is opened.
 //!
-//! redb doubles its file when it grows. It uses freed pages again, and gives back only those at the
-//! end of the file. A start therefore replaces a file that is mostly free by a copy without gaps.
-//! The copy is made and read back as a backup is. Until it is renamed over the file, the file is
-//! the store and stays as it is: a kill loses nothing.
+//! redb doubles its file when it grows. It reuses freed pages, and returns only those at the end of
+//! the file. A start therefore replaces a mostly free file by a copy without gaps. The copy is made
+//! and verified as a backup is. Until the rename, the old file is the store, so a kill loses
+//! nothing.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -12,28 +12,28 @@ use std::{fs, io};
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 
 use super::backup::{self, copy_whole};
-use super::error::naming_damage;
+use super::error::with_damage_report;
 use super::open::{Opened, open_closed};
 use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
 use brain_base::home::free_bytes;
 
-/// A start compacts a file with at least this much to give back, in bytes.
-const WORTHWHILE: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+/// Minimum space to return, in bytes, for a compaction.
+const MIN_RETURNED_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
-/// A start copies at most this much, in bytes, so that it takes seconds.
-const MAX_COPIED: u64 = 1 << 30;
+/// Maximum bytes copied by a start, so that it takes seconds.
+const MAX_COPIED_BYTES: u64 = 1 << 30;
 
-/// The room that the store's file takes, in bytes.
+/// Space of the store's file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// On the disk. The file may be longer: a part that was never written takes no room.
+    /// Space on disk. The file can be longer: unwritten parts take no space.
     pub on_disk: u64,
-    /// What the tables occupy.
+    /// Space that the tables occupy.
     pub in_use: u64,
 }
 
 impl Usage {
-    /// Whether a start would give room back if it could copy any amount.
+    /// Whether the file could return space, whatever its size.
     #[must_use]
     pub fn is_wasteful(self) -> bool {
         self.on_disk > limit(self.in_use)
@@ -42,21 +42,21 @@ impl Usage {
     /// Whether a start compacts the file.
     #[must_use]
     pub fn is_due(self) -> bool {
-        self.is_wasteful() && self.in_use <= MAX_COPIED
+        self.is_wasteful() && self.in_use <= MAX_COPIED_BYTES
     }
 }
 
-/// How much room a file may take on the disk without being compacted: twice what is in use, or 64
-/// MiB more than that.
+/// Returns the maximum space on disk without compaction: twice the space in use, or 64 MiB more
+/// than that.
 fn limit(in_use: u64) -> u64 {
-    in_use.saturating_add(in_use.max(WORTHWHILE))
+    in_use.saturating_add(in_use.max(MIN_RETURNED_BYTES))
 }
 
 impl Store {
-    /// The room that the file takes on the disk, in bytes.
+    /// Returns the file's space on disk, in bytes.
     ///
     /// # Errors
-    /// When the file cannot be looked at.
+    /// When the file's metadata cannot be read.
     pub fn bytes_on_disk(&self) -> Result<u64, StoreError> {
         on_disk(self.path())
             .map_err(|e| StoreError::from_io(&e, &self.path().display().to_string()))
@@ -64,28 +64,27 @@ impl Store {
 }
 
 impl Reader {
-    /// What the tables of this snapshot occupy, in bytes. Reads all of them.
+    /// Returns the space that the tables occupy, in bytes. Reads all of them.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn bytes_in_use(&self) -> Result<u64, StoreError> {
-        self.naming_file(bytes_in_use)
+        self.with_file_damage(bytes_in_use)
     }
 }
 
-/// Compacts the store of `db`, which is at `path`, if that is due. The store as it is open
-/// afterwards.
+/// Compacts the store at `path` if that is due, and returns it open.
 ///
 /// # Errors
-/// When it cannot be opened again. Other failures go to the log, and the file stays as it was.
+/// When the file cannot be reopened. Other errors are logged, and the file is unchanged.
 pub(super) fn compact_at_start(
     db: Database,
     path: &Path,
     options: &StoreOptions,
 ) -> Result<Database, StoreError> {
-    // A link leads to the file; beside the file a killed start leaves its copy.
+    // `path` may be a link; a killed start leaves its copy beside the file itself.
     backup::sweep(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
-    let compacted = naming_damage(path, || compact_if_due(&db, path, options));
+    let compacted = with_damage_report(path, || compact_if_due(&db, path, options));
     if matches!(compacted, Ok(false)) {
         return Ok(db);
     }
@@ -102,13 +101,13 @@ pub(super) fn compact_at_start(
     Ok(db)
 }
 
-/// Replaces the file by a compact copy if that is due; whether it did.
+/// Replaces the file by a compact copy if that is due; returns whether it did.
 fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<bool, StoreError> {
     let place = path.display().to_string();
     let io = |e: &io::Error| StoreError::from_io(e, &place);
     let from = Box::new(db.begin_read()?);
     let on_disk = on_disk(path).map_err(|e| io(&e))?;
-    // One without a change may have lost what it had: nothing of its file is thrown away.
+    // A store without a change may have lost its contents: its file is kept.
     if migrate::meta(&from, t::META_SEQ)?.unwrap_or_default() == 0 {
         return Ok(false);
     }
@@ -118,7 +117,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     }
     let usage = Usage { on_disk, in_use: bytes_in_use(&from)? };
     if !usage.is_due() {
-        // One that is too large to be copied is looked at again when it is twice as large.
+        // A file too large to copy is measured again when it is twice as large.
         let next =
             if usage.is_wasteful() { on_disk.saturating_mul(2) } else { limit(usage.in_use) };
         drop(from);
@@ -155,13 +154,13 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     Ok(true)
 }
 
-/// What the file at `path` takes on the disk.
+/// Returns the space on disk of the file at `path`.
 fn on_disk(path: &Path) -> io::Result<u64> {
     let meta = fs::metadata(path)?;
     Ok(meta.len().min(meta.blocks().saturating_mul(512)))
 }
 
-/// What the tables occupy, gaps in their pages included.
+/// Returns the space of the tables, including gaps in their pages.
 fn bytes_in_use(txn: &ReadTransaction) -> Result<u64, StoreError> {
     let mut bytes = 0;
     macro_rules! add {
@@ -174,15 +173,15 @@ fn bytes_in_use(txn: &ReadTransaction) -> Result<u64, StoreError> {
     Ok(bytes)
 }
 
-/// How many rows have a text.
+/// Returns the number of rows with a text.
 fn texts(txn: &ReadTransaction) -> Result<u64, StoreError> {
     Ok(txn.open_table(t::CONTENTS)?.len()?
         + txn.open_table(t::VERSIONS)?.len()?
         + txn.open_table(t::JOBS)?.len()?)
 }
 
-/// Below this size of the file it is not worth counting what is in use, by what the last count
-/// found. It falls with the number of texts.
+/// Returns the file size below which measuring is not worthwhile, from the last measurement. It
+/// falls with the number of texts.
 fn next_look(txn: &ReadTransaction, texts: u64) -> Result<u64, StoreError> {
     let Some(size) = migrate::meta(txn, t::META_NEXT_LOOK)? else { return Ok(0) };
     let then = migrate::meta(txn, t::META_TEXTS_LOOKED)?.unwrap_or_default().max(1);

@@ -1,5 +1,4 @@
-//! Compaction at a start: what it gives back, that it loses nothing, also when it is killed, and
-//! when it lets the file be.
+//! Compaction at start: space returned, nothing lost when killed, and files left alone.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -81,7 +80,7 @@ fn check_whole(path: &Path, store: &Store) {
 }
 
 #[test]
-fn a_start_gives_back_what_a_burst_left_free() {
+fn a_start_returns_the_space_that_a_burst_freed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     make_wasteful(&path);
@@ -106,7 +105,7 @@ fn a_start_gives_back_what_a_burst_left_free() {
 }
 
 #[test]
-fn a_file_in_use_is_not_counted_again_until_it_has_grown() {
+fn a_file_in_use_is_measured_again_after_growth() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     make_wasteful(&path);

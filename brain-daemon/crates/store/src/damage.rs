@@ -1,7 +1,7 @@
-//! Damage to one page, told by the page's name and the newest backup that has it whole.
+//! Reports damage to a page, with the newest backup that has an intact copy.
 //!
-//! redb verifies its checksums only when it repairs a file. So each value has a checksum of its own, and a page's text is
-//! compared with the content hash in its record, whenever it is read.
+//! redb verifies its checksums only when it repairs a file. So each value has its own checksum, and
+//! a page's text is compared with the content hash whenever it is read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use brain_protocol::{Fault, FaultCode};
 use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
-use super::error::naming_damage;
+use super::error::with_damage_report;
 use super::record::{Content, PageRecord, Provenance, VersionRecord, from_bytes};
 use super::{StoreError, migrate, tables as t};
 use brain_base::clock::rfc3339;
 use brain_page as page;
 
-/// How many of the newest backups are looked into.
+/// Maximum number of newest backups to search.
 const MAX_BACKUPS: usize = 16;
-/// For how many damaged pages of one snapshot a backup is looked for: a walk through a store that is damaged all over
-/// must come to its end.
+/// Maximum damaged pages per snapshot for which backups are searched, so that a walk through a
+/// badly damaged store ends.
 const MAX_LOOKUPS: u32 = 20;
 
 /// A page of the store, or one of its former versions.
@@ -30,20 +30,20 @@ pub(super) struct PageKey<'a> {
     pub(super) source: &'a str,
     /// The slug.
     pub(super) slug: &'a str,
-    /// The version, when it is a former one.
+    /// The version, for a former one.
     pub(super) version: Option<u32>,
-    /// Whether it is the page's text that is damaged, which a put makes whole, rather than its record.
+    /// Whether the text is damaged, which a `put` repairs, rather than the record.
     pub(super) is_text: bool,
 }
 
-/// What is needed to tell of damage: the store, and where its backups are.
+/// Context for reports of damage: the store and its backups.
 #[derive(Debug)]
 pub(super) struct DamageReport {
     /// The store file.
     pub(super) path: PathBuf,
-    /// The store's number, which its backups carry.
+    /// The store's id, which its backups carry.
     pub(super) store_id: u64,
-    /// The directory of the backups that are made by schedule.
+    /// The directory of scheduled backups.
     pub(super) backups: OnceLock<PathBuf>,
 }
 
@@ -53,8 +53,8 @@ impl DamageReport {
         Self { path: path.to_owned(), store_id, backups: OnceLock::new() }
     }
 
-    /// The error for a damaged page. `lookups` counts the searches for a backup; none is made for a caller to whom
-    /// places on this machine are not told.
+    /// Returns the error for a damaged page. `lookups` counts searches for a backup. Callers who
+    /// must not see local paths get none.
     pub(super) fn page(
         &self,
         key: PageKey<'_>,
@@ -114,7 +114,7 @@ impl DamageReport {
         }
     }
 
-    /// The newest of this store's backups that has the page whole, and when it was made.
+    /// Returns the newest backup of this store with an intact copy of the page, and its time.
     fn newest_whole(&self, key: PageKey<'_>) -> Option<(PathBuf, i64)> {
         let mut files: Vec<_> = fs::read_dir(self.backups.get()?)
             .ok()?
@@ -126,7 +126,7 @@ impl DamageReport {
         let newest = files.into_iter().rev().take(MAX_BACKUPS);
         let mut found: Vec<_> = newest
             .filter_map(|(_, path)| {
-                let look = naming_damage(&path, || self.has_whole(&path, key));
+                let look = with_damage_report(&path, || self.has_whole(&path, key));
                 Some((look.ok().flatten()?, path))
             })
             .collect();
@@ -134,7 +134,8 @@ impl DamageReport {
         found.pop().map(|(at, path)| (path, at))
     }
 
-    /// When the backup at `path` was made, if it is one of this store and has the page whole.
+    /// Returns the time of the backup at `path`, if it is of this store and has an intact copy of
+    /// the page.
     fn has_whole(&self, path: &Path, key: PageKey<'_>) -> Result<Option<i64>, StoreError> {
         let unreadable = |e: redb::DatabaseError| StoreError::damaged(e.to_string());
         let db = ReadOnlyDatabase::open(path).map_err(unreadable)?;
@@ -165,7 +166,7 @@ fn is_whole(txn: &ReadTransaction, schema: u64, key: PageKey<'_>) -> Result<bool
     Ok(check_text(&record, &from_bytes(row.value())?).is_ok())
 }
 
-/// Whether the text is the one that the record speaks of; else what is wrong.
+/// Checks that the text matches the record; otherwise returns what is wrong.
 pub(super) fn check_text(record: &PageRecord, content: &Content) -> Result<(), &'static str> {
     match page::content_digest(&content.body) == record.content_hash {
         true => Ok(()),
@@ -173,7 +174,8 @@ pub(super) fn check_text(record: &PageRecord, content: &Content) -> Result<(), &
     }
 }
 
-/// Whether this is the version `number` of the page `id`, with its text; else what is wrong.
+/// Checks that this is version `number` of the page `id`, with a matching text; otherwise returns
+/// what is wrong.
 pub(super) fn check_version(
     kept: &VersionRecord,
     id: u64,
@@ -182,7 +184,7 @@ pub(super) fn check_version(
     if (kept.record.id, kept.record.version) != (id, number) {
         return Err("it is another one");
     }
-    // Versions from before schema 81 have no provenance; nobody promised that their hashes were kept up.
+    // Hashes of versions from before schema 81 were not kept up to date.
     match kept.record.provenance == Provenance::default() {
         true => Ok(()),
         false => check_text(&kept.record, &kept.content),

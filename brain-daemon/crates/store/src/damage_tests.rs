@@ -1,4 +1,4 @@
-//! A store whose file is damaged inside says so with its name, wherever it is damaged; whoever reads is not blamed.
+//! A damaged store reports damage with the file's name, wherever the damage is.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ const BLOCK: usize = 4096;
 const PAGES: usize = 300;
 
 #[test]
-fn a_damaged_block_is_told_as_damage_to_the_file() {
+fn a_damaged_block_is_reported_with_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);
@@ -46,7 +46,8 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
         );
     };
     for block in 1..good.len() / BLOCK {
-        // A file of its own for each: a program that another test starts may still hold the lock of the last one.
+        // A file of its own for each: a program that another test starts may still hold the lock of
+        // the last one.
         let fresh = |name: &str| {
             let bad = dir.path().join(format!("{name}-{block}-bad.redb"));
             fs::write(&bad, &good).unwrap();
@@ -63,8 +64,8 @@ fn a_damaged_block_is_told_as_damage_to_the_file() {
             named(error, block);
         }
         fs::remove_file(bad).unwrap();
-        // Built for debugging redb looks at every block when it opens the file, so that the damage has to come after that; and no
-        // cache may hide it.
+        // Built for debugging redb looks at every block when it opens the file, so that the damage
+        // has to come after that; and no cache may hide it.
         let bad = fresh("after");
         let uncached = StoreOptions { cache_bytes: 0, ..options() };
         let store = Store::open(&bad, &uncached, Box::new(|_| {})).unwrap();
@@ -132,7 +133,7 @@ fn see(reader: &Reader, name: &Slug) -> Result<Option<Seen>, StoreError> {
 }
 
 #[test]
-fn a_hundred_damaged_places_serve_no_changed_text() {
+fn damage_never_serves_changed_text() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let names: Vec<_> = (0..40).map(|n| slug(&format!("area/note-{n}"))).collect();
@@ -208,7 +209,7 @@ fn a_hundred_damaged_places_serve_no_changed_text() {
 }
 
 #[test]
-fn a_damaged_page_is_named_with_its_backup_and_made_whole_by_a_put() {
+fn a_damaged_page_names_its_backup_and_a_put_repairs_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let uncached = StoreOptions { cache_bytes: 0, ..options() };

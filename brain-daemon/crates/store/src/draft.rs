@@ -1,4 +1,4 @@
-//! One write transaction with its tables open: what the jobs of a batch change together.
+//! A write transaction with its tables open, shared by the tasks of a batch.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::damage::{check_text, check_version};
 use super::error::unless_damaged;
-use super::jobs::{SeenChange, Waiting};
+use super::jobs::{PendingKeys, PendingKeysChange};
 use super::link_check::LinkChanges;
 use super::record::{
     Content, Derived, Hash, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes,
@@ -19,8 +19,8 @@ use brain_page as page;
 
 type Pair = (&'static str, &'static str);
 
-/// The tables of one write transaction. Everything here is seen by later jobs of the same batch at once, by
-/// readers after the commit.
+/// The tables of one write transaction. Later tasks of the batch see its writes at once; readers
+/// see them after the commit.
 pub struct Draft<'t> {
     meta: Table<'t, &'static str, u64>,
     pub(super) sources: Table<'t, &'static str, &'static [u8]>,
@@ -52,64 +52,63 @@ pub struct Draft<'t> {
     pub(super) tokens: Table<'t, &'static [u8; 32], &'static [u8]>,
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
     pub(super) next_job: u64,
-    /// Items that wait to be made pages.
+    /// Number of waiting ingest jobs.
     pub(super) waiting: u64,
-    /// Items that failed for good.
+    /// Number of failed ingest jobs.
     pub(super) failed: u64,
     pub(super) next_id: u64,
     pub(super) seq: u64,
     pub(super) active: u64,
-    /// Counts writes, so that a job that refuses after writing can be told from one that only looked.
+    /// Number of writes, to tell whether a failed task has written.
     pub(super) dirty: u64,
-    /// Whether somebody wants this commit even if only outbox rows go.
+    /// Whether to commit even if the batch only removes outbox rows.
     pub(super) flush: bool,
-    /// The jobs that were added, for the spool; `None` when they need none.
+    /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
     pub(super) accepted: Option<Vec<Vec<u8>>>,
-    /// Whether the job at work makes room, so that a full disk is no reason to refuse it.
-    pub(super) frees_room: bool,
-    /// Whether nobody is told of the job's changes when it ends.
+    /// Whether the current task frees space, so that it runs on a full disk.
+    pub(super) frees_space: bool,
+    /// Whether the current task's changes are acknowledged later.
     pub(super) bulk: bool,
-    /// Whether the job at work needs every accepted item to be in the store.
-    pub(super) wants_items: bool,
-    /// What becomes of `shared_waiting` once the transaction is on disk.
-    pub(super) seen: SeenChange,
-    pub(super) shared_waiting: &'t Waiting,
-    /// Whether a source came, went or changed.
+    /// Whether the current task needs the spool's jobs in the store.
+    pub(super) needs_spooled_jobs: bool,
+    /// Changes to `pending_keys` after the commit.
+    pub(super) seen: PendingKeysChange,
+    pub(super) pending_keys: &'t PendingKeys,
+    /// Whether a source was added, removed or changed.
     pub(super) sources_changed: bool,
-    /// Rows that go in at the end.
-    gathered: Gathered,
+    /// Rows to insert at the end.
+    pending_rows: PendingRows,
     pub(super) link_changes: LinkChanges,
     feed: Vec<Change>,
 }
 
-/// What is to be done when a complete transaction is on disk.
-pub(super) struct Finished {
-    /// What it changed, in order.
+/// Results of a complete transaction, to apply after its commit.
+pub(super) struct CompletedDraft {
+    /// The changes, in order.
     pub(super) changes: Vec<Change>,
-    pub(super) seen: SeenChange,
+    pub(super) seen: PendingKeysChange,
     pub(super) sources_changed: bool,
 }
 
-/// Rows by which the pages that this transaction writes are found. Their keys lie anywhere in their tables, so they are
-/// inserted at the end and in their order: neighbours go into one leaf one after the other, and it is not read and written
-/// anew for each when the tables are larger than the cache.
+/// Lookup rows of the written pages, inserted at the end. Sorted rows share leaves: with tables
+/// larger than the cache, inserting them one by one would read and write a leaf for each.
 #[derive(Default)]
-struct Gathered {
+struct PendingRows {
     pages: HashSet<u64>,
     names: Rows,
     links_in: Rows,
     tags: Rows,
     types: Rows,
-    /// How many more pages have a tag of a source than before, or fewer.
+    /// Change in the number of pages by source and tag.
     tag_counts: BTreeMap<(String, String), i64>,
     timeline: Vec<(String, u64, u32)>,
 }
 
 impl<'t> Draft<'t> {
-    /// Opens, and in a new store makes, every table.
+    /// Opens all tables; creates them in a new store.
     pub(super) fn open(
         txn: &'t WriteTransaction,
-        waiting_jobs: &'t Waiting,
+        waiting_jobs: &'t PendingKeys,
     ) -> Result<Self, StoreError> {
         let meta = txn.open_table(t::META)?;
         let number = |key: &str, or: u64| -> Result<u64, StoreError> {
@@ -158,54 +157,58 @@ impl<'t> Draft<'t> {
             dirty: 0,
             flush: false,
             accepted: None,
-            frees_room: false,
+            frees_space: false,
             bulk: false,
-            wants_items: false,
-            seen: SeenChange::default(),
-            shared_waiting: waiting_jobs,
+            needs_spooled_jobs: false,
+            seen: PendingKeysChange::default(),
+            pending_keys: waiting_jobs,
             sources_changed: false,
-            gathered: Gathered::default(),
+            pending_rows: PendingRows::default(),
             link_changes: LinkChanges::default(),
             feed: Vec::new(),
         })
     }
 
-    /// Writes the counters and hands over what changed. The transaction is complete after this.
-    pub(super) fn finish(mut self) -> Result<Finished, StoreError> {
-        self.insert_gathered()?;
+    /// Writes counters and pending rows, and returns the changes. The transaction is then complete.
+    pub(super) fn finish(mut self) -> Result<CompletedDraft, StoreError> {
+        self.insert_pending_rows()?;
         self.meta.insert(t::META_NEXT_ID, self.next_id)?;
         self.meta.insert(t::META_SEQ, self.seq)?;
         self.meta.insert(t::META_ACTIVE, self.active)?;
         self.meta.insert(t::META_NEXT_JOB, self.next_job)?;
         self.meta.insert(t::META_WAITING, self.waiting)?;
         self.meta.insert(t::META_FAILED, self.failed)?;
-        Ok(Finished { changes: self.feed, seen: self.seen, sources_changed: self.sources_changed })
+        Ok(CompletedDraft {
+            changes: self.feed,
+            seen: self.seen,
+            sources_changed: self.sources_changed,
+        })
     }
 
-    /// Gathers the rows by which a page is found. The tables have them from [`Draft::finish`] on, or when the page's rows are
-    /// removed before that.
+    /// Collects the lookup rows of a page. They are inserted by [`Draft::finish`], or earlier if
+    /// the page's rows are removed.
     pub(super) fn insert_derived(
         &mut self,
         source: &SourceId,
         page: &PageRecord,
         derived: &Derived,
     ) {
-        let (source, gathered, id) = (source.as_str(), &mut self.gathered, page.id);
-        gathered.pages.insert(id);
+        let (source, pending_rows, id) = (source.as_str(), &mut self.pending_rows, page.id);
+        pending_rows.pages.insert(id);
         let row = |of: &str, key: &str, number: u64| (of.to_owned(), key.to_owned(), number);
-        gathered.names.extend(derived.names.iter().map(|name| row(source, name, id)));
+        pending_rows.names.extend(derived.names.iter().map(|name| row(source, name, id)));
         for tag in page.distinct_tags() {
-            gathered.tags.push(row(source, tag, page.seq));
-            *gathered.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
+            pending_rows.tags.push(row(source, tag, page.seq));
+            *pending_rows.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
         }
-        gathered.types.push(row(source, &page.page_type, page.seq));
+        pending_rows.types.push(row(source, &page.page_type, page.seq));
         let links = derived.link_rows(source).into_iter();
-        gathered.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
+        pending_rows.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
         let dates = derived.timeline.iter().map(|entry| entry.date.clone());
-        gathered.timeline.extend((0..).zip(dates).map(|(i, date)| (date, id, i)));
+        pending_rows.timeline.extend((0..).zip(dates).map(|(i, date)| (date, id, i)));
     }
 
-    /// Removes the rows by which a page is found, as it was before it changes.
+    /// Removes the page's lookup rows before the page changes.
     pub(super) fn remove_derived(
         &mut self,
         source: &SourceId,
@@ -213,8 +216,8 @@ impl<'t> Draft<'t> {
         page: &PageRecord,
     ) -> Result<(), StoreError> {
         let id = page.id;
-        if self.gathered.pages.contains(&id) {
-            self.insert_gathered()?;
+        if self.pending_rows.pages.contains(&id) {
+            self.insert_pending_rows()?;
         }
         let derived = self.derived_of(id)?;
         self.note_vanishing(source, slug, id, &derived.names)?;
@@ -224,7 +227,11 @@ impl<'t> Draft<'t> {
         }
         for tag in page.distinct_tags() {
             self.tags.remove((source, tag, page.seq))?;
-            *self.gathered.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() -= 1;
+            *self
+                .pending_rows
+                .tag_counts
+                .entry((source.to_owned(), tag.to_owned()))
+                .or_default() -= 1;
         }
         self.types.remove((source, page.page_type.as_str(), page.seq))?;
         for (i, entry) in (0_u32..).zip(&derived.timeline) {
@@ -236,9 +243,9 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
-    pub(super) fn insert_gathered(&mut self) -> Result<(), StoreError> {
-        let Gathered { names, links_in, tags, types, tag_counts, mut timeline, .. } =
-            std::mem::take(&mut self.gathered);
+    pub(super) fn insert_pending_rows(&mut self) -> Result<(), StoreError> {
+        let PendingRows { names, links_in, tags, types, tag_counts, mut timeline, .. } =
+            std::mem::take(&mut self.pending_rows);
         let tables = [
             (&mut self.names, names),
             (&mut self.links_in, links_in),
@@ -256,8 +263,8 @@ impl<'t> Draft<'t> {
         self.insert_link_changes()
     }
 
-    /// Says that this job is a part of something larger, such as an import, whose caller is told at its end. Who follows
-    /// the store's changes may take until then for those of this job.
+    /// Marks the task as part of a bulk write, such as an import, that is acknowledged at its end.
+    /// Consumers of changes can process its changes later.
     pub fn in_bulk(&mut self) {
         self.bulk = true;
     }
@@ -267,15 +274,15 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
-    /// Notes a page's new state for those who follow the store's changes.
+    /// Adds a page's new state to the changes.
     pub(super) fn announce(&mut self, id: u64, page: Option<ChangedPage>) {
         self.feed.push(Change { seq: self.seq, id, page: page.map(Arc::new), bulk: self.bulk });
     }
 
-    /// The page, deleted or not.
+    /// Returns the page, deleted or not.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
         read(
             self.pages
@@ -285,10 +292,10 @@ impl<'t> Draft<'t> {
         )
     }
 
-    /// The text of the page, compared with the content hash in its record.
+    /// Returns the page's text after comparing it with the content hash.
     ///
     /// # Errors
-    /// `store_damaged` when there is none, or another one: what is made of it would hide that.
+    /// [`StoreError::Damaged`] when the text is missing or does not match.
     pub fn content(&self, record: &PageRecord) -> Result<Content, StoreError> {
         let read = || {
             let found: Option<Content> =
@@ -311,16 +318,17 @@ impl<'t> Draft<'t> {
         })
     }
 
-    /// The digest of what brain wrote into the page's file; none when the page is damaged, for nobody knows it then.
+    /// Returns the digest of the file that brain wrote for the page; `None` when the page is
+    /// damaged.
     pub(super) fn own_digest(&self, record: &PageRecord) -> Result<Option<Hash>, StoreError> {
         let content = unless_damaged(self.content(record))?;
         Ok(content.map(|content| page::file_hash(&content.frontmatter, &content.body)))
     }
 
-    /// A former version of a page.
+    /// Returns a former version of a page.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
         let kept: Option<VersionRecord> =
             read(self.versions.get((id, version))?.as_ref().map(redb::AccessGuard::value))?;
@@ -330,7 +338,7 @@ impl<'t> Draft<'t> {
         Ok(kept)
     }
 
-    /// Drops the outbox row of a page whose file is as the change `seq` wanted it.
+    /// Removes the outbox row of a page whose file is written as of the change `seq`.
     pub(super) fn file_done(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
         if self.outbox_row(id)?.is_some_and(|row| row.seq == seq) {
             self.dirty += 1;
@@ -339,10 +347,10 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
-    /// What the page's file is still to become.
+    /// Returns the page's outbox row.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
         read(self.outbox.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
@@ -352,15 +360,15 @@ impl<'t> Draft<'t> {
     }
 }
 
-/// The value behind a guard, if there is one.
+/// Decodes the value, if there is one.
 pub(super) fn read<T: Stored>(bytes: Option<&[u8]>) -> Result<Option<T>, StoreError> {
     bytes.map(from_bytes).transpose()
 }
 
-/// Rows of a table by which pages are found.
+/// Rows of a lookup table.
 pub(super) type Rows = Vec<(String, String, u64)>;
 
-/// Moves the rows to their table, neighbours one after the other.
+/// Inserts rows in sorted order.
 pub(super) fn insert_in_order(
     table: &mut Table<'_, (&'static str, &'static str, u64), ()>,
     rows: &mut Rows,
@@ -372,7 +380,7 @@ pub(super) fn insert_in_order(
     Ok(())
 }
 
-/// Adds to the numbers of pages by source and tag. A tag that no page has any more has no row.
+/// Adds to the page counts by source and tag. Removes counts of zero.
 pub(super) fn add_to_counts(
     table: &mut Table<'_, Pair, u64>,
     changes: BTreeMap<(String, String), i64>,

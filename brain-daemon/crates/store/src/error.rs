@@ -1,29 +1,29 @@
-//! Failures of the store, each with the way out.
+//! Errors of the store, with hints for the user.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
 
-/// Why the store could not do its work.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The disk has no room.
+    /// The disk is full.
     #[error("the disk is full: {0}")]
     DiskFull(String),
-    /// A file may not become as large as it would have to.
+    /// The file would exceed a limit on file sizes.
     #[error("a limit on the size of files is in the way: {0}")]
     SizeLimit(String),
     /// The file or its directory cannot be written.
     #[error("cannot write {0}")]
     ReadOnly(String),
-    /// The bytes in the file are not what they should be.
+    /// The file's bytes are invalid.
     #[error("the store is damaged: {0}")]
     Damaged(String),
-    /// Another process has the file.
+    /// Another process has locked the file.
     #[error("{0} is in use by another brain-daemon")]
     Locked(String),
-    /// A newer program wrote it.
+    /// A newer program wrote the file.
     #[error("{path} has schema {found}, and this program knows schemas up to {known}")]
     Newer {
         /// The store file.
@@ -36,10 +36,10 @@ pub enum StoreError {
     /// Reading or writing failed for another reason.
     #[error("the store cannot be read or written: {0}")]
     Io(String),
-    /// The writer is gone: the daemon is stopping.
+    /// The writer has stopped: the daemon is stopping.
     #[error("the store is closing")]
     Closed,
-    /// An operation refused, with its own words.
+    /// An operation refused the request.
     #[error("{0}")]
     Refused(Fault),
 }
@@ -49,12 +49,12 @@ impl StoreError {
         Self::Damaged(what.into())
     }
 
-    /// Whether the file failed, rather than what one operation wanted of it.
-    pub(super) fn is_the_disk(&self) -> bool {
+    /// Whether the disk or the file failed, rather than the operation.
+    pub(super) fn is_disk_error(&self) -> bool {
         matches!(self, Self::DiskFull(_) | Self::SizeLimit(_) | Self::ReadOnly(_) | Self::Io(_))
     }
 
-    /// Whether bytes in the file are not what they should be.
+    /// Whether the error reports damaged bytes.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl StoreError {
         }
     }
 
-    /// An error of the file system about `place`, a path for the message.
+    /// Converts an I/O error; `place` is the path in the message.
     #[must_use]
     pub fn from_io(error: &std::io::Error, place: &str) -> Self {
         use std::io::ErrorKind as K;
@@ -79,8 +79,8 @@ impl StoreError {
         }
     }
 
-    /// A copy for the next waiter of the same commit.
-    pub(super) fn again(&self) -> Self {
+    /// Returns a copy for another task of the same batch.
+    pub(super) fn duplicate(&self) -> Self {
         match self {
             Self::DiskFull(s) => Self::DiskFull(s.clone()),
             Self::SizeLimit(s) => Self::SizeLimit(s.clone()),
@@ -97,10 +97,10 @@ impl StoreError {
     }
 }
 
-/// What was read, or `None` when it is damaged, which goes to the log: for those who go on without.
+/// Returns `None` for damaged data and logs the damage, so that the caller can continue.
 ///
 /// # Errors
-/// Every failure but damage.
+/// All errors except damage.
 pub fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Err(error) if error.is_damage() => {
@@ -117,12 +117,12 @@ impl From<Fault> for StoreError {
     }
 }
 
-/// Reads the file of a store. Where its bytes are not what they should be, redb may be led anywhere, into a panic too: that is damage
-/// to the file at `path`, and not a defect of whoever reads.
+/// Runs `work` and reports a panic as damage to the file at `path`: redb can panic over damaged
+/// bytes.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] with the file's name, and what `work` says.
-pub(super) fn naming_damage<T>(
+/// [`StoreError::Damaged`] with the file's name; errors of `work`.
+pub(super) fn with_damage_report<T>(
     path: &Path,
     work: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {

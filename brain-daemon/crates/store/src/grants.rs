@@ -1,4 +1,6 @@
-//! Clients and tokens: who may come in over HTTP. They are few, so they are read whole at the start and written one by one.
+//! HTTP clients and tokens.
+//!
+//! There are few: a start reads all, and changes are written one by one.
 
 use redb::ReadableTable;
 
@@ -7,19 +9,19 @@ use super::error::unless_damaged;
 use super::record::{ClientRecord, Hash, TokenRecord, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
-/// What changes of clients and tokens together, or not at all. `None` forgets the row.
+/// Changes of clients and tokens, applied together. `None` removes a row.
 #[derive(Debug, Clone, Default)]
-pub struct GrantChange {
+pub struct GrantUpdate {
     /// By client id.
     pub clients: Vec<(String, Option<ClientRecord>)>,
     /// By the token's SHA-256.
     pub tokens: Vec<(Hash, Option<TokenRecord>)>,
-    /// Something is taken from somebody, or forgotten: a full disk is no reason to refuse that.
-    pub takes_away: bool,
+    /// Whether access is only reduced, so that the change is made on a full disk too.
+    pub only_reduces_access: bool,
 }
 
-impl GrantChange {
-    /// Whether nothing would change.
+impl GrantUpdate {
+    /// Whether there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty() && self.tokens.is_empty()
@@ -27,12 +29,12 @@ impl GrantChange {
 }
 
 impl Draft<'_> {
-    /// Writes a change of clients and tokens.
+    /// Writes changes of clients and tokens.
     ///
     /// # Errors
-    /// When the store fails.
-    pub fn change_grants(&mut self, change: &GrantChange) -> Result<(), StoreError> {
-        self.frees_room = change.takes_away;
+    /// When the store cannot be written.
+    pub fn change_grants(&mut self, change: &GrantUpdate) -> Result<(), StoreError> {
+        self.frees_space = change.only_reduces_access;
         for (id, client) in &change.clients {
             self.dirty += 1;
             match client {
@@ -54,7 +56,7 @@ impl Draft<'_> {
 }
 
 impl Reader {
-    /// Every client with its id, revoked ones included.
+    /// Returns all clients with their ids, revoked ones included.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -62,14 +64,14 @@ impl Reader {
         let mut out = Vec::new();
         for row in self.table(t::CLIENTS)?.iter()? {
             let (id, value) = row?;
-            // One that is damaged is let in no more; the others are.
+            // A damaged client loses access; the others keep theirs.
             let client = unless_damaged(read(Some(value.value())))?.flatten();
             out.extend(client.map(|client| (id.value().to_owned(), client)));
         }
         Ok(out)
     }
 
-    /// Every token by its SHA-256, ended and revoked ones included.
+    /// Returns all tokens by SHA-256, expired and revoked ones included.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -1,4 +1,6 @@
-//! About how many pages link to each page, for all pages at once: one pass over a table of short rows, and no page is read for it.
+//! Approximate number of inbound links of every page.
+//!
+//! Counted in one pass over a table of short rows, without reading a page.
 
 use std::collections::HashMap;
 
@@ -10,16 +12,16 @@ use super::read::Reader;
 use super::{StoreError, tables as t};
 use brain_page as page;
 
-/// How often slugs and names are linked to.
+/// Number of links by slug and by name.
 #[derive(Debug, Default)]
-pub struct Inbound {
+pub struct InboundLinks {
     /// By source and key.
     counts: HashMap<String, HashMap<String, u32>>,
 }
 
-impl Inbound {
-    /// About how many pages link to a page: by its slug, or by its file's name, whichever are more. A name that several pages have counts for
-    /// each of them.
+impl InboundLinks {
+    /// Returns about how many pages link to a page: by slug or by file name, whichever is more. A
+    /// name of several pages counts for each of them.
     #[must_use]
     pub fn of(&self, source: &SourceId, slug: &Slug) -> u32 {
         let Some(counts) = self.counts.get(source.as_str()) else { return 0 };
@@ -30,13 +32,14 @@ impl Inbound {
 }
 
 impl Reader {
-    /// About how many pages link to each page. Links of pages that the caller may not see count as well.
+    /// Counts about how many pages link to each page, including links of pages that the caller
+    /// cannot see.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn inbound(&self) -> Result<Inbound, StoreError> {
-        let mut inbound = Inbound::default();
-        // Rows come in the order of source and key, so each key is looked up once.
+    pub fn inbound(&self) -> Result<InboundLinks, StoreError> {
+        let mut inbound = InboundLinks::default();
+        // Rows are sorted by source and key, so each key is looked up once.
         let mut now: Option<(String, String, u32)> = None;
         for row in self.table(t::LINKS_IN)?.iter()? {
             let row = row?.0;
@@ -54,7 +57,7 @@ impl Reader {
     }
 }
 
-impl Inbound {
+impl InboundLinks {
     fn add(&mut self, counted: Option<(String, String, u32)>) {
         if let Some((source, key, count)) = counted {
             self.counts.entry(source).or_default().insert(key, count);

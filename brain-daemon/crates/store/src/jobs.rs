@@ -1,9 +1,11 @@
-//! Items that were taken in over HTTP and are on their way to a page: queued, tried, stored or failed, forgotten.
+//! Ingest jobs: content accepted over HTTP that becomes a page.
 //!
-//! A job has one row in `jobs`. While it waits it has one in `jobs_due`, at the time when it is due; when it is over, one in
-//! `jobs_over`, at the time when it may be forgotten. What makes two items one leads to the latest such job: in memory while
-//! that job waits, in `jobs_seen` from when it is over. It only points, and whether that job still counts is for whoever asks.
-//! Who may send what, and what becomes of it, is not known here.
+//! Each job has a row in `jobs`. A waiting job has a row in `jobs_due` under its due time; a
+//! finished job has one in `jobs_over` under its expiry time. A duplicate key leads to the latest
+//! job with that key: in memory while the job waits, in `jobs_seen` afterwards. The caller decides
+//! whether that job still makes an item a duplicate.
+//!
+//! This module knows neither who can send what, nor how a job becomes a page.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,32 +17,32 @@ use super::draft::read;
 use super::record::{Hash, JobRecord, state_of_job, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
-/// How long a job that became a page is remembered, in milliseconds: the 24 hours in which the same item is a duplicate, and
-/// a little, so that the answer to a duplicate names a job that can still be asked for.
+/// How long a stored job is kept, in milliseconds. It exceeds the 24 hours of the duplicate check,
+/// so that the answer to a duplicate names an existing job.
 pub(super) const STORED_KEPT_MS: i64 = (24 * 60 + 10) * 60 * 1000;
 
-/// How long a job that failed for good is kept, in milliseconds: 7 days.
+/// How long a failed job is kept, in milliseconds: 7 days.
 pub(super) const FAILED_KEPT_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
-/// What makes two items one, of those that wait: their keys lie anywhere in the table, and a leaf read and written for each
-/// would be half of what taking an item in costs. So a key goes to the table when its job is over, which is work for later.
-/// As many as wait, so bounded as they are; read from the jobs when it is asked for the first time. Only the writer asks.
+/// Duplicate keys of waiting jobs, in memory. In a table they would double the cost of accepting a
+/// job, because their order is random. They are written when the job finishes. Loaded from the jobs
+/// on first use; only the writer uses it.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<Option<HashMap<Hash, u64>>>);
+pub(super) struct PendingKeys(Mutex<Option<HashMap<Hash, u64>>>);
 
-/// What a transaction changes of [`Waiting`], once it is on disk.
+/// Changes to [`PendingKeys`] by one transaction, applied after its commit.
 #[derive(Default)]
-pub(super) struct SeenChange {
+pub(super) struct PendingKeysChange {
     added: HashMap<Hash, u64>,
-    /// Keys that are in the table now, and the job that put them there.
+    /// Keys that are in the table now, with the job that wrote them.
     settled: Vec<(Hash, u64)>,
 }
 
-impl Waiting {
-    /// The transaction is on disk.
-    pub(super) fn apply(&self, change: SeenChange) {
+impl PendingKeys {
+    /// Applies the changes of a committed transaction.
+    pub(super) fn apply(&self, change: PendingKeysChange) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What nobody has asked for is read from the jobs, these included.
+        // Not loaded yet: loading reads these jobs too.
         let Some(known) = known.as_mut() else { return };
         known.extend(change.added);
         for (key, id) in change.settled {
@@ -53,17 +55,17 @@ impl Waiting {
         }
     }
 
-    /// A transaction came to nothing, and it may have been read in the middle of it.
+    /// Clears the keys after a failed transaction, in which they may have been loaded.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-/// A waiting job is due within this time, in milliseconds, whatever happened to it. One that is due later was put there by a clock
-/// that has been set back since: it is due now.
+/// A waiting job is due within this time, in milliseconds. A later due time means that the clock
+/// was set back; the job is due now.
 const SOON_MS: i64 = 60 * 1000;
 
-/// Where a job stands beside `jobs`.
+/// The second table with a row for a job, and the row's time.
 enum Place {
     /// In `jobs_due`.
     Due(i64),
@@ -80,7 +82,7 @@ fn place(record: &JobRecord) -> Place {
     }
 }
 
-/// What the tables beside `jobs` have to say of a job, for those who check them.
+/// Returns the expected times in `jobs_due` and `jobs_over`, for verification.
 pub(super) fn rows_of(record: &JobRecord) -> (Option<i64>, Option<i64>) {
     match place(record) {
         Place::Due(at) => (Some(at), None),
@@ -89,24 +91,24 @@ pub(super) fn rows_of(record: &JobRecord) -> (Option<i64>, Option<i64>) {
 }
 
 impl Draft<'_> {
-    /// How many jobs wait.
+    /// Returns the number of waiting jobs.
     #[must_use]
     pub fn waiting_jobs(&self) -> u64 {
         self.waiting
     }
 
-    /// The job.
+    /// Returns the job.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn job(&self, id: u64) -> Result<Option<JobRecord>, StoreError> {
         read(self.jobs.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// The latest job that was seen under `key`, if it is still there.
+    /// Returns the latest job with the duplicate key `key`, if it still exists.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn seen_job(&self, key: &Hash) -> Result<Option<(u64, JobRecord)>, StoreError> {
         let id = match self.seen.added.get(key).copied().or(self.waiting_under(key)?) {
             Some(id) => Some(id),
@@ -116,9 +118,9 @@ impl Draft<'_> {
         Ok(self.job(id)?.map(|record| (id, record)))
     }
 
-    /// The waiting job of an earlier transaction that was seen under `key`.
+    /// Returns the waiting job of an earlier transaction with the key `key`.
     fn waiting_under(&self, key: &Hash) -> Result<Option<u64>, StoreError> {
-        let mut known = self.shared_waiting.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.pending_keys.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*known {
             return Ok(known.get(key).copied());
         }
@@ -126,20 +128,20 @@ impl Draft<'_> {
         for row in self.jobs_due.iter()? {
             let (_, id) = row?.0.value();
             for key in self.job(id)?.into_iter().flat_map(|record| record.seen) {
-                // Of two, the latest.
+                // The latest job counts.
                 let latest = all.entry(key).or_insert(id);
                 *latest = id.max(*latest);
             }
         }
-        // Of this transaction's own the commit tells.
+        // Keys of this transaction are added by its commit.
         all.retain(|key, id| self.seen.added.get(key) != Some(id));
         Ok(known.insert(all).get(key).copied())
     }
 
-    /// Adds a job; its number.
+    /// Adds a job and returns its number.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn add_job(&mut self, record: &JobRecord) -> Result<u64, StoreError> {
         self.dirty += 1;
         let id = self.next_job;
@@ -152,18 +154,18 @@ impl Draft<'_> {
         Ok(id)
     }
 
-    /// Whether the job still waits and is due at `due_at`.
+    /// Whether the job is waiting with the due time `due_at`.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn job_waits(&self, id: u64, due_at: i64) -> Result<bool, StoreError> {
         Ok(self.jobs_due.get((due_at, id))?.is_some())
     }
 
-    /// Changes a job from what it was. The caller has looked that it still is so.
+    /// Replaces the job record `from` by `to`. The caller has checked that `from` is current.
     ///
     /// # Errors
-    /// When the job is not what `from` says, and when the store fails.
+    /// [`StoreError::Damaged`] when `from` is not in its table; errors of the disk.
     pub fn change_job(
         &mut self,
         id: u64,
@@ -184,14 +186,13 @@ impl Draft<'_> {
         if !was_there {
             return Err(StoreError::damaged(format!("job {id} is not where it should be")));
         }
-        // redb writes a smaller value in the place of the larger one, and the rest of that block
-        // stays empty: a job without its text would take as much room as one with it. What is
-        // inserted anew shares a block with its neighbours.
+        // redb would update the smaller value in place and leave the rest of the block empty. An
+        // inserted value shares a block with its neighbours.
         self.jobs.remove(id)?;
         self.store_job(id, to).map(|_| ())
     }
 
-    /// The bytes that stand for it.
+    /// Writes the job's rows and returns the record's bytes.
     fn store_job(&mut self, id: u64, record: &JobRecord) -> Result<Vec<u8>, StoreError> {
         match place(record) {
             Place::Due(at) => {
@@ -209,7 +210,7 @@ impl Draft<'_> {
         Ok(bytes)
     }
 
-    /// The keys of a job that is over go to the table, unless a later job's are there.
+    /// Writes the keys of a finished job, unless a later job has them.
     fn settle_seen(&mut self, id: u64, record: &JobRecord) -> Result<(), StoreError> {
         for key in &record.seen {
             let there = self.jobs_seen.get(key)?.map(|guard| guard.value());
@@ -221,12 +222,12 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Forgets up to `limit` jobs whose time is over; how many there were.
+    /// Removes up to `limit` expired jobs and returns their number.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn forget_jobs(&mut self, now: i64, limit: usize) -> Result<usize, StoreError> {
-        self.frees_room = true;
+        self.frees_space = true;
         let mut over = Vec::new();
         for row in self.jobs_over.range(..=(now, u64::MAX))?.take(limit) {
             over.push(row?.0.value());
@@ -239,7 +240,7 @@ impl Draft<'_> {
             let Some(gone) = gone else { continue };
             self.failed = self.failed.saturating_sub(u64::from(gone.state == JobState::Failed));
             for key in &gone.seen {
-                // A later job may have taken its place.
+                // A later job may have the key.
                 let points_here = self.jobs_seen.get(key)?.is_some_and(|guard| guard.value() == id);
                 if points_here {
                     self.jobs_seen.remove(key)?;
@@ -251,8 +252,8 @@ impl Draft<'_> {
 }
 
 impl Reader {
-    /// Jobs that are due at `now`, the longest due first: up to `limit` of them and about `bytes` bytes of text, but one at
-    /// least.
+    /// Returns jobs that are due at `now`, longest due first: at most `limit`, and about `bytes`
+    /// bytes of text, but at least one.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -280,7 +281,8 @@ impl Reader {
         Ok(due)
     }
 
-    /// When the next waiting job is due, or was, Unix milliseconds, as the clock stands `now`.
+    /// Returns the due time of the next waiting job in Unix milliseconds. `now` is the current
+    /// time.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -289,7 +291,7 @@ impl Reader {
         Ok(first.map(|at| if at > now.saturating_add(SOON_MS) { now } else { at }))
     }
 
-    /// The job.
+    /// Returns the job.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -297,8 +299,8 @@ impl Reader {
         read(self.table(t::JOBS)?.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// Calls `each` with the jobs that `wanted` takes by number and state, the newest first, from below the number `below`,
-    /// until it says stop.
+    /// Calls `each` with the jobs below the number `below` that `wanted` accepts, newest first.
+    /// Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -320,7 +322,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The numbers of all jobs that failed for good.
+    /// Returns the numbers of all failed jobs.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -335,7 +337,8 @@ impl Reader {
         Ok(failed)
     }
 
-    /// How many jobs are so far, those included that the snapshot does not show yet.
+    /// Returns the number of jobs by state, including acknowledged jobs that this snapshot does not
+    /// show.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -346,6 +349,6 @@ impl Reader {
         let (waiting, failed) = (number(t::META_WAITING)?, number(t::META_FAILED)?);
         let all = self.table(t::JOBS)?.len()?;
         let stored = all.saturating_sub(waiting + failed);
-        Ok(JobCounts { waiting: waiting + self.unshown()?, failed, stored })
+        Ok(JobCounts { waiting: waiting + self.hidden_jobs()?, failed, stored })
     }
 }

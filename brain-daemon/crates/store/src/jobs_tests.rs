@@ -1,4 +1,4 @@
-//! Jobs in the store: rows that agree whatever happens, and what comes after the commit.
+//! Ingest jobs in the store: tables agree, and callbacks run after the commit.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ pub(super) fn job(body: &str, now: i64) -> JobRecord {
         content_hash: brain_page::content_digest(body),
         content_type: "text/plain".into(),
         bytes: body.len() as u64,
-        wishes: JobWishes::default(),
+        wishes: JobOptions::default(),
         content: Content { frontmatter: String::new(), body: body.into() },
         received_at: now,
         finished_at: None,
@@ -66,7 +66,7 @@ fn the_state_of_a_job_is_read_without_its_text() {
 }
 
 #[test]
-fn what_comes_after_a_write_comes_after_its_commit_and_its_defects_harm_nobody() {
+fn a_callback_runs_after_its_commit_and_may_panic() {
     let dir = tempfile::tempdir().unwrap();
     let store = Arc::new(open(&dir.path().join("brain.redb")));
     let (tell, hear) = channel();
@@ -103,7 +103,7 @@ fn what_comes_after_a_write_comes_after_its_commit_and_its_defects_harm_nobody()
 }
 
 #[test]
-fn a_queue_without_room_refuses_at_once() {
+fn a_full_queue_refuses_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let (enter, entered) = channel();
@@ -138,7 +138,7 @@ fn a_queue_without_room_refuses_at_once() {
 }
 
 #[test]
-fn the_registered_sources_are_known_without_reading_and_as_they_are_now() {
+fn registered_sources_are_cached_and_current() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let names = |store: &Store| -> Vec<String> {
@@ -157,7 +157,7 @@ fn the_registered_sources_are_known_without_reading_and_as_they_are_now() {
 }
 
 #[test]
-fn verify_finds_what_does_not_agree() {
+fn verify_finds_job_rows_that_disagree() {
     type Spoil = fn(&redb::WriteTransaction);
     let damage: [(&str, Spoil); 5] = [
         ("nobody would know when it is due", |txn| {
@@ -288,7 +288,7 @@ proptest! {
 }
 
 #[test]
-fn jobs_that_are_over_do_not_keep_the_room_of_their_texts() {
+fn finished_jobs_free_the_space_of_their_texts() {
     const JOBS: u64 = 600;
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));

@@ -1,12 +1,12 @@
-//! The store: everything that must survive, in one redb file.
+//! Persistent storage: all durable data in one redb file, and pages as files.
 //!
-//! Only this room touches redb. It knows records and their invariants (a page, its former versions, what is
-//! derived from it, its place in the sequence of changes, its row in the outbox change together or not at
-//! all); it must not know how pages are parsed, searched, or shown, nor who asks.
+//! Only this crate uses redb. It knows records and their invariants. A page, its former versions,
+//! its derived rows, its sequence number and its outbox row change together or not at all. It does
+//! not know how pages are parsed, searched or shown, or who the caller is.
 //!
-//! Writing: one thread owns the write transaction and lets everybody who waits share one commit
-//! ([`Store::write`]). Reading: short snapshots through a [`Reader`], which is the only place that decides
-//! whether a caller may see a page. The layout is described in `docs/store.md`.
+//! Writing: one thread owns the write transaction, and concurrent writers share a commit
+//! ([`Store::write`]). Reading: short snapshots through a [`Reader`]. Only the reader decides
+//! whether a caller can see a page. `docs/store.md` describes the tables.
 
 mod apply;
 mod audit;
@@ -30,19 +30,22 @@ mod draft;
 mod error;
 pub mod files;
 mod grants;
+mod group_commit;
 mod inbound;
-mod intake;
 mod jobs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
 mod link_check;
+mod links;
+mod listing;
 mod migrate;
 mod open;
 mod overlay;
 mod read;
 mod record;
 mod restore;
+mod shared;
 mod sources;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -51,6 +54,7 @@ mod spool;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod spool_tests;
+mod store;
 mod tables;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -58,24 +62,27 @@ mod tests;
 mod verify;
 mod writer;
 
-pub use apply::{Applied, FilePlan, NewPage};
+pub use apply::{FilePlan, NewPage, WrittenPage};
 pub use backup::sweep_unfinished;
-pub use broken_links::{Broken, BrokenAt};
+pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use compaction::Usage;
 pub use draft::Draft;
 pub use error::{StoreError, unless_damaged};
-pub use grants::GrantChange;
-pub use inbound::Inbound;
+pub use grants::GrantUpdate;
+pub use inbound::InboundLinks;
+pub use links::Resolution;
+pub use listing::PageLabel;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
-pub use open::{ReaderMaker, Sources, Store, StoreOptions};
-pub use read::{Counts, Found, Mark, PathRow, Reader, Resolution};
+pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    AuditRecord, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobRecord, JobWishes,
-    LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncMark, TimelineRecord,
-    TokenKind, TokenRecord, VersionRecord,
+    AuditRecord, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobOptions,
+    JobRecord, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncResult,
+    TimelineRecord, TokenKind, TokenRecord, VersionRecord,
 };
 pub use restore::restore;
-pub use verify::{Sound, store_id, verify};
+pub use shared::Sources;
+pub use store::{ReaderFactory, Store, StoreOptions};
+pub use verify::{VerifyReport, store_id, verify};
 pub use writer::{Change, CommitHook};
 
 /// How long a soft-deleted page can be restored, in milliseconds: 72 hours.

@@ -1,11 +1,10 @@
-//! Counts of broken links by page, kept without resolving every link at every write.
+//! Counts broken links by page, without resolving every link at every write.
 //!
-//! Whether a link is broken depends on pages that come and go. A write notes only what it changed:
-//! the page whose links are to be resolved again, and the names and slugs that appeared or
-//! vanished. A new page notes nothing: a check knows it by its id, so an import writes no row for
-//! this. A check ([`Store::check_links`]) resolves the links of the pages that are concerned and
-//! keeps their counts. [`super::broken_links`] resolves those of the last few itself, so that an
-//! answer is exact whether or not they were checked.
+//! A link breaks when its target disappears. A write records only what it changed: the page whose
+//! links must be resolved again, and the names and slugs that appeared or disappeared. A new page
+//! records nothing, because a check knows it by its id. A check ([`Store::check_links`]) resolves
+//! the links of the affected pages and stores their counts. [`super::broken_links`] resolves the
+//! last few itself, so an answer is always exact.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,43 +14,43 @@ use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 use super::apply::slug_keys;
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
-use super::open::lock;
 use super::read::Reader;
+use super::shared::lock;
 use super::{Draft, Store, StoreError, migrate, tables as t};
 use brain_base::caller::Visibility;
 
-/// About how many new pages, and how many rows of [`t::UNCHECKED`], are checked from one snapshot.
-const ROUND: usize = 10_000;
-/// How many rows a check stores at once: a write that comes meanwhile waits for them.
+/// Approximate number of new pages, and of rows of [`t::UNCHECKED`], checked from one snapshot.
+const ROUND_PAGES: usize = 10_000;
+/// Rows that a check stores at once; other writes wait meanwhile.
 const ROWS_AT_ONCE: usize = 2_000;
 
-/// What a transaction changed that decides where links lead.
+/// Changes of a transaction that affect the targets of links.
 #[derive(Default)]
 pub(super) struct LinkChanges {
-    /// Pages whose links are to be resolved.
+    /// Pages whose links must be resolved.
     pages: BTreeSet<u64>,
-    /// How many more pages than before answer to a name or a slug, or fewer: by source, key as in
-    /// [`t::LINKS_IN`], and whether it is a slug.
+    /// Change in the number of pages with a name or slug: by source, key as in [`t::LINKS_IN`], and
+    /// whether it is a slug.
     answering: BTreeMap<(String, String, bool), i64>,
-    /// What is to be added to [`t::BROKEN_SUMS`].
+    /// Amounts to add to [`t::BROKEN_SUMS`].
     sums: BTreeMap<(String, String), i64>,
 }
 
-/// Pages to be checked, and what is settled when they are.
+/// Pages to check, and what is complete afterwards.
 pub(super) struct LinkCheck {
     pub(super) pages: Vec<u64>,
     /// Rows of [`t::UNCHECKED`].
     rows: Vec<(String, String, u64)>,
-    /// The numbers [`t::META_LINKS_CHECKED`] and [`t::META_LINKS_KNOWN`] afterwards.
+    /// Values of [`t::META_LINKS_CHECKED`] and [`t::META_LINKS_KNOWN`] afterwards.
     checked: u64,
     known: u64,
-    /// The last change in the snapshot. What changed later is not settled.
+    /// Last change in the snapshot; later changes need another check.
     seq: u64,
-    /// Whether nothing else is to be checked.
+    /// Whether this is the last round.
     pub(super) is_last: bool,
 }
 
-/// A row of [`t::BROKEN`] as it is to be.
+/// A new row of [`t::BROKEN`].
 struct LinkRow {
     id: u64,
     source: SourceId,
@@ -60,8 +59,8 @@ struct LinkRow {
 }
 
 impl Draft<'_> {
-    /// Notes that an active page appears, or one that was there before comes back with other names
-    /// or links. Not for pages that are new: these are known by their numbers.
+    /// Records that an active page appears, or returns with other names or links. Not called for
+    /// new pages, which are known by their ids.
     pub(super) fn note_answering(
         &mut self,
         source: &SourceId,
@@ -72,7 +71,7 @@ impl Draft<'_> {
         self.note_links(source, slug, id, names, 1);
     }
 
-    /// Notes that an active page vanishes or is about to change, and forgets its counts.
+    /// Records that an active page disappears or is about to change, and removes its counts.
     pub(super) fn note_vanishing(
         &mut self,
         source: &SourceId,
@@ -93,8 +92,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Writes what was noted. A name that went from one page to another leaves every link as broken
-    /// as it was.
+    /// Writes the recorded changes. A name that moved from one page to another changes no link's
+    /// state.
     pub(super) fn insert_link_changes(&mut self) -> Result<(), StoreError> {
         let LinkChanges { pages, answering, sums } = std::mem::take(&mut self.link_changes);
         for ((source, key, _), _) in answering.into_iter().filter(|(_, more)| *more != 0) {
@@ -127,12 +126,12 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Keeps what a check found in a snapshot whose last change is `seq`.
+    /// Stores the results of a check of the snapshot with the last change `seq`.
     fn put_link_rows(&mut self, rows: &[LinkRow], seq: u64) -> Result<(), StoreError> {
         // Changes of this transaction count as later ones.
-        self.insert_gathered()?;
+        self.insert_pending_rows()?;
         for row in rows {
-            // A page that has changed since waits for another check.
+            // A page that has changed since needs another check.
             if self.unchecked.get(("", "", row.id))?.is_some_and(|guard| guard.value() > seq) {
                 continue;
             }
@@ -142,7 +141,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Ends a check: what it looked at need not be looked at again, unless it has changed since.
+    /// Completes a check: its pages need no other check unless they changed since.
     fn end_link_check(&mut self, check: &LinkCheck) -> Result<(), StoreError> {
         self.dirty += 1;
         for (source, key, id) in &check.rows {
@@ -157,23 +156,23 @@ impl Draft<'_> {
 }
 
 impl Store {
-    /// Resolves the links that pages which came, went or changed may have broken or mended, and
-    /// keeps the counts, as long as `goes_on` says so.
+    /// Resolves links that changed pages may have broken or repaired, and stores the counts.
+    /// Continues while `should_continue` returns `true`.
     ///
     /// # Errors
-    /// When the store cannot be read or written; what was checked before stays checked.
-    pub fn check_links(&self, goes_on: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        self.naming_damage(|| self.check_links_in_rounds(ROUND, goes_on))
+    /// When the store cannot be read or written; completed checks stay.
+    pub fn check_links(&self, should_continue: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        self.with_damage_report(|| self.check_links_in_rounds(ROUND_PAGES, should_continue))
     }
 
     pub(super) fn check_links_in_rounds(
         &self,
         round: usize,
-        goes_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<(), StoreError> {
-        // The rows of an older snapshot must not replace those of a newer one.
+        // The results of an older snapshot must not replace those of a newer one.
         let _alone = lock(&self.link_checks);
-        while goes_on() {
+        while should_continue() {
             let reader = self.read(Visibility::All)?;
             let Some(check) = reader.link_check(round, usize::MAX)? else { break };
             if check.pages.is_empty() && check.rows.is_empty() && check.is_last {
@@ -202,7 +201,7 @@ impl Store {
 }
 
 impl Reader {
-    /// The counts of a page, if they are not those that are kept.
+    /// Returns the page's counts if they differ from the stored ones.
     fn changed_link_row(&self, id: u64) -> Result<Option<LinkRow>, StoreError> {
         let Some((source, slug, _)) = self.by_id(id)? else { return Ok(None) };
         let counts = self.count_links(&source, id, |_, _| true)?;
@@ -211,8 +210,8 @@ impl Reader {
         Ok((kept != counts).then_some(LinkRow { id, source, slug, counts }))
     }
 
-    /// What is to be checked: up to `round` new pages and rows of [`t::UNCHECKED`], and the pages
-    /// that link to them. `None` when that are more than `max` pages.
+    /// Returns what to check: up to `round` new pages and rows of [`t::UNCHECKED`], and the pages
+    /// that link to them. Returns `None` for more than `max` pages.
     pub(super) fn link_check(
         &self,
         round: usize,
@@ -221,12 +220,12 @@ impl Reader {
         let number = |key: &str| migrate::meta(&self.txn, key);
         let next = number(t::META_NEXT_ID)?.unwrap_or(1);
         let checked = number(t::META_LINKS_CHECKED)?.unwrap_or(1).min(next);
-        // Before the first check no link was resolved without any of the pages that there are.
+        // Before the first check, no link was resolved without any of the existing pages.
         let known = number(t::META_LINKS_KNOWN)?.filter(|_| checked > 1).unwrap_or(next);
         let end = if checked < known { known } else { next };
         let to = end.min(checked.saturating_add(round as u64));
         let links_in = self.table(t::LINKS_IN)?;
-        let mut pages = Linking { reader: self, links_in, pages: BTreeSet::new(), to, max };
+        let mut pages = LinkResolver { reader: self, links_in, pages: BTreeSet::new(), to, max };
         pages.add_new(checked, known)?;
         let unchecked = self.table(t::UNCHECKED)?;
         let mut rows = Vec::new();
@@ -249,23 +248,23 @@ impl Reader {
     }
 }
 
-/// Gathers pages whose links are to be resolved.
-struct Linking<'r> {
+/// Collects pages whose links must be resolved.
+struct LinkResolver<'r> {
     reader: &'r Reader,
     links_in: ReadOnlyTable<(&'static str, &'static str, u64), ()>,
     pages: BTreeSet<u64>,
-    /// Pages with ids from this one on are left to a later check.
+    /// Pages with this id or a greater one are left to a later check.
     to: u64,
-    /// More are not gathered.
+    /// Maximum pages to collect.
     max: usize,
 }
 
-impl Linking<'_> {
+impl LinkResolver<'_> {
     fn are_too_many(&self) -> bool {
         self.pages.len() > self.max
     }
 
-    /// Adds the pages with ids from `checked` on. Pages that link to those from `known` on were
+    /// Adds the pages with ids from `checked` on. Pages that link to ids from `known` on were
     /// checked without them.
     fn add_new(&mut self, checked: u64, known: u64) -> Result<(), StoreError> {
         for row in self.reader.table(t::IDS)?.range(checked..self.to)? {
@@ -284,7 +283,7 @@ impl Linking<'_> {
         Ok(())
     }
 
-    /// Adds what a row of [`t::UNCHECKED`] stands for.
+    /// Adds the pages that a row of [`t::UNCHECKED`] stands for.
     fn add_row(&mut self, source: &str, key: &str, id: u64) -> Result<(), StoreError> {
         if source.is_empty() {
             if id < self.to {
@@ -299,7 +298,7 @@ impl Linking<'_> {
         }
     }
 
-    /// Adds the pages that may have a link to a name or slug.
+    /// Adds the pages that may link to a name or slug.
     fn add_linking(&mut self, source: &str, key: &str) -> Result<(), StoreError> {
         for row in self.links_in.range((source, key, 0)..(source, key, self.to))? {
             if self.are_too_many() {

@@ -1,7 +1,7 @@
-//! Schema numbers and the way from each to the next.
+//! Schema versions and their migrations.
 //!
-//! An older store is copied, then migrated in one transaction: killed in the middle, it is as it was. A newer
-//! one is refused by name of both numbers.
+//! An older store is copied, then migrated in one transaction, so a kill leaves it unchanged. A
+//! newer one is refused with both numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ pub const SCHEMA: u64 = 85;
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
 
-/// A number of the `meta` table.
+/// Returns a number of the `meta` table.
 pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, StoreError> {
     match txn.open_table(t::META) {
         Ok(table) => Ok(table.get(key)?.map(|guard| guard.value())),
@@ -35,7 +35,7 @@ pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, Stor
     }
 }
 
-/// The schema of the store at `path`, if it is one that this program can use.
+/// Returns the schema of the store at `path`, or refuses one that this program cannot use.
 pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
     let place = path.display().to_string();
     let Some(found) = meta(txn, t::META_SCHEMA)? else {
@@ -54,7 +54,7 @@ pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreErro
     Ok(found)
 }
 
-/// Brings the store at `path` to [`SCHEMA`].
+/// Migrates the store at `path` to [`SCHEMA`].
 pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
     let found = check(&db.begin_read()?, path)?;
     if found == SCHEMA {
@@ -64,7 +64,7 @@ pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> 
     migrate(db, found)
 }
 
-/// Brings a store of schema `found` to [`SCHEMA`] in one transaction.
+/// Migrates a store of schema `found` to [`SCHEMA`] in one transaction.
 pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
@@ -88,8 +88,8 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Keeps the older store as `brain.redb.v<number>`, complete or not at all, and before that the spool that a crash left
-/// beside it.
+/// Copies the older store to `brain.redb.v<number>`, after the spool that a crash may have left.
+/// The copy is complete or missing.
 fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     let kept = path.with_extension(format!("redb.v{schema}"));
     let half = path.with_extension(format!("redb.v{schema}.tmp"));
@@ -102,7 +102,7 @@ fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     let spool = spool::place(path);
     match spool.is_file() {
         true => keep(&spool, &spool::place(&kept))?,
-        // That of an earlier copy does not belong to this one.
+        // A spool of an earlier copy does not belong to this one.
         false => spool::remove(&kept),
     }
     keep(path, &kept)
@@ -197,7 +197,7 @@ pub(super) struct SourceRecord81 {
     pub(super) created_at: i64,
 }
 
-/// 81 → 82: sources get the mark of their last sync, and there is a table of the files that sync has seen.
+/// 81 → 82: adds the last sync to sources, and a table of synced files.
 fn add_files(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(t::FILES)?;
     let mut sources = txn.open_table(t::SOURCES)?;
@@ -213,7 +213,7 @@ fn add_files(txn: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// 82 → 83: what HTTP needs: items on their way, clients, tokens, the audit.
+/// 82 → 83: adds ingest jobs, clients, tokens and the audit.
 fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(t::JOBS)?;
     txn.open_table(t::JOBS_DUE)?;
@@ -225,11 +225,11 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// How many rows are put in order and inserted at once: bounds the memory.
+/// Rows that are sorted and inserted at once; limits memory.
 const ROWS_AT_ONCE: usize = 100_000;
 
-/// 83 → 84: a link by slug has no row of its own where its page has one under the same name. All of them are made anew: stores
-/// that began with schema 80 or 81 lack rows as well.
+/// 83 → 84: a link by slug has no row of its own if its page has one under the same name. Rebuilds
+/// all rows: stores that began with schema 80 or 81 lack some.
 fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::LINKS_IN)?;
     let mut links_in = txn.open_table(t::LINKS_IN)?;
@@ -253,8 +253,8 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     insert_in_order(&mut links_in, &mut rows)
 }
 
-/// 84 → 85: every value gets a checksum. Rows are only read from one table and added to the next, in their order, so that a large
-/// store needs little memory.
+/// 84 → 85: adds checksums to all values. Reads one table and appends to the next in order, so a
+/// large store needs little memory.
 fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
     fn seal_table<K: redb::Key + 'static>(
         txn: &WriteTransaction,
@@ -286,7 +286,7 @@ fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
     seal_table(txn, t::AUDIT)
 }
 
-/// 84 → 85: pages are found by tag and by type in the order of their last changes, and their numbers by tag are kept.
+/// 84 → 85: adds rows by tag and type in the order of last changes, and page counts by tag.
 fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::TAGS)?;
     let (mut tags, mut types) = (txn.open_table(t::TAGS)?, txn.open_table(t::TYPES)?);
@@ -313,7 +313,7 @@ fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     add_to_counts(&mut txn.open_table(t::TAG_COUNTS)?, counts)
 }
 
-/// The tables of broken links. They are empty at first: the first check of links fills them.
+/// Creates the tables of broken links. The first check of links fills them.
 fn open_tables_of_links(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(t::BROKEN)?;
     txn.open_table(t::BROKEN_SUMS)?;
@@ -324,7 +324,7 @@ fn open_tables_of_links(txn: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes the tables of broken links in a store of schema 85 that was begun without them.
+/// Creates the tables of broken links in a store of schema 85 that lacks them.
 fn make_tables_of_links(db: &Database) -> Result<(), StoreError> {
     match db.begin_read()?.open_table(t::UNCHECKED) {
         Err(redb::TableError::TableDoesNotExist(_)) => {}
@@ -336,7 +336,7 @@ fn make_tables_of_links(db: &Database) -> Result<(), StoreError> {
     Ok(txn.commit()?)
 }
 
-/// A page as a store of schema `schema` has it.
+/// Decodes a page of schema `schema`.
 pub(super) fn page_of(schema: u64, bytes: &[u8]) -> Result<PageRecord, StoreError> {
     if schema > 80 {
         return from_bytes(bytes);
@@ -344,7 +344,7 @@ pub(super) fn page_of(schema: u64, bytes: &[u8]) -> Result<PageRecord, StoreErro
     from_first::<PageRecord80>(bytes, "page").map(PageRecord::from)
 }
 
-/// A version as a store of schema `schema` has it.
+/// Decodes a version of schema `schema`.
 pub(super) fn version_of(schema: u64, bytes: &[u8]) -> Result<VersionRecord, StoreError> {
     if schema > 80 {
         return from_bytes(bytes);
@@ -353,7 +353,7 @@ pub(super) fn version_of(schema: u64, bytes: &[u8]) -> Result<VersionRecord, Sto
     Ok(VersionRecord { record: old.record.into(), content: old.content })
 }
 
-/// A source as a store of schema `schema` has it.
+/// Decodes a source of schema `schema`.
 pub(super) fn source_of(schema: u64, bytes: &[u8]) -> Result<SourceRecord, StoreError> {
     if schema > 81 {
         return from_bytes(bytes);
@@ -362,7 +362,7 @@ pub(super) fn source_of(schema: u64, bytes: &[u8]) -> Result<SourceRecord, Store
     Ok(SourceRecord::new(old.path, old.created_at))
 }
 
-/// A value in its first format: format byte 1.
+/// Decodes a value in its first format: format byte 1.
 fn from_first<T: for<'de> Deserialize<'de>>(bytes: &[u8], what: &str) -> Result<T, StoreError> {
     let rest = match bytes.split_first() {
         Some((1, rest)) => rest,

@@ -1,4 +1,4 @@
-//! A file that redb may open, repair and check without a byte of it being changed: what redb writes stays in memory.
+//! In-memory overlay: redb can open, repair and check a file without changing it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
 
-/// What is written is kept in pieces of this size, in bytes.
+/// Size of a written block, in bytes.
 const BLOCK: u64 = 4096;
 
-/// The file below, and above it what was written.
+/// A file, and the blocks written above it.
 #[derive(Debug)]
 pub(super) struct Overlay {
     file: File,
@@ -20,19 +20,19 @@ pub(super) struct Overlay {
 
 #[derive(Debug)]
 struct Above {
-    /// How long the storage seems to be.
+    /// Length of the storage.
     len: u64,
-    /// How much of the file still shows through. Less than its length once the storage was shorter.
+    /// Bytes of the file that are visible. Less than its length if the storage was shortened.
     shown: u64,
     /// Written blocks by number.
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
 
 impl Overlay {
-    /// Over `file`, which is only read.
+    /// Creates an overlay over `file`, which is only read.
     ///
     /// # Errors
-    /// When its length cannot be told.
+    /// When the file's length cannot be read.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let len = file.metadata()?.len();
         Ok(Self { file, above: Mutex::new(Above { len, shown: len, blocks: BTreeMap::new() }) })
@@ -42,7 +42,7 @@ impl Overlay {
         self.above.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the file has at `offset`; zeros where it does not show.
+    /// Reads the file at `offset`; zeros where it is not visible.
     fn below(&self, offset: u64, out: &mut [u8], shown: u64) -> io::Result<()> {
         let there =
             usize::try_from(shown.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
@@ -52,8 +52,8 @@ impl Overlay {
     }
 }
 
-/// The parts of `length` bytes at `offset`, one a block: the block's number, where the part begins in it, and the part's
-/// place in the whole.
+/// Splits `length` bytes at `offset` by block: block number, offset in the block, range in the
+/// whole.
 fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -146,9 +146,9 @@ mod tests {
     }
 
     proptest! {
-        /// It reads like a file that was written, and the file below is as it was.
+        /// The overlay reads like a written file, and the file is unchanged.
         #[test]
-        fn it_is_like_a_file(steps in proptest::collection::vec(step(), 0..30), first in proptest::collection::vec(any::<u8>(), 0..9000)) {
+        fn an_overlay_reads_like_a_file(steps in proptest::collection::vec(step(), 0..30), first in proptest::collection::vec(any::<u8>(), 0..9000)) {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&first).unwrap();
             let overlay = Overlay::new(file.try_clone().unwrap()).unwrap();

@@ -1,8 +1,9 @@
-//! The values of the store's tables, and their bytes.
+//! Records: the values of the store's tables, and their encoding.
 //!
-//! A stored value is one format byte, then bincode, then a checksum of both. A format is never changed: a new one
-//! gets the next number and [`super::migrate`] turns the old rows into it. The highest bit of the format byte says
-//! that the checksum is there: stores before schema 85 have none, and their backups are still read.
+//! A stored value is a format byte, bincode, and a checksum of both. A format never changes: a new
+//! one gets the next number, and [`super::migrate`] converts the old rows. The highest bit of the
+//! format byte marks a checksum. Stores before schema 85 have none, and their backups can still be
+//! read.
 
 use std::borrow::Cow;
 
@@ -18,11 +19,11 @@ pub type Hash = [u8; 32];
 /// A page without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRecord {
-    /// Stable for the page's whole life; never used again.
+    /// Stable for the page's whole life and never used again.
     pub id: u64,
-    /// Place of the last change in the store's sequence.
+    /// Sequence number of the last change.
     pub seq: u64,
-    /// Number of the present version, from 1.
+    /// Number of the current version, from 1.
     pub version: u32,
     /// The page's type.
     pub page_type: String,
@@ -30,11 +31,11 @@ pub struct PageRecord {
     pub title: String,
     /// The page's tags, in the author's order.
     pub tags: Vec<String>,
-    /// Other names that the page answers to.
+    /// Other names of the page.
     pub aliases: Vec<String>,
     /// SHA-256 of the normalised body.
     pub content_hash: Hash,
-    /// In how many chunks the body is.
+    /// Number of chunks of the body.
     pub chunks: u32,
     /// Length of the body in bytes.
     pub bytes: u64,
@@ -42,7 +43,7 @@ pub struct PageRecord {
     pub created_at: i64,
     /// Last changed, Unix milliseconds.
     pub updated_at: i64,
-    /// When this body came in, Unix milliseconds: the 24 hours of the duplicate check begin here.
+    /// When this body arrived, Unix milliseconds. The 24 hours of the duplicate check begin here.
     pub content_at: i64,
     /// Soft-deleted, Unix milliseconds.
     pub deleted_at: Option<i64>,
@@ -52,16 +53,16 @@ pub struct PageRecord {
     pub provenance: Provenance,
 }
 
-/// Where a page came from: the columns that schema 81 added. All absent for pages of schema 80.
+/// Origin of a page: the columns added by schema 81. Absent for pages of schema 80.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The door: `capture-cli`, `put_page`, `import` …
     pub source_kind: Option<String>,
-    /// Where the content was, for example `file:///home/me/note.md`.
+    /// Origin of the content, for example `file:///home/me/note.md`.
     pub source_uri: Option<String>,
-    /// The operation that took it in.
+    /// The operation that stored it.
     pub ingested_via: Option<String>,
-    /// When, Unix milliseconds.
+    /// When it was stored, Unix milliseconds.
     pub ingested_at: Option<i64>,
 }
 
@@ -74,8 +75,8 @@ pub struct Content {
     pub body: String,
 }
 
-/// What is derived from a page's text and stands in tables of its own. Kept beside the page, so that exactly
-/// these rows go when the page changes, whatever a later program would derive.
+/// Data derived from a page's text, which has rows in other tables. Kept with the page, so that
+/// exactly these rows are removed when the page changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Derived {
     /// Links in the order of the text.
@@ -88,18 +89,18 @@ pub struct Derived {
     pub timeline: Vec<TimelineRecord>,
 }
 
-/// A link as the author wrote it, not resolved: pages come and go.
+/// A link as written, not resolved: its target may appear or disappear later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkRecord {
-    /// The source that is named, else the page's own.
+    /// The named source; `None` for the page's own.
     pub source: Option<String>,
-    /// Slugs it may mean, best first; empty for a bare name.
+    /// Possible slugs, best first; empty for a bare name.
     pub slugs: Vec<String>,
     /// The normalised name, for a bare `[[name]]`, or for `[[a:b]]` when there is no source `a`.
     pub name: Option<String>,
     /// `mentions` or the frontmatter key.
     pub kind: String,
-    /// What the author wrote as target.
+    /// The target as written.
     pub raw: String,
 }
 
@@ -108,13 +109,13 @@ pub struct LinkRecord {
 pub struct TimelineRecord {
     /// `YYYY-MM-DD`.
     pub date: String,
-    /// What happened.
+    /// The line's text.
     pub text: String,
-    /// What stands in `[Source: …]`.
+    /// The text in `[Source: …]`.
     pub source: Option<String>,
 }
 
-/// A former version of a page, whole.
+/// A former version of a page with its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRecord {
     /// The page as it was.
@@ -130,199 +131,200 @@ pub struct SourceRecord {
     pub path: Option<String>,
     /// Registered, Unix milliseconds.
     pub created_at: i64,
-    /// Whether it is meant when no source is named. Schema 82.
+    /// Whether it is the default source. Schema 82.
     pub preferred: bool,
-    /// The last sync that read it. Schema 82.
-    pub synced: Option<SyncMark>,
+    /// The last sync. Schema 82.
+    pub synced: Option<SyncResult>,
 }
 
 impl SourceRecord {
-    /// A source that was registered just now and never synchronised.
+    /// Returns a source that was never synchronised.
     #[must_use]
     pub fn new(path: Option<String>, now: i64) -> Self {
         Self { path, created_at: now, preferred: false, synced: None }
     }
 }
 
-/// How a sync ended.
+/// Result of a sync.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SyncMark {
+pub struct SyncResult {
     /// When, Unix milliseconds.
     pub at: i64,
-    /// What it could not do.
+    /// Why it was incomplete.
     pub problem: Option<String>,
 }
 
-/// A file of a source as the last sync saw it. Schema 82.
+/// A file of a source as of the last sync. Schema 82.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     /// Its length in bytes.
     pub size: u64,
-    /// When its content changed, in nanoseconds since 1970. 0 for a file that may have changed in the very moment it was
-    /// read: it is read again.
+    /// When the content changed, in nanoseconds since 1970. 0 for a file that may have changed
+    /// while it was read, which is read again.
     pub mtime_ns: i64,
-    /// When anything about it changed, in nanoseconds since 1970.
+    /// When the content or metadata changed, in nanoseconds since 1970.
     pub ctime_ns: i64,
     /// SHA-256 of its bytes.
     pub digest: Hash,
-    /// The page it became.
+    /// Id of the file's page.
     pub page: Option<u64>,
-    /// That page's last change when the two agreed.
+    /// Sequence number of the page when page and file agreed.
     pub seq: u64,
-    /// Why it could not become one.
+    /// Why the file did not become a page.
     pub problem: Option<String>,
 }
 
 impl FileRecord {
-    /// No file's `ctime_ns`: brain itself has sent the file to the trash.
+    /// Marks a file that brain moved to the trash; no file has this `ctime_ns`.
     const IN_TRASH: i64 = -1;
 
-    /// The same for a file that brain sends to the trash.
+    /// Returns the record with the mark of a file that brain moved to the trash.
     pub(super) fn trashed(self) -> Self {
         Self { mtime_ns: 0, ctime_ns: Self::IN_TRASH, ..self }
     }
 
-    /// Whether brain has sent the file to the trash. Otherwise what lies there is its author's.
+    /// Whether brain moved the file to the trash. Otherwise the file there is its author's.
     #[must_use]
     pub fn is_trashed(&self) -> bool {
         (self.mtime_ns, self.ctime_ns) == (0, Self::IN_TRASH)
     }
 }
 
-/// A page whose file may not yet be as the store says.
+/// Work for the outbox: a page whose file must be written, moved or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxRow {
-    /// The change that asked for it.
+    /// Sequence number of the change.
     pub seq: u64,
     /// The page's source.
     pub source: String,
     /// The file, relative to the source's directory.
     pub path: String,
-    /// What the file should become.
+    /// The requested state of the file.
     pub want: FileState,
-    /// Digests of what brain may have left in the file before: anything else is somebody's work and stays.
+    /// Digests of contents that brain may have left in the file. Any other content is the owner's
+    /// and stays.
     pub ours: Vec<Hash>,
 }
 
-/// What a page's file should be.
+/// State of a page's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileState {
-    /// The page's text.
+    /// Has the page's text.
     Present,
     /// In `.trash/`.
     Trashed,
-    /// Gone from its place and from `.trash/`.
+    /// Removed from its path and from `.trash/`.
     Purged,
-    /// Gone from `.trash/`. What stands in its place stays. Schema 82.
+    /// Removed from `.trash/`; a file at its path stays. Schema 82.
     TrashPurged,
 }
 
-/// An item that was taken in over HTTP. Schema 83.
+/// An ingest job. Schema 83.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRecord {
-    /// How far it is.
+    /// State of the job.
     pub state: JobState,
-    /// Who sent it, as the audit knows them.
+    /// The client that sent it, as named in the audit.
     pub client: String,
-    /// Where its page goes.
+    /// Source of the page.
     pub source: String,
     /// SHA-256 of its text.
     pub content_hash: Hash,
-    /// Its media type: one of those that can be taken in.
+    /// Media type, one of the accepted types.
     pub content_type: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// What its sender wants of the page.
-    pub wishes: JobWishes,
-    /// Its text as markdown, and the frontmatter that it came with; empty once it is a page.
+    /// Options of the sender for the page.
+    pub wishes: JobOptions,
+    /// Markdown and frontmatter; empty once the page is stored.
     pub content: Content,
     /// Accepted, Unix milliseconds.
     pub received_at: i64,
-    /// Became a page or failed for good, Unix milliseconds.
+    /// Stored or failed, Unix milliseconds.
     pub finished_at: Option<i64>,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it is due, Unix milliseconds: its key in the table of what is due.
+    /// Due time in Unix milliseconds: its key in `jobs_due`.
     pub due_at: i64,
-    /// The page that it became.
+    /// Slug of the stored page.
     pub slug: Option<String>,
-    /// What went wrong last: code and message.
+    /// Code and message of the last error.
     pub error: Option<(String, String)>,
-    /// The keys under which it is in the table of what was seen.
+    /// Duplicate keys: its keys in `jobs_seen`.
     pub seen: Vec<Hash>,
 }
 
-/// What the sender of an item wants of its page.
+/// Options that the sender of an ingest job sets for its page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobWishes {
+pub struct JobOptions {
     /// The page's slug.
     pub slug: Option<String>,
     /// The page's title.
     pub title: Option<String>,
     /// The page's type.
     pub page_type: Option<String>,
-    /// Where the content comes from.
+    /// Origin of the content.
     pub uri: Option<String>,
 }
 
-/// Somebody who may come over HTTP. Schema 83.
+/// An HTTP client. Schema 83.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRecord {
-    /// What people call it.
+    /// Name for display.
     pub name: String,
     /// SHA-256 of its secret; a public client has none.
     pub secret: Option<Hash>,
-    /// What it is granted.
+    /// Granted scopes.
     pub scopes: Scopes,
-    /// The only sources it may see and write; all when empty.
+    /// Sources that it can read and write; empty for all.
     pub sources: Vec<String>,
-    /// How it may come to a token.
+    /// Grant types that it can use.
     pub grant_types: Vec<GrantType>,
-    /// Where a browser may be sent back to.
+    /// Allowed redirect addresses.
     pub redirect_uris: Vec<String>,
-    /// How long its access tokens live, in seconds.
+    /// Lifetime of its access tokens in seconds.
     pub token_ttl: u32,
     /// `admin`, `dynamic` or `metadata`.
     pub registered_by: String,
     /// Registered, Unix milliseconds.
     pub created_at: i64,
-    /// Let in, Unix milliseconds, to the minute.
+    /// Last used, Unix milliseconds, to the minute.
     pub last_used_at: Option<i64>,
     /// Revoked, Unix milliseconds.
     pub revoked_at: Option<i64>,
 }
 
-/// What a token is for.
+/// Kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenKind {
-    /// Made by the owner for somebody who only sends a bearer.
+    /// Created by the owner for a client that only sends a bearer token.
     Personal,
-    /// For an hour.
+    /// Access token, valid for an hour.
     Access,
-    /// For the next access token. Good once.
+    /// Exchanged once for the next access token.
     Refresh,
 }
 
-/// A token, without itself: its key is its SHA-256. Schema 83.
+/// A token without its value; its key is its SHA-256. Schema 83.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRecord {
-    /// What it is for.
+    /// Kind of token.
     pub kind: TokenKind,
-    /// The client it belongs to; none for a personal one.
+    /// Its client; `None` for a personal token.
     pub client: Option<String>,
-    /// What people call a personal one.
+    /// Name of a personal token.
     pub name: String,
-    /// What it is granted. A client's token has no more than the client, whatever stands here.
+    /// Granted scopes. A client's token never has more than the client.
     pub scopes: Scopes,
-    /// The only sources it may see and write; all when empty.
+    /// Sources that it can read and write; empty for all.
     pub sources: Vec<String>,
-    /// What it is good for (RFC 8707).
+    /// Resource that it is valid for (RFC 8707).
     pub resource: Option<String>,
-    /// All tokens that descend from one consent, or from one call of `/token`.
+    /// Shared by all tokens that descend from one consent, or from one call of `/token`.
     pub family: u64,
-    /// Made, Unix milliseconds.
+    /// Created, Unix milliseconds.
     pub created_at: i64,
-    /// Ends, Unix milliseconds; never when absent.
+    /// Expires, Unix milliseconds; `None` for never.
     pub expires_at: Option<i64>,
     /// A refresh token was exchanged, Unix milliseconds.
     pub used_at: Option<i64>,
@@ -330,35 +332,35 @@ pub struct TokenRecord {
     pub revoked_at: Option<i64>,
 }
 
-/// Calls that were written down together. Schema 83.
+/// Audited calls that were written together. Schema 83.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuditPage<'a> {
-    /// In the order of their end.
+    /// In the order in which they ended.
     pub calls: Cow<'a, [AuditRecord]>,
 }
 
-/// A call over the network.
+/// An audited network call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRecord {
-    /// When it began, Unix milliseconds.
+    /// Start time, Unix milliseconds.
     pub at: i64,
     /// A client's id, `token:<name>`, `admin`, or `-`.
     pub client: String,
-    /// What was asked, for example `POST /ingest`.
+    /// Operation, for example `POST /ingest`.
     pub operation: String,
     /// HTTP status.
     pub status: u16,
-    /// How long it took, in microseconds.
+    /// Duration in microseconds.
     pub took_us: u64,
-    /// What came with it: names and sizes in bytes, never values.
+    /// Names of parameters and their sizes in bytes, never values.
     pub parameters: Vec<(String, u64)>,
 }
 
-/// A value with a format number and bytes of its own.
+/// A value with a format number and an encoding.
 pub(super) trait Stored: Serialize + DeserializeOwned {
     /// The format byte.
     const FORMAT: u8;
-    /// What it is, for errors.
+    /// Name of the value, for errors.
     const WHAT: &'static str;
 }
 
@@ -386,14 +388,14 @@ fn options() -> impl Options {
     bincode::DefaultOptions::new()
 }
 
-/// The bit of the format byte that says that a checksum follows the value.
+/// The bit of the format byte that marks a checksum.
 const SEALED: u8 = 0x80;
-/// The length of the checksum in bytes.
+/// Length of the checksum in bytes.
 const SUM: usize = 4;
 
-/// The bytes of a value.
+/// Encodes a value.
 pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
-    // bincode writes a few bytes at a time: room for most values, so that it is not made again and again.
+    // Bincode writes a few bytes at a time; most values fit without reallocation.
     let mut out = Vec::with_capacity(1024);
     out.push(T::FORMAT);
     options()
@@ -403,7 +405,7 @@ pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
     Ok(out)
 }
 
-/// Adds the checksum to the bytes of a value that has none.
+/// Adds the checksum to an encoded value that has none.
 pub(super) fn seal(bytes: &mut Vec<u8>) {
     if let Some(format) = bytes.first_mut().filter(|format| **format & SEALED == 0) {
         *format |= SEALED;
@@ -412,7 +414,7 @@ pub(super) fn seal(bytes: &mut Vec<u8>) {
     }
 }
 
-/// The bincode of a value, once its checksum and format were looked at.
+/// Checks checksum and format, and returns the bincode.
 fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
     let format = bytes.first().copied().unwrap_or_default();
     let value = match format & SEALED {
@@ -438,19 +440,19 @@ fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
     }
 }
 
-/// The page of a stored [`VersionRecord`], without decoding its text.
+/// Decodes the page of an encoded [`VersionRecord`] without its text.
 pub(super) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> {
-    // The record stands first.
+    // The record is the first field.
     beginning::<VersionRecord, _>(bytes)
 }
 
-/// How far a stored [`JobRecord`] is, without decoding its text.
+/// Decodes the state of an encoded [`JobRecord`] without its text.
 pub(super) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
-    // The state stands first.
+    // The state is the first field.
     beginning::<JobRecord, _>(bytes)
 }
 
-/// The first field of the value of type `T` that `bytes` hold.
+/// Decodes the first field of a value of type `T`.
 fn beginning<T: Stored, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreError> {
     options()
         .allow_trailing_bytes()
@@ -458,7 +460,7 @@ fn beginning<T: Stored, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreErr
         .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::WHAT)))
 }
 
-/// The value that `bytes` hold.
+/// Decodes a value.
 pub(super) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, StoreError> {
     options()
         .deserialize(unseal::<T>(bytes)?)

@@ -1,4 +1,4 @@
-//! Making a home's store from a backup.
+//! Restores a home's store from a backup.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -7,34 +7,35 @@ use std::path::Path;
 use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
-use super::backup::{Heard, Unfinished, renamed, sweep, taken};
-use super::jobs::Waiting;
+use super::backup::{Progress, TemporaryFile, renamed, sweep, taken};
+use super::jobs::PendingKeys;
 use super::record::{
     FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
 };
-use super::verify::{Sound, verify};
+use super::verify::{VerifyReport, verify};
 use super::{Draft, StoreError, StoreOptions, migrate, spool, tables as t};
 
-/// Makes the store `to`, which must not exist, from the backup `from`: verified first, migrated when it is older, published
-/// whole. `wants_file` says of each active page whether its file is to be written when the store is opened.
+/// Creates the store `to`, which must not exist, from the backup `from`. Verifies it first,
+/// migrates an older one, and publishes it when complete. `wants_file` tells for each active page
+/// whether to write its file.
 ///
 /// # Errors
-/// As [`verify`], `conflict` when there is a store already, and what the disk says. Nothing is at `to` then.
+/// As [`verify`]; `conflict` when `to` exists; errors of the disk. Nothing is at `to` then.
 pub fn restore(
     from: &Path,
     to: &Path,
     options: &StoreOptions,
     wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
-    heard: Heard<'_>,
-) -> Result<Sound, StoreError> {
+    progress: Progress<'_>,
+) -> Result<VerifyReport, StoreError> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(taken(to).into());
     }
-    let sound = verify(from, heard)?;
+    let sound = verify(from, progress)?;
     sweep(to);
-    let unfinished = Unfinished::new(to)?;
+    let unfinished = TemporaryFile::new(to)?;
     copy(from, &unfinished.path)
-        .and_then(|()| settle_in(from, &unfinished.path, sound.schema, options, wants_file))
+        .and_then(|()| adapt_to_home(from, &unfinished.path, sound.schema, options, wants_file))
         .map_err(|e| renamed(e, &unfinished.path, to))?;
     File::open(&unfinished.path)
         .and_then(|file| file.sync_all())
@@ -68,8 +69,8 @@ fn digest(path: &Path) -> std::io::Result<[u8; 32]> {
     }
 }
 
-/// Makes a store that was copied from `from` this home's own.
-fn settle_in(
+/// Adapts a store copied from `from` to this home.
+fn adapt_to_home(
     from: &Path,
     path: &Path,
     schema: u64,
@@ -88,8 +89,8 @@ fn settle_in(
     if schema < migrate::SCHEMA {
         migrate::migrate(&db, schema)?;
     }
-    // The last ones that a daemon accepted before it was killed.
-    let accepted = spool::left_over(from, &db.begin_read()?)?.items;
+    // Jobs that a daemon accepted before it was killed.
+    let accepted = spool::unstored_jobs(from, &db.begin_read()?)?.items;
     let sources = {
         let mut sources = std::collections::BTreeMap::<String, SourceRecord>::new();
         for row in db.begin_read()?.open_table(t::SOURCES)?.iter()? {
@@ -101,7 +102,7 @@ fn settle_in(
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
     {
-        let waiting = Waiting::default();
+        let waiting = PendingKeys::default();
         let mut draft = Draft::open(&txn, &waiting)?;
         for item in &accepted {
             draft.add_job(item)?;
@@ -110,11 +111,11 @@ fn settle_in(
     }
     {
         let mut meta = txn.open_table(t::META)?;
-        // It goes its own way from here: an index of the store it came from would be ahead of it.
+        // The store diverges from now on: an index of the original would be ahead of it.
         meta.insert(t::META_STORE_ID, options.fresh_id)?;
         meta.remove(t::META_MADE_AT)?;
-        // What clients had may have been revoked since, and nobody could tell: they come again with what they show for it. What the
-        // owner gave out by hand is the owner's to look through.
+        // Access may have been revoked since the backup, so clients must authenticate again.
+        // Personal tokens stay; the owner reviews them.
         let mut tokens = txn.open_table(t::TOKENS)?;
         let mut lent = Vec::new();
         for row in tokens.iter()? {
@@ -126,7 +127,7 @@ fn settle_in(
         for hash in lent {
             tokens.remove(&hash)?;
         }
-        // What waited for the files of the former home means nothing here.
+        // Outbox rows belong to the files of the former home.
         let mut outbox = txn.open_table(t::OUTBOX)?;
         outbox.retain(|_, _| false)?;
         for row in txn.open_table(t::PAGES)?.iter()? {
@@ -136,7 +137,7 @@ fn settle_in(
             let wanted = record.deleted_at.is_none()
                 && sources.get(source).is_some_and(|kept| wants_file(source, kept, &record));
             if wanted {
-                // No digests: whatever is there is somebody's.
+                // No digests: any existing file is its owner's.
                 let row = OutboxRow {
                     seq: record.seq,
                     source: source.to_owned(),

@@ -1,5 +1,4 @@
-//! Sources in a transaction: which there are, the files that sync has seen in them, and pages that move with
-//! their file.
+//! Sources in a write transaction: registration, synced files, and renamed pages.
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use redb::ReadableTable;
@@ -12,18 +11,18 @@ use super::writer::ChangedPage;
 use super::{Draft, StoreError};
 
 impl Draft<'_> {
-    /// The source, if it is registered.
+    /// Returns the source, if it is registered.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn source(&self, source: &SourceId) -> Result<Option<SourceRecord>, StoreError> {
         read(self.sources.get(source.as_str())?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// Registers a source or changes it.
+    /// Registers or changes a source.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn put_source(
         &mut self,
         source: &SourceId,
@@ -35,10 +34,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Every registered source.
+    /// Returns all registered sources.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn all_sources(&self) -> Result<Vec<(SourceId, SourceRecord)>, StoreError> {
         let mut out = Vec::new();
         for row in self.sources.iter()? {
@@ -50,7 +49,7 @@ impl Draft<'_> {
         Ok(out)
     }
 
-    /// Refuses what would give a page to a source that is not registered, or not any more.
+    /// Refuses writes to a source that is not registered.
     pub(super) fn check_registered(&self, source: &SourceId) -> Result<(), StoreError> {
         if self.sources.get(source.as_str())?.is_some() {
             return Ok(());
@@ -63,10 +62,10 @@ impl Draft<'_> {
         .into())
     }
 
-    /// Up to `limit` active pages of a source, by slug, from behind the slug `after`.
+    /// Returns up to `limit` active pages of a source behind the slug `after`, sorted by slug.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn active_pages(
         &self,
         source: &SourceId,
@@ -90,11 +89,11 @@ impl Draft<'_> {
         Ok(out)
     }
 
-    /// Unregisters a source, and forgets what its files were like and what was still to be done to them. Its pages must
-    /// have been soft-deleted before.
+    /// Unregisters a source and removes its file records and outbox rows. Its pages must have been
+    /// soft-deleted before.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn remove_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
         self.dirty += 1;
         self.sources_changed = true;
@@ -121,18 +120,18 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A file of a source as sync last saw it.
+    /// Returns a file of a source as of the last sync.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
         read(self.files.get((source.as_str(), path))?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// Notes how a file of a source is.
+    /// Stores the state of a source's file.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn put_file(
         &mut self,
         source: &SourceId,
@@ -144,20 +143,20 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Forgets a file of a source.
+    /// Removes the record of a source's file.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn forget_file(&mut self, source: &SourceId, path: &str) -> Result<(), StoreError> {
         self.dirty += 1;
         self.files.remove((source.as_str(), path))?;
         Ok(())
     }
 
-    /// The page that has the file at `path`, deleted or not.
+    /// Returns the page whose file is at `path`, deleted or not.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be read.
     pub fn page_at(
         &self,
         source: &SourceId,
@@ -172,11 +171,12 @@ impl Draft<'_> {
         Ok(self.page(source, &slug)?.map(|record| (slug, record)))
     }
 
-    /// Gives an active page another slug and another file, because its file was renamed. Its id, text and versions stay; its
-    /// names and links are those of the new slug.
+    /// Gives an active page another slug and path, because its file was renamed. Id, text and
+    /// versions stay; names and links become those of the new slug. The new slug and path must be
+    /// free.
     ///
     /// # Errors
-    /// When the store fails. The new slug and path must be free.
+    /// When the store cannot be written.
     pub fn rename_page(
         &mut self,
         source: &SourceId,
@@ -210,10 +210,10 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Hides an active page whose file is gone. There is no file to send to the trash.
+    /// Soft-deletes an active page whose file is gone, without moving a file to the trash.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn soft_delete_fileless(
         &mut self,
         source: &SourceId,
@@ -221,15 +221,15 @@ impl Draft<'_> {
         record: PageRecord,
         now: i64,
     ) -> Result<PageRecord, StoreError> {
-        // A file that was still to be written would bring the page back.
+        // An outbox row would write the file again.
         self.outbox.remove(record.id)?;
         self.hide(source, slug, record, now, None)
     }
 
-    /// Makes a soft-deleted page active again, as it was, because its file is there again. The file stays as it is.
+    /// Makes a soft-deleted page active again because its file reappeared. The file stays as it is.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn restore_fileless(
         &mut self,
         source: &SourceId,
@@ -240,10 +240,10 @@ impl Draft<'_> {
         self.unhide(source, slug, record, None)
     }
 
-    /// Makes a soft-deleted page active again, as it was, and brings its file back.
+    /// Makes a soft-deleted page active again and restores its file.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn restore(
         &mut self,
         source: &SourceId,
@@ -253,10 +253,10 @@ impl Draft<'_> {
         self.unhide(source, slug, record, Some(FileState::Present))
     }
 
-    /// Hides an active page and sends its file to the trash.
+    /// Soft-deletes an active page and moves its file to the trash.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store cannot be written.
     pub fn soft_delete(
         &mut self,
         source: &SourceId,
@@ -271,8 +271,8 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Notes that the page's file goes to the trash: there the purge may remove it. Other programs have a `.trash` in the
-    /// directories of sources, too.
+    /// Records that brain moved the page's file to the trash, so that a purge can remove it there.
+    /// Other programs may use `.trash` as well.
     fn note_trashed(&mut self, source: &SourceId, record: &PageRecord) -> Result<(), StoreError> {
         let known =
             self.file(source, &record.source_path)?.filter(|file| file.page == Some(record.id));
@@ -289,7 +289,7 @@ impl Draft<'_> {
     }
 }
 
-/// The name that sorts right after all of this source's.
+/// Returns the string that sorts directly behind all keys of this source.
 pub(super) fn after(source: &SourceId) -> String {
     format!("{source}\0")
 }

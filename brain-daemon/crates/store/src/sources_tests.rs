@@ -1,5 +1,4 @@
-//! The store's promises about pages that have files of their authors: whatever sync, the watcher and commands do in turn,
-//! what the tables say of each other is true.
+//! Tables agree about pages with files, whatever sync, watcher and commands do.
 
 use std::collections::{BTreeMap, BTreeSet};
 

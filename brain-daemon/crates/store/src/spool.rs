@@ -1,13 +1,13 @@
-//! The spool: items that were accepted, on disk before the store's own file has them.
+//! Spool: a file of acknowledged ingest jobs that the store's own file does not have yet.
 //!
-//! A commit of redb writes its pages wherever there is room, which for a few small items takes a disk several times as long as
-//! the items themselves. So while only items come in, the writer puts them into a transaction that stays open, appends each
-//! batch to the spool, flushes that, and answers. When the transaction is committed the spool is written over from its
-//! beginning. What it holds counts only where the store ends: items from the store's next job number on.
+//! A redb commit of a few small jobs takes a disk several times as long as appending them. So while
+//! only ingest jobs arrive, the writer keeps one transaction open. It appends each batch to the
+//! spool, flushes the spool, and answers. After the commit the spool is overwritten from its
+//! beginning. Only jobs from the store's next job number on count.
 //!
-//! A record is a head, the items, and padding to the next [`BLOCK`], so that what is on disk is never written again by the
-//! record behind it. Numbers are little-endian. Each record goes on with the number after the last one of the record before;
-//! a smaller one behind it is of former times, and means nothing.
+//! A record is a header, the jobs, and padding to the next [`BLOCK`], so that no later record
+//! rewrites flushed blocks. Numbers are little-endian. Each record continues the job numbers of the
+//! previous one. A record with a smaller number is a leftover and is ignored.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -25,31 +25,33 @@ use super::{StoreError, migrate, tables as t};
 /// Records begin at multiples of this, in bytes.
 const BLOCK: usize = 4096;
 
-/// The file grows in steps of this, in bytes: a flush that has to note a new length takes several times as long.
+/// Step in which the file grows, in bytes. A flush that changes the file's length takes several
+/// times as long.
 const STEP: u64 = 1 << 20;
 
-/// What the buffer keeps of its memory, in bytes.
-const KEEP: usize = 256 << 10;
+/// Capacity that the buffer keeps between records, in bytes.
+const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a record begins with; the last byte is the format's number.
-/// Items are in the format of the `jobs` table: whoever changes that reads the former one here too, or changes this number.
+/// First bytes of a record; the last byte is the format's number. Jobs have the format of the
+/// `jobs` table. Whoever changes that table's format must read the old format here too, or change
+/// this number.
 const MAGIC: [u8; 8] = *b"brainsp1";
 const HEAD: usize = 40;
 const SUM: usize = HEAD - 4;
 
-/// A spool that is written.
+/// A spool file open for writing.
 pub(super) struct Spool {
     file: File,
     path: PathBuf,
     store_id: u64,
-    /// Where the next record goes.
+    /// Offset of the next record.
     end: u64,
-    /// How long the file is.
+    /// Length of the file.
     length: u64,
     buffer: Vec<u8>,
 }
 
-/// Where the spool of the store at `path` is.
+/// Returns the path of the spool of the store at `path`.
 pub(super) fn place(path: &Path) -> PathBuf {
     beside(path, ".spool")
 }
@@ -61,10 +63,10 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 impl Spool {
-    /// A new spool of the store at `path`.
+    /// Creates a spool for the store at `path`.
     ///
     /// # Errors
-    /// When the file cannot be made; [`ErrorKind::AlreadyExists`] when there is one.
+    /// [`ErrorKind::AlreadyExists`] when there is one; other errors of the file system.
     pub(super) fn create(path: &Path, store_id: u64) -> io::Result<Self> {
         let path = place(path);
         let mut options = File::options();
@@ -75,32 +77,32 @@ impl Spool {
         Ok(Self { file, path, store_id, end: 0, length: 0, buffer: Vec::new() })
     }
 
-    /// Whether it is still where a start looks for it.
-    pub(super) fn is_there(&self) -> bool {
+    /// Whether the file is still at the path where a start reads it.
+    pub(super) fn is_at_path(&self) -> bool {
         let place =
             |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
         let here = place(self.file.metadata());
         here.is_some() && here == place(fs::metadata(&self.path))
     }
 
-    /// How much was appended since the beginning, in bytes.
+    /// Returns the bytes appended since the beginning.
     pub(super) fn len(&self) -> u64 {
         self.end
     }
 
-    /// Appends items, the first of which has this number, and flushes them to the disk.
+    /// Appends jobs and flushes them. `first` is the number of the first job.
     ///
     /// # Errors
-    /// When the disk refuses; they are not in it then.
+    /// When the disk fails; the spool does not contain the jobs then.
     pub(super) fn append(&mut self, first: u64, items: &[Vec<u8>]) -> io::Result<()> {
         let written = self.write(first, items);
         if written.is_err() {
-            // Part of it may be there, or all of it with only the flush refused.
+            // Part of the record may be written, or all of it without the flush.
             self.length = self.end;
             let _ = self.file.set_len(self.end);
         }
         self.buffer.clear();
-        self.buffer.shrink_to(KEEP);
+        self.buffer.shrink_to(BUFFER_BYTES);
         written
     }
 
@@ -136,14 +138,14 @@ impl Spool {
         Ok(())
     }
 
-    /// Goes back to the beginning: the store has everything.
+    /// Restarts at the beginning: the store has all jobs.
     pub(super) fn restart(&mut self) {
         self.end = 0;
     }
 
-    /// The store has everything, and nobody goes on. What somebody has put in its place stays.
+    /// Removes the file: the store has all jobs. A file that replaced it stays.
     pub(super) fn remove(self) {
-        if self.is_there() {
+        if self.is_at_path() {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -156,30 +158,33 @@ fn sum(record: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// What a spool holds that its store does not have.
+/// Jobs of a spool that the store does not have.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct LeftOver {
-    /// The store's next job number: the first item's.
+pub(super) struct UnstoredJobs {
+    /// The store's next job number, which is the number of the first job.
     pub(super) first: u64,
-    /// In the order in which they were accepted.
+    /// The jobs, in the order of their acceptance.
     pub(super) items: Vec<JobRecord>,
-    /// Whether there is something besides that this store does not have and cannot take: another store's items, or this one's
-    /// at another time.
+    /// Whether the spool also has jobs that this store cannot take over: of another store, or of
+    /// another state of this one.
     pub(super) others: bool,
 }
 
-/// Reads what the spool of the store at `path` holds that the store does not have.
+/// Reads the jobs of the spool that the store at `path` does not have.
 ///
 /// # Errors
-/// When either cannot be read, or an item is none.
-pub(super) fn left_over(path: &Path, store: &ReadTransaction) -> Result<LeftOver, StoreError> {
+/// When the store or the spool cannot be read, or a job is damaged.
+pub(super) fn unstored_jobs(
+    path: &Path,
+    store: &ReadTransaction,
+) -> Result<UnstoredJobs, StoreError> {
     let number = |key| migrate::meta(store, key);
     let first = number(t::META_NEXT_JOB)?.unwrap_or(1);
     let place = place(path);
     let io = |e: &io::Error| StoreError::from_io(e, &place.display().to_string());
     let bytes = match fs::metadata(&place) {
         Ok(found) if found.is_file() => fs::read(&place).map_err(|e| io(&e))?,
-        // Not ours.
+        // Not a file that brain wrote.
         Ok(_) => Vec::new(),
         Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
         Err(e) => return Err(io(&e)),
@@ -199,23 +204,23 @@ pub(super) fn left_over(path: &Path, store: &ReadTransaction) -> Result<LeftOver
                 .into()
         })
     };
-    sort_out(&bytes, store_id, first, read, is_there)
+    parse_spool(&bytes, store_id, first, read, is_there)
 }
 
-/// What of a spool's bytes a store with this id lacks that goes on with the number `first`. `is_there` tells whether the item is
-/// what the store has, or had, under a number before that.
+/// Parses a spool and returns the jobs from number `first` on. `is_there` tells whether the store
+/// has, or had, a job under an earlier number.
 ///
 /// # Errors
-/// What `read` and `is_there` say.
-pub(super) fn sort_out(
+/// Errors of `read` and `is_there`.
+pub(super) fn parse_spool(
     bytes: &[u8],
     store_id: u64,
     first: u64,
     read: impl Fn(&[u8]) -> Result<JobRecord, StoreError>,
     is_there: impl Fn(u64, &JobRecord) -> Result<bool, StoreError>,
-) -> Result<LeftOver, StoreError> {
-    let mut left = LeftOver { first, items: Vec::new(), others: false };
-    // A format that a newer program writes, or no spool at all.
+) -> Result<UnstoredJobs, StoreError> {
+    let mut left = UnstoredJobs { first, items: Vec::new(), others: false };
+    // Another file, or a format of a newer program.
     let head = &bytes[..bytes.len().min(MAGIC.len())];
     left.others = !MAGIC.starts_with(head) && head.iter().any(|byte| *byte != 0);
     let (mut rest, mut number) = (bytes, None);
@@ -241,13 +246,13 @@ pub(super) fn sort_out(
     Ok(left)
 }
 
-/// Whether there is a file in the place of the spool of the store at `path` that can be looked at.
+/// Whether the spool's path has a readable file.
 pub(super) fn is_readable(path: &Path) -> bool {
     let place = place(path);
     place.is_file() && File::open(place).is_ok()
 }
 
-/// Removes the spool of the store at `path`, of which nothing is left over.
+/// Removes the spool of the store at `path`; the store has all of its jobs.
 pub(super) fn remove(path: &Path) {
     let place = place(path);
     if place.is_file() {
@@ -255,25 +260,25 @@ pub(super) fn remove(path: &Path) {
     }
 }
 
-/// What the names of spools that were put aside begin with, behind that of their store.
+/// Suffix of set-aside spools, before their number.
 const ASIDE: &str = ".spool-";
 
-/// Keeps what another store may still be asked for, out of the way; where it is then.
+/// Renames the spool, because another store may need its jobs. Returns the new path.
 ///
 /// # Errors
-/// When it cannot be renamed.
-pub(super) fn put_aside(path: &Path) -> io::Result<PathBuf> {
+/// When the file cannot be renamed.
+pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut names = (1..).map(|n: u32| beside(path, &format!("{ASIDE}{n}")));
     let aside = names.find(|name| !name.exists()).ok_or(ErrorKind::AlreadyExists)?;
     fs::rename(place(path), &aside)?;
     Ok(aside)
 }
 
-/// The spools that were put aside and are still there, in the order of their names.
+/// Lists the set-aside spools, sorted by name.
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub(super) fn set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn list_set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
     let begins = beside(path, ASIDE);
     let mut found = Vec::new();
     for entry in fs::read_dir(path.parent().unwrap_or(path))? {
@@ -288,18 +293,18 @@ pub(super) fn set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A record that was read.
+/// A parsed record.
 struct Record<'b> {
     store_id: u64,
-    /// The number of its first item.
+    /// The number of its first job.
     first: u64,
     payload: &'b [u8],
-    /// Where the next one begins.
+    /// Offset of the next record.
     length: usize,
 }
 
 impl<'b> Record<'b> {
-    /// The record at the beginning, if there is a whole one.
+    /// Parses the record at the beginning of `bytes`, if it is complete.
     fn first(bytes: &'b [u8]) -> Option<Self> {
         let head = bytes.get(..HEAD)?;
         let number = |from: usize| u64::from_le_bytes(std::array::from_fn(|i| head[from + i]));
@@ -309,7 +314,7 @@ impl<'b> Record<'b> {
         let end = usize::try_from(number(24)).ok()?.checked_add(HEAD)?;
         let record = bytes.get(..end)?;
         let stored = u32::from_le_bytes(std::array::from_fn(|i| head[SUM + i]));
-        // Room for the numbers of its items.
+        // The job numbers must not overflow.
         let first = number(16);
         first.checked_add(end as u64)?;
         (stored == sum(record)).then(|| Self {
@@ -332,7 +337,7 @@ impl<'b> Record<'b> {
     }
 }
 
-/// Whether a test wants the disk to be full in the middle of a record: there is a file `brain.redb.spool.full`.
+/// Whether a test simulates a full disk, by a file `brain.redb.spool.full`.
 #[cfg(test)]
 fn tests_fill_the_disk(spool: &Path) -> bool {
     beside(spool, ".full").exists()

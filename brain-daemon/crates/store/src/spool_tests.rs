@@ -1,4 +1,4 @@
-//! The spool: what was answered is there whatever happens to the daemon, and nothing else is.
+//! Spool: acknowledged jobs survive any kill, and no others appear.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::jobs_tests::{job, open};
 use super::record::{from_bytes, to_bytes};
-use super::spool::{LeftOver, Spool, sort_out};
+use super::spool::{Spool, UnstoredJobs, parse_spool};
 use super::tests::page;
 use super::*;
 
@@ -67,9 +67,9 @@ impl Op {
 
 type Answers = Vec<Result<u64, FaultCode>>;
 
-/// Sends groups, each of which is a batch of its own; what each was answered. The writer is never left alone between them, so
-/// they share a transaction if the store lets them, and `then` runs when all are answered and before the writer does
-/// anything else.
+/// Sends groups, each of which is a batch of its own; what each was answered. The writer is never
+/// left alone between them, so they share a transaction if the store lets them, and `then` runs
+/// when all are answered and before the writer does anything else.
 fn send(store: &Store, groups: &[&[Op]], then: impl FnOnce() + Send + 'static) -> Answers {
     let (enter, entered) = channel();
     let (leave, wait) = channel::<()>();
@@ -184,7 +184,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_whole_record_is_read_back_and_nothing_of_a_damaged_or_a_former_one(
+    fn complete_records_are_read_and_no_damaged_or_old_ones(
         rounds in prop::collection::vec(
             prop::collection::vec(prop::collection::vec((0..9000_usize, any::<char>()), 1..6), 1..5),
             1..4,
@@ -222,10 +222,10 @@ proptest! {
         drop(spool);
         let written = fs::read(spool_of(&path)).unwrap();
         let all: Vec<JobRecord> = records.iter().flat_map(|(_, _, jobs)| jobs.clone()).collect();
-        let known = |items| LeftOver { first: first_of_round, items, others: false };
-        let read = |bytes: &[u8], next| sort_out(bytes, 7, next, from_bytes, |_, _| Ok(true)).unwrap();
+        let known = |items| UnstoredJobs { first: first_of_round, items, others: false };
+        let read = |bytes: &[u8], next| parse_spool(bytes, 7, next, from_bytes, |_, _| Ok(true)).unwrap();
         prop_assert_eq!(read(&written, first_of_round), known(all), "nothing has happened to it");
-        let nothing = LeftOver { first: id, items: vec![], others: false };
+        let nothing = UnstoredJobs { first: id, items: vec![], others: false };
         prop_assert_eq!(read(&written, id), nothing, "the store has everything");
 
         let mut harmed = written.clone();
@@ -249,7 +249,7 @@ proptest! {
 }
 
 #[test]
-fn items_of_another_store_or_beyond_a_gap_are_not_taken_and_are_told() {
+fn jobs_of_another_store_or_after_a_gap_are_reported() {
     let jobs: Vec<JobRecord> = (0..3).map(|n| job(&format!("job {n}"), n)).collect();
     let of = |store_id, appended: &[(u64, usize)], next_job| {
         let (_dir, path) = place();
@@ -259,7 +259,7 @@ fn items_of_another_store_or_beyond_a_gap_are_not_taken_and_are_told() {
         }
         let written = fs::read(spool_of(&path)).unwrap();
         let is_there = |id: u64, item: &JobRecord| Ok(jobs.get(id as usize - 1) == Some(item));
-        let left = sort_out(&written, 7, next_job, from_bytes, is_there);
+        let left = parse_spool(&written, 7, next_job, from_bytes, is_there);
         let left = left.unwrap();
         assert_eq!(left.first, next_job);
         (left.items, left.others)
@@ -281,7 +281,7 @@ fn items_of_another_store_or_beyond_a_gap_are_not_taken_and_are_told() {
 }
 
 #[test]
-fn what_is_no_spool_of_ours_is_kept() {
+fn a_foreign_file_is_kept() {
     for content in [&b"brainsp2 and what it says"[..], b"somebody's notes"] {
         let (_dir, path) = place();
         drop(open(&path));
@@ -293,7 +293,7 @@ fn what_is_no_spool_of_ours_is_kept() {
 }
 
 #[test]
-fn a_spool_that_went_while_nobody_needed_it_is_made_anew() {
+fn a_removed_empty_spool_is_created_again() {
     let (_dir, path) = place();
     let (_elsewhere, killed) = place();
     let store = open(&path);
@@ -305,7 +305,7 @@ fn a_spool_that_went_while_nobody_needed_it_is_made_anew() {
 }
 
 #[test]
-fn a_store_whose_spool_cannot_be_read_does_not_open_as_if_it_were_empty() {
+fn a_store_with_an_unreadable_spool_does_not_open() {
     let (_dir, path) = place();
     drop(open(&path));
     let nowhere = path.with_extension("loop");
@@ -316,7 +316,7 @@ fn a_store_whose_spool_cannot_be_read_does_not_open_as_if_it_were_empty() {
 }
 
 #[test]
-fn an_item_of_this_store_that_cannot_be_read_is_told_with_its_file() {
+fn a_damaged_job_is_reported_with_its_file() {
     let (_dir, path) = place();
     let id = open(&path).id();
     for (store_id, starts) in [(id, false), (id + 1, true)] {
@@ -337,7 +337,7 @@ fn an_item_of_this_store_that_cannot_be_read_is_told_with_its_file() {
 }
 
 #[test]
-fn numbers_that_an_older_program_gave_out_again_are_not_taken_for_what_the_spool_has() {
+fn reused_job_numbers_differ_from_spooled_jobs() {
     let (_dir, path) = place();
     let (_elsewhere, killed) = place();
     let store = open(&path);
@@ -355,7 +355,7 @@ fn numbers_that_an_older_program_gave_out_again_are_not_taken_for_what_the_spool
 }
 
 #[test]
-fn a_spool_that_somebody_took_away_stops_writing_and_is_named() {
+fn a_removed_spool_stops_writes_and_is_named() {
     let (_dir, path) = place();
     let store = Arc::new(open(&path));
     let (spool, sender) = (spool_of(&path), Arc::clone(&store));
@@ -383,7 +383,7 @@ fn a_spool_that_somebody_took_away_stops_writing_and_is_named() {
 }
 
 #[test]
-fn a_killed_store_has_every_item_that_was_answered_once_and_under_its_number() {
+fn a_killed_store_has_each_acknowledged_job_once() {
     let (_dir, path) = place();
     let (_elsewhere, killed) = place();
     let store = open(&path);
@@ -428,7 +428,7 @@ fn a_killed_store_has_every_item_that_was_answered_once_and_under_its_number() {
 }
 
 #[test]
-fn a_spool_that_cannot_be_made_or_written_costs_no_item() {
+fn an_unwritable_spool_loses_no_job() {
     type Spoil = fn(&Path);
     let spoils: [(&str, Spoil, Spoil); 3] = [
         (
@@ -464,7 +464,7 @@ fn a_spool_that_cannot_be_made_or_written_costs_no_item() {
 }
 
 #[test]
-fn what_the_spool_cannot_hold_is_in_the_store_when_it_is_answered() {
+fn jobs_too_large_for_the_spool_are_committed_first() {
     let (_dir, path) = place();
     let store = open(&path);
     let groups: &[&[&[Op]]] = &[
@@ -497,7 +497,7 @@ fn what_the_spool_cannot_hold_is_in_the_store_when_it_is_answered() {
 }
 
 #[test]
-fn an_item_that_fails_after_it_wrote_harms_none_of_the_others() {
+fn a_job_that_fails_after_writing_affects_no_other() {
     for bad in [Refuses("bad"), Panics("bad")] {
         let (_dir, path) = place();
         let (_elsewhere, killed) = place();
@@ -527,11 +527,11 @@ fn an_item_that_fails_after_it_wrote_harms_none_of_the_others() {
 }
 
 #[test]
-fn whoever_asks_for_the_queue_sees_what_was_answered() {
+fn the_queue_shows_all_acknowledged_jobs() {
     let (dir, path) = place();
     let store = open(&path);
     for n in 1..=3_u64 {
-        let readers = store.reader_maker();
+        let readers = store.reader_factory();
         let (tell, hear) = channel();
         let answers = send(&store, &[&[Item("a")]], move || {
             tell.send(readers.read(Visibility::All).unwrap().job(n).unwrap().is_some()).unwrap();
@@ -557,7 +557,7 @@ fn whoever_asks_for_the_queue_sees_what_was_answered() {
 }
 
 #[test]
-fn a_spool_beside_an_older_copy_of_its_store_is_kept_and_not_taken() {
+fn a_spool_beside_an_older_store_copy_is_set_aside() {
     let (dir, path) = place();
     let (_elsewhere, killed) = place();
     let backup = dir.path().join("backup.redb");
@@ -588,7 +588,7 @@ fn a_spool_beside_an_older_copy_of_its_store_is_kept_and_not_taken() {
 }
 
 #[test]
-fn a_restored_store_takes_nothing_from_the_spool_of_the_one_before() {
+fn a_restored_store_ignores_the_former_spool() {
     let (dir, path) = place();
     let (_elsewhere, home) = place();
     let backup = dir.path().join("backup.redb");
@@ -607,7 +607,7 @@ fn a_restored_store_takes_nothing_from_the_spool_of_the_one_before() {
 }
 
 #[test]
-fn what_is_restored_from_a_killed_store_has_the_items_of_its_spool() {
+fn a_restore_from_a_killed_store_has_its_spooled_jobs() {
     let (_dir, path) = place();
     let (_elsewhere, killed) = place();
     let store = open(&path);
@@ -629,7 +629,7 @@ fn what_is_restored_from_a_killed_store_has_the_items_of_its_spool() {
 }
 
 #[test]
-fn a_spool_that_somebody_puts_beside_a_store_at_work_is_not_overwritten() {
+fn a_spool_placed_beside_an_open_store_is_kept() {
     let (_other_dir, other) = place();
     let (_elsewhere, killed) = place();
     let theirs = Store::open(&other, &options(9), Box::new(|_| {})).unwrap();
@@ -644,7 +644,7 @@ fn a_spool_that_somebody_puts_beside_a_store_at_work_is_not_overwritten() {
     assert_eq!(send(&store, &[&[Item("b")]], || ()), [Ok(2)]);
     let aside = |n: u32| fs::read(path.with_extension(format!("redb.spool-{n}"))).unwrap();
     assert!(aside(1) == spooled, "it is put aside");
-    assert_eq!(store.spools_aside().unwrap(), [path.with_extension("redb.spool-1")]);
+    assert_eq!(store.set_aside_spools().unwrap(), [path.with_extension("redb.spool-1")]);
     assert_eq!(send(&store, &[&[Item("c")]], || ()), [Ok(3)]);
     drop(store.read_queue().unwrap());
 
@@ -658,11 +658,11 @@ fn a_spool_that_somebody_puts_beside_a_store_at_work_is_not_overwritten() {
     for other in ["redb.spool-1.bak", "redb.spool-"] {
         fs::write(path.with_extension(other), "somebody else's").unwrap();
     }
-    assert_eq!(again.spools_aside().unwrap().len(), 2);
+    assert_eq!(again.set_aside_spools().unwrap().len(), 2);
 }
 
 #[test]
-fn the_copy_of_an_older_store_has_the_spool_that_a_crash_left() {
+fn the_copy_before_a_migration_includes_the_spool() {
     let (_dir, path) = place();
     let (_elsewhere, killed) = place();
     let store = open(&path);

@@ -1,4 +1,4 @@
-//! The names and types of redb's tables. Derived tables begin with what they are looked up by.
+//! Names and types of redb's tables. Keys of derived tables begin with the lookup value.
 
 use redb::TableDefinition;
 
@@ -29,18 +29,20 @@ pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> =
 /// (source, name, page id).
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("names");
-/// (source, key, page id that links): see [`super::Derived::link_rows`]. Other keys before schema 84.
+/// (source, key, page id that links): see [`super::Derived::link_rows`]. Other keys before schema
+/// 84.
 pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("links_in");
-/// (source, slug) → how many links of an active page lead nowhere, to several pages, and to another source, as of the
-/// last check; see [`super::link_check`]. No row when none does.
+/// (source, slug) → number of an active page's links that lead to no page, to several, and to
+/// another source, as of the last check; see [`super::link_check`]. No row for zeros.
 pub(super) const BROKEN: TableDefinition<'static, (&str, &str), (u32, u32, u32)> =
     TableDefinition::new("broken_links");
-/// (source, `missing`, `ambiguous` or `abroad`) → the sum of these numbers in [`BROKEN`], if any.
+/// (source, `missing`, `ambiguous` or `abroad`) → sum of these numbers in [`BROKEN`], unless zero.
 pub(super) const BROKEN_SUMS: TableDefinition<'static, (&str, &str), u64> =
     TableDefinition::new("broken_link_sums");
-/// What was changed since the last check of links → the last such change's sequence number. (source, key as in
-/// [`LINKS_IN`], 0) is a name or slug that appeared or vanished, ("", "", page id) a page whose links are new.
+/// Changes since the last check of links → sequence number of the last one. (source, key as in
+/// [`LINKS_IN`], 0): a name or slug that appeared or disappeared. ("", "", page id): a page with
+/// new links.
 pub(super) const UNCHECKED: TableDefinition<'static, (&str, &str, u64), u64> =
     TableDefinition::new("unchecked_links");
 /// (source, tag, sequence number of the page's last change). Page ids instead before schema 85.
@@ -49,7 +51,7 @@ pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> =
 /// (source, page type, sequence number of the page's last change). Schema 85.
 pub(super) const TYPES: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("types");
-/// (source, tag) → how many rows [`TAGS`] has for it, if any. Schema 85.
+/// (source, tag) → number of rows in [`TAGS`], unless zero. Schema 85.
 pub(super) const TAG_COUNTS: TableDefinition<'static, (&str, &str), u64> =
     TableDefinition::new("tag_counts");
 /// (date, page id, position in the page).
@@ -58,21 +60,21 @@ pub(super) const TIMELINE: TableDefinition<'static, (&str, u64, u32), ()> =
 /// (deleted at in Unix milliseconds, page id).
 pub(super) const DELETED: TableDefinition<'static, (i64, u64), ()> =
     TableDefinition::new("deleted");
-/// (when its body came in, page id) of captured pages: the 24 hours of the duplicate check.
+/// (arrival of its body, page id) of captured pages: the 24 hours of the duplicate check.
 pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> =
     TableDefinition::new("captured");
 /// Page id → [`super::OutboxRow`].
 pub(super) const OUTBOX: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("outbox");
 
-/// Job number → [`super::JobRecord`]. Schema 83, as what follows.
+/// Job number → [`super::JobRecord`]. This table and those below: schema 83.
 pub(super) const JOBS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("jobs");
-/// (when it is due in Unix milliseconds, job number) of items that wait to be made pages.
+/// (due time in Unix milliseconds, job number) of waiting ingest jobs.
 pub(super) const JOBS_DUE: TableDefinition<'static, (i64, u64), ()> =
     TableDefinition::new("jobs_due");
-/// SHA-256 of what makes two items one → job number: it only points, the job itself decides.
+/// SHA-256 of a duplicate key → job number. The job itself decides whether it still counts.
 pub(super) const JOBS_SEEN: TableDefinition<'static, &[u8; 32], u64> =
     TableDefinition::new("jobs_seen");
-/// (when it may be forgotten in Unix milliseconds, job number).
+/// (expiry time in Unix milliseconds, job number) of finished jobs.
 pub(super) const JOBS_OVER: TableDefinition<'static, (i64, u64), ()> =
     TableDefinition::new("jobs_over");
 /// Client id → [`super::ClientRecord`].
@@ -80,10 +82,10 @@ pub(super) const CLIENTS: TableDefinition<'static, &str, &[u8]> = TableDefinitio
 /// SHA-256 of a token → [`super::TokenRecord`].
 pub(super) const TOKENS: TableDefinition<'static, &[u8; 32], &[u8]> =
     TableDefinition::new("tokens");
-/// (when in Unix milliseconds, number) → [`super::AuditPage`].
+/// (time in Unix milliseconds, number) → [`super::AuditPage`].
 pub(super) const AUDIT: TableDefinition<'static, (i64, u64), &[u8]> = TableDefinition::new("audit");
 
-/// Calls `$each!(TABLE, …)` with every table there is: what copies a store must not forget one.
+/// Calls `$each!(TABLE, …)` with every table, so that a copy of a store forgets none.
 macro_rules! every_table {
     ($each:ident) => {
         $each!(
@@ -121,32 +123,31 @@ macro_rules! every_table {
 }
 pub(super) use every_table;
 
-/// The schema's number.
+/// Schema number.
 pub(super) const META_SCHEMA: &str = "schema";
-/// The id of the next page.
+/// Id of the next page.
 pub(super) const META_NEXT_ID: &str = "next_id";
-/// The last sequence number.
+/// Last sequence number.
 pub(super) const META_SEQ: &str = "seq";
-/// The number of the next job.
+/// Number of the next job.
 pub(super) const META_NEXT_JOB: &str = "next_job";
-/// Items that wait to be made pages.
+/// Waiting ingest jobs.
 pub(super) const META_WAITING: &str = "jobs_waiting";
-/// Items that failed for good and are kept.
+/// Failed ingest jobs that are kept.
 pub(super) const META_FAILED: &str = "jobs_failed";
 /// Active pages.
 pub(super) const META_ACTIVE: &str = "active";
-/// The links of pages with ids from this one on were never checked.
+/// Links of pages with this id or a greater one were never checked.
 pub(super) const META_LINKS_CHECKED: &str = "links_checked";
-/// No link was ever checked without the pages with ids below this one.
+/// No link was ever checked without the pages below this id.
 pub(super) const META_LINKS_KNOWN: &str = "links_known";
-/// Random, made with the store: what is derived from it carries it.
+/// Random id of the store. Derived data carries it.
 pub(super) const META_STORE_ID: &str = "store_id";
-/// Set where a repair found nothing in a store that pages lie beside: it stays refused.
+/// Set when a repair left nothing of a store whose page files exist; the store stays refused.
 pub(super) const META_LOST: &str = "lost_in_repair";
-/// In a backup: when it was made, Unix milliseconds.
+/// In a backup: its time in Unix milliseconds.
 pub(super) const META_MADE_AT: &str = "backup_made_at";
-/// The room that the file takes on the disk, in bytes, up to which a start need not count what is
-/// in use.
+/// Size on disk, in bytes, up to which a start need not measure the space in use.
 pub(super) const META_NEXT_LOOK: &str = "next_look";
-/// How many texts there were when that was counted last.
+/// Number of texts at the last such measurement.
 pub(super) const META_TEXTS_LOOKED: &str = "texts_looked";

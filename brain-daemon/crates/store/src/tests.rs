@@ -1,4 +1,4 @@
-//! The store's promises: migration, isolation of jobs that share a commit, and rows that agree with each other.
+//! Migration, isolation of tasks that share a commit, and agreement of the tables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
     }
 }
 
-fn put(store: &Store, name: &str, new: NewPage, now: i64) -> Applied {
+fn put(store: &Store, name: &str, new: NewPage, now: i64) -> WrittenPage {
     let name = slug(name);
     store
         .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), now))
@@ -153,9 +153,10 @@ pub(super) fn golden(schema: u64, dir: &Path) -> std::path::PathBuf {
     path
 }
 
-/// The golden store of schema 81 was written by the last program that had it, with `capture`, `put` and `delete`.
+/// The golden store of schema 81 was written by the last program that had it, with `capture`, `put`
+/// and `delete`.
 #[test]
-fn a_store_of_schema_81_opens_with_everything_in_it() {
+fn a_store_of_schema_81_is_migrated_completely() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&golden(81, dir.path()));
     let reader = store.read(Visibility::All).unwrap();
@@ -204,9 +205,10 @@ fn link_rows(path: &Path) -> Vec<(String, u64)> {
     rows.collect()
 }
 
-/// The golden store of schema 83 has links by name, by alias, by slug, by file name, and of a deleted page.
+/// The golden store of schema 83 has links by name, by alias, by slug, by file name, and of a
+/// deleted page.
 #[test]
-fn links_of_schema_83_are_found_under_the_rows_of_today_and_go_with_their_pages() {
+fn links_of_schema_83_are_migrated_and_removed_with_pages() {
     let dir = tempfile::tempdir().unwrap();
     let path = golden(83, dir.path());
     let store = open(&path);
@@ -247,7 +249,7 @@ fn links_of_schema_83_are_found_under_the_rows_of_today_and_go_with_their_pages(
 }
 
 #[test]
-fn links_to_a_page_at_the_root_are_no_candidates_for_one_of_that_name_in_a_folder() {
+fn links_to_a_root_page_skip_a_namesake_in_a_folder() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);
@@ -279,7 +281,7 @@ fn links_to_a_page_at_the_root_are_no_candidates_for_one_of_that_name_in_a_folde
 }
 
 #[test]
-fn a_store_of_schema_80_opens_with_everything_in_it() {
+fn a_store_of_schema_80_is_migrated_completely() {
     let dir = tempfile::tempdir().unwrap();
     let path = golden(80, dir.path());
     let store = open(&path);
@@ -304,7 +306,7 @@ fn a_store_of_schema_80_opens_with_everything_in_it() {
 }
 
 #[test]
-fn a_migration_that_was_cut_short_starts_over() {
+fn an_interrupted_migration_starts_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = golden(80, dir.path());
     // What a crash in the middle leaves: half a copy, and no committed transaction.
@@ -315,7 +317,7 @@ fn a_migration_that_was_cut_short_starts_over() {
 }
 
 #[test]
-fn a_newer_store_is_refused_and_left_alone() {
+fn a_newer_store_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     drop(open(&path));
@@ -333,7 +335,7 @@ fn a_newer_store_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_job_that_refuses_or_fails_does_not_spoil_its_neighbours() {
+fn a_failed_task_does_not_affect_its_batch() {
     let dir = tempfile::tempdir().unwrap();
     let store = Arc::new(open(&dir.path().join("brain.redb")));
     let threads: Vec<_> = (0..30)
@@ -366,7 +368,7 @@ fn a_job_that_refuses_or_fails_does_not_spoil_its_neighbours() {
 }
 
 /// The pages with this mark, newest first.
-fn with(reader: &Reader, mark: Mark<'_>) -> Vec<Found> {
+fn with(reader: &Reader, mark: PageLabel<'_>) -> Vec<PageEntry> {
     let mut out = Vec::new();
     let each = |found| {
         out.push(found);
@@ -376,9 +378,10 @@ fn with(reader: &Reader, mark: Mark<'_>) -> Vec<Found> {
     out
 }
 
-/// The rows by which pages are found go in at the end of a transaction: a page that changes twice in it leaves none behind.
+/// The rows by which pages are found go in at the end of a transaction: a page that changes twice
+/// in it leaves none behind.
 #[test]
-fn a_page_that_changes_twice_in_one_transaction_is_found_as_it_is_at_the_end() {
+fn a_page_changed_twice_in_a_transaction_has_its_last_rows() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("s.redb"));
     let source = SourceId::default();
@@ -391,15 +394,16 @@ fn a_page_that_changes_twice_in_one_transaction_is_found_as_it_is_at_the_end() {
         })
         .unwrap();
     let reader = store.read(Visibility::All).unwrap();
-    let tagged =
-        |tag| -> Vec<u64> { with(&reader, Mark::Tag(tag)).iter().map(|page| page.2.id).collect() };
+    let tagged = |tag| -> Vec<u64> {
+        with(&reader, PageLabel::Tag(tag)).iter().map(|page| page.2.id).collect()
+    };
     assert_eq!([tagged("x"), tagged("y"), tagged("z")], [vec![id + 1], vec![id], vec![id]]);
     let other = reader.by_id(id + 1).unwrap().unwrap();
     assert!(reader.backlinks(&other).unwrap().is_empty());
 }
 
 #[test]
-fn the_hook_hears_every_change_in_order_before_its_writer_does() {
+fn the_hook_gets_all_changes_in_order_before_the_writer() {
     let dir = tempfile::tempdir().unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
@@ -516,13 +520,13 @@ proptest! {
         let mut newest = Vec::new();
         reader.newest(u64::MAX, |found| { newest.push(found); Ok(true) }).unwrap();
         for tag in ["t", "t0", "t1", "t2", "none"] {
-            let expected: Vec<Found> =
+            let expected: Vec<PageEntry> =
                 newest.iter().filter(|page| page.2.tags.iter().any(|own| own == tag)).cloned().collect();
             prop_assert_eq!(reader.tag_counts(None).unwrap().get(tag).copied().unwrap_or(0), expected.len() as u64);
-            prop_assert_eq!(with(&reader, Mark::Tag(tag)), expected);
+            prop_assert_eq!(with(&reader, PageLabel::Tag(tag)), expected);
         }
         let of_type = newest.first().map_or("note".to_owned(), |page| page.2.page_type.clone());
-        prop_assert_eq!(with(&reader, Mark::Type(&of_type)), newest);
+        prop_assert_eq!(with(&reader, PageLabel::Type(&of_type)), newest);
         drop(reader);
         drop(store);
         verify(&path, &|_, _| true).unwrap();

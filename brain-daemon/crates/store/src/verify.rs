@@ -1,5 +1,6 @@
-//! Reading a store file back, whole, without changing a byte of it: checksums, every row, what the tables say of each
-//! other, and every content hash.
+//! Verification: reads a whole store file without changing it.
+//!
+//! Checks the checksums, every row, the agreement of the tables, and every content hash.
 
 mod http;
 mod marks;
@@ -15,8 +16,8 @@ use redb::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::backup::{Heard, gave_up};
-use super::error::naming_damage;
+use super::backup::{Progress, gave_up};
+use super::error::with_damage_report;
 use super::overlay::Overlay;
 use super::record::{Content, Derived, FileRecord, OutboxRow, Provenance, from_bytes};
 use super::{StoreError, migrate, tables as t};
@@ -24,17 +25,17 @@ use brain_page as page;
 
 use marks::Marks;
 
-/// What every redb file begins with.
+/// First bytes of a redb file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
-/// The cache for reading.
+/// Cache size for reading.
 const CACHE_BYTES: usize = 8_000_000;
 
-/// A store file that was read and found sound.
+/// Result of a successful verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sound {
+pub struct VerifyReport {
     /// Its length in bytes.
     pub bytes: u64,
-    /// The schema's number.
+    /// Schema number.
     pub schema: u64,
     /// Active pages.
     pub pages: u64,
@@ -44,31 +45,31 @@ pub struct Sound {
     pub versions: u64,
     /// Rows of all tables.
     pub rows: u64,
-    /// When the backup was made, Unix milliseconds; `None` for a store that is no backup.
+    /// Time of the backup in Unix milliseconds; `None` for a store that is no backup.
     pub made_at: Option<i64>,
-    /// Sources with a directory outside of the home: id and directory.
+    /// Sources with a directory outside the home: id and directory.
     pub directories: Vec<(String, String)>,
 }
 
-/// Reads the store file at `path` back, of this schema or an older one.
+/// Verifies the store file at `path`, of this schema or an older one.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] with what is wrong, [`StoreError::Newer`], [`StoreError::Locked`] when a daemon has it,
-/// `cancelled` when `heard` says stop, and what the disk says.
-pub fn verify(path: &Path, heard: Heard<'_>) -> Result<Sound, StoreError> {
-    verify_against(path, heard, None)
+/// [`StoreError::Damaged`] with what is wrong, [`StoreError::Newer`], [`StoreError::Locked`] when a
+/// daemon has the file, `cancelled` when `progress` returns `false`; errors of the disk.
+pub fn verify(path: &Path, progress: Progress<'_>) -> Result<VerifyReport, StoreError> {
+    verify_against(path, progress, None)
 }
 
-/// The same; and every row has to be the one that was written, when the digest of those is given.
+/// As [`verify`]; if `written` is given, the rows must also have this digest.
 pub(super) fn verify_against(
     path: &Path,
-    heard: Heard<'_>,
+    progress: Progress<'_>,
     written: Option<[u8; 32]>,
-) -> Result<Sound, StoreError> {
+) -> Result<VerifyReport, StoreError> {
     let place = path.display().to_string();
     let file = open(path)?;
     let bytes = file.metadata().map_err(|e| StoreError::from_io(&e, &place))?.len();
-    let look = || -> Result<Sound, StoreError> {
+    let look = || -> Result<VerifyReport, StoreError> {
         let overlay = Overlay::new(file).map_err(|e| StoreError::from_io(&e, &place))?;
         let mut db = Database::builder()
             .set_cache_size(CACHE_BYTES)
@@ -79,7 +80,7 @@ pub(super) fn verify_against(
         }
         let txn = db.begin_read()?;
         let schema = migrate::check(&txn, path)?;
-        let look = Look { txn: &txn, schema, path, heard };
+        let look = Verifier { txn: &txn, schema, path, progress };
         let sound = look.whole(bytes)?;
         match written {
             Some(written) if look.digest(sound.rows)? != written => Err(Fault::new(
@@ -91,27 +92,27 @@ pub(super) fn verify_against(
             _ => Ok(sound),
         }
     };
-    naming_damage(path, look)
+    with_damage_report(path, look)
 }
 
-/// The number that the store at `path` was made with, read without looking further.
+/// Returns the id of the store at `path` without verifying it.
 ///
 /// # Errors
-/// When it is no store, or a daemon has it.
+/// When it is not a store, or a daemon has it.
 pub fn store_id(path: &Path) -> Result<u64, StoreError> {
     let place = path.display().to_string();
     drop(open(path)?);
-    naming_damage(path, || {
+    with_damage_report(path, || {
         let db = redb::ReadOnlyDatabase::open(path).map_err(|e| of_redb(e, &place))?;
         Ok(migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
     })
 }
 
-/// The file, if it can be one of redb's and nobody writes to it.
+/// Opens the file if it can be a redb file that no process writes.
 fn open(path: &Path) -> Result<File, StoreError> {
     let place = path.display().to_string();
     let io = |e: std::io::Error| StoreError::from_io(&e, &place);
-    // Looked at before it is opened: a pipe would keep us waiting for somebody who writes to it.
+    // Checked before opening: opening a pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(io)?.is_file() {
         return Err(StoreError::Damaged(format!("{place} is not a file")));
     }
@@ -136,7 +137,7 @@ fn of_redb(error: redb::DatabaseError, place: &str) -> StoreError {
     }
 }
 
-/// A digest of rows in the order of their tables. A backup marks its numbers, so [`t::META`] has no part in it.
+/// Digest of rows in table order. Excludes [`t::META`], which differs in a backup.
 #[derive(Default)]
 pub(super) struct Digest(Sha256);
 
@@ -163,7 +164,7 @@ impl Digest {
     }
 }
 
-/// Whether `path` is that of a markdown file below its source's directory, whatever that is; else what it is.
+/// Checks that `path` is a markdown file below a source's directory; otherwise returns what it is.
 fn check_path(path: &str) -> Result<(), &'static str> {
     let mut parts = Path::new(path).components();
     if path.contains('\0') || !parts.all(|part| matches!(part, Component::Normal(_))) {
@@ -187,22 +188,22 @@ fn wrong_file(source: &str, path: &str, what: &str) -> StoreError {
     StoreError::damaged(format!("file {path:?} of source \"{source}\" {what}"))
 }
 
-/// One look through a whole store.
-struct Look<'a> {
+/// State of one verification.
+struct Verifier<'a> {
     txn: &'a ReadTransaction,
     schema: u64,
     path: &'a Path,
-    heard: Heard<'a>,
+    progress: Progress<'a>,
 }
 
-impl Look<'_> {
-    fn whole(&self, bytes: u64) -> Result<Sound, StoreError> {
+impl Verifier<'_> {
+    fn whole(&self, bytes: u64) -> Result<VerifyReport, StoreError> {
         let mut rows = 0;
         macro_rules! measure {
             ($($table:ident),*) => {$( if let Some(table) = self.table(t::$table)? { rows += table.len()?; } )*};
         }
         t::every_table!(measure);
-        let mut sound = Sound {
+        let mut sound = VerifyReport {
             bytes,
             schema: self.schema,
             pages: 0,
@@ -215,7 +216,7 @@ impl Look<'_> {
         };
         let mut done = 0;
         let mut step = || {
-            let goes_on = done % 256 != 0 || (self.heard)(done, rows);
+            let goes_on = done % 256 != 0 || (self.progress)(done, rows);
             done += 1;
             match goes_on {
                 true => Ok(()),
@@ -255,17 +256,17 @@ impl Look<'_> {
         if self.schema >= 83 {
             self.http(&mut step)?;
         }
-        (self.heard)(rows, rows);
+        (self.progress)(rows, rows);
         Ok(sound)
     }
 
-    /// The digest of all `rows`.
+    /// Returns the digest of all `rows`.
     fn digest(&self, rows: u64) -> Result<[u8; 32], StoreError> {
         let mut digest = Digest::default();
         macro_rules! gather {
             ($($table:ident),*) => {$(
                 for (n, row) in self.must(t::$table)?.iter()?.enumerate() {
-                    if n % 256 == 0 && !(self.heard)(rows, rows) {
+                    if n % 256 == 0 && !(self.progress)(rows, rows) {
                         return Err(gave_up(self.path).into());
                     }
                     let (key, value) = row?;
@@ -277,10 +278,10 @@ impl Look<'_> {
         Ok(digest.end())
     }
 
-    /// Every page with its text, and that the tables agree on it.
+    /// Checks every page with its text, and that the tables agree on it.
     fn pages(
         &self,
-        sound: &mut Sound,
+        sound: &mut VerifyReport,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (ids, contents) = (self.must(t::IDS)?, self.must(t::CONTENTS)?);
@@ -344,7 +345,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// What is still to be done to files, and that it is to be done to the pages' own.
+    /// Checks that outbox rows belong to their pages' files.
     fn outbox(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
         let (ids, pages) = (self.must(t::IDS)?, self.must(t::PAGES)?);
         for row in self.must(t::OUTBOX)?.iter()? {
@@ -367,7 +368,7 @@ impl Look<'_> {
 
     fn versions(
         &self,
-        sound: &mut Sound,
+        sound: &mut VerifyReport,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let ids = self.must(t::IDS)?;
@@ -386,7 +387,7 @@ impl Look<'_> {
             }
             let path = kept.record.source_path.as_str();
             check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
-            // Versions from before schema 81 have no provenance; nobody promised that their hashes were kept up.
+            // Hashes of versions from before schema 81 were not kept up to date.
             let promised = kept.record.provenance != Provenance::default();
             if promised && page::content_digest(&kept.content.body) != kept.record.content_hash {
                 return Err(wrong("its text does not match its content hash"));
@@ -396,7 +397,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// A table, if this schema has it.
+    /// Returns a table, if this schema has it.
     fn table<K: redb::Key + 'static, V: redb::Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,

@@ -1,9 +1,12 @@
-//! The one writer: a thread that owns the write transaction and lets everybody who waits share one commit.
+//! Writer thread: owns the write transaction and commits queued tasks in batches.
 //!
-//! A job is answered only after the commit that holds it is on disk; items that come in have a shorter way
-//! ([`super::intake`]). While one commit is being flushed the next jobs gather, so that the cost of a flush is divided by
-//! however many wait. A job looks before it writes: one that refuses without having written costs the others nothing; one
-//! that fails after it wrote takes the whole transaction back, and the batch runs again without it.
+//! A task is answered after its commit is on disk. Ingest jobs take a shorter path
+//! ([`super::group_commit`]). Tasks that arrive during a flush form the next batch, so one flush
+//! serves all of them.
+//!
+//! A task must check its preconditions before it writes. A task that refuses before writing costs
+//! the others nothing. If a task fails after writing, the transaction is rolled back and the batch
+//! runs again without that task.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,75 +16,78 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 
-use super::intake::Intake;
-use super::open::Shared;
+use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
+use super::shared::Shared;
 use super::{Draft, StoreError};
 
-/// The most jobs that share one commit. Enough to pay for a flush; and few enough that of many writers some are
-/// committed while the files of the others are written.
+/// Maximum blocking tasks in a batch. It is large enough to pay for a flush. It is small enough
+/// that some of many writers commit while others still write their files.
 const MAX_BATCH: usize = 32;
 
-/// The most jobs in one batch when nobody's thread waits for them. No files follow them, and a flush of many small ones costs
-/// hardly more than one of a few.
-const MAX_LIGHT: usize = 256;
+/// Maximum tasks in a batch of tasks with callbacks. No page files follow them, so a flush of many
+/// costs hardly more than a flush of a few.
+const MAX_CALLBACK_BATCH: usize = 256;
 
-/// How long a commit waits for writers who shared the one before.
-const GATHER: Duration = Duration::from_millis(1);
+/// How long a batch waits for the callers of the previous batch to return.
+const MAX_BATCH_WAIT: Duration = Duration::from_millis(1);
 
-/// How many jobs may wait before a caller has to wait for room.
-const QUEUE: usize = 1024;
+/// Maximum queued tasks. Beyond it, [`Writer::call`] waits and [`Writer::submit`] refuses.
+const MAX_QUEUED: usize = 1024;
 
-/// A page after a committed change, for those who derive something from pages.
+/// A page after a committed change, for consumers that derive data from pages.
 #[derive(Debug)]
 pub struct ChangedPage {
     /// The page's source.
     pub source: SourceId,
     /// The page's slug.
     pub slug: Slug,
-    /// The page.
+    /// The page's record.
     pub record: PageRecord,
-    /// Its text.
+    /// The page's text.
     pub content: Content,
-    /// Whether this change read it from its file, rather than wrote it.
+    /// Whether the page was read from its file, rather than written to it.
     pub is_read: bool,
 }
 
 /// One committed change.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Its place in the sequence.
+    /// The change's sequence number.
     pub seq: u64,
     /// The page's id.
     pub id: u64,
-    /// The page now; `None` when it is deleted or purged.
+    /// The page after the change; `None` when it is deleted or purged.
     pub page: Option<Arc<ChangedPage>>,
-    /// Whether it is one of many of which nobody is told yet; see [`Draft::in_bulk`].
+    /// Whether the change belongs to a bulk write that is not acknowledged yet; see
+    /// [`Draft::in_bulk`].
     pub bulk: bool,
 }
 
-/// Called with the changes of each commit, in order, after it is durable and before anybody who made one is answered.
+/// Receives the changes of each commit, in order: after the commit is durable, before its writers
+/// are answered.
 pub type CommitHook = Box<dyn Fn(Vec<Change>) + Send>;
 
-/// Work in the queue. Object-safe, so that one queue carries every kind of answer.
-pub(super) trait Job: Send {
-    /// Does the work in the draft. May be called again with a fresh draft.
+/// A queued write. Object-safe, so that one queue carries tasks with different results.
+pub(super) trait WriteTask: Send {
+    /// Runs the task in `draft`. May run again on a fresh draft.
     fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError>;
-    /// Tells the waiter how it ended.
-    fn end(self: Box<Self>, result: Result<(), StoreError>);
-    /// Whether no thread waits for it: it is answered when it is on disk, perhaps before a reader sees it.
-    fn is_light(&self) -> bool {
+    /// Reports the result to the caller.
+    fn finish(self: Box<Self>, result: Result<(), StoreError>);
+    /// Whether the task reports to a callback and blocks no thread. It is answered when it is on
+    /// disk, perhaps before a snapshot shows it.
+    fn has_callback(&self) -> bool {
         false
     }
 }
 
-struct Call<T, F> {
+struct BlockingTask<T, F> {
     work: F,
     output: Option<T>,
     answer: SyncSender<Result<T, StoreError>>,
 }
 
-impl<T, F> Job for Call<T, F>
+impl<T, F> WriteTask for BlockingTask<T, F>
 where
     T: Send,
     F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send,
@@ -91,20 +97,20 @@ where
         Ok(())
     }
 
-    fn end(self: Box<Self>, result: Result<(), StoreError>) {
+    fn finish(self: Box<Self>, result: Result<(), StoreError>) {
         let Self { output, answer, .. } = *self;
-        // A waiter that went away has its page all the same.
+        // The page is stored even if the caller no longer waits.
         let _ = answer.send(result.and_then(|()| output.ok_or(StoreError::Closed)));
     }
 }
 
-struct Light<T, F, D> {
+struct CallbackTask<T, F, D> {
     work: F,
     output: Option<T>,
     done: D,
 }
 
-impl<T, F, D> Job for Light<T, F, D>
+impl<T, F, D> WriteTask for CallbackTask<T, F, D>
 where
     T: Send,
     F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send,
@@ -115,32 +121,32 @@ where
         Ok(())
     }
 
-    fn end(self: Box<Self>, result: Result<(), StoreError>) {
+    fn finish(self: Box<Self>, result: Result<(), StoreError>) {
         let Self { output, done, .. } = *self;
         let result = result.and_then(|()| output.ok_or(StoreError::Closed));
-        // Others wait to hear how theirs ended.
+        // A panic in one callback must not keep the other tasks from being answered.
         if catch_unwind(AssertUnwindSafe(|| done(result))).is_err() {
-            tracing::error!("a defect in what follows a write");
+            tracing::error!("panic in the callback of a write");
         }
     }
 
-    fn is_light(&self) -> bool {
+    fn has_callback(&self) -> bool {
         true
     }
 }
 
-/// The queue in front of the writer thread.
+/// Queue and thread of the writer.
 pub(super) struct Writer {
-    queue: Option<SyncSender<Box<dyn Job>>>,
+    queue: Option<SyncSender<Box<dyn WriteTask>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(super) fn start(shared: Arc<Shared>, hook: CommitHook) -> std::io::Result<Self> {
-        let (queue, jobs) = sync_channel(QUEUE);
+        let (queue, tasks) = sync_channel(MAX_QUEUED);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || serve(&shared, &jobs, &hook))?;
+            .spawn(move || run_writer(&shared, &tasks, &hook))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
@@ -153,37 +159,40 @@ impl Writer {
         let (answer, outcome) = sync_channel(1);
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
         queue
-            .send(Box::new(Call { work, output: None, answer }))
+            .send(Box::new(BlockingTask { work, output: None, answer }))
             .map_err(|_| StoreError::Closed)?;
         outcome.recv().map_err(|_| StoreError::Closed)?
     }
 }
 
 impl Writer {
-    /// Lets `work` run in the next transaction and `done` hear when it is on disk, without waiting for anything.
-    pub(super) fn call_then<T, F, D>(&self, work: F, done: D)
+    /// Queues `work` for the next transaction without waiting; `done` receives the result.
+    pub(super) fn submit<T, F, D>(&self, work: F, done: D)
     where
         T: Send + 'static,
         F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
         D: FnOnce(Result<T, StoreError>) + Send + 'static,
     {
-        let job: Box<dyn Job> = Box::new(Light { work, output: None, done });
+        let task: Box<dyn WriteTask> = Box::new(CallbackTask { work, output: None, done });
         let refused = match &self.queue {
-            Some(queue) => queue.try_send(job),
-            None => Err(TrySendError::Disconnected(job)),
+            Some(queue) => queue.try_send(task),
+            None => Err(TrySendError::Disconnected(task)),
         };
         match refused {
             Ok(()) => {}
-            Err(TrySendError::Full(job)) => job.end(Err(too_many())),
-            Err(TrySendError::Disconnected(job)) => job.end(Err(StoreError::Closed)),
+            Err(TrySendError::Full(task)) => task.finish(Err(queue_full())),
+            Err(TrySendError::Disconnected(task)) => task.finish(Err(StoreError::Closed)),
         }
     }
 }
 
-fn too_many() -> StoreError {
-    Fault::new(FaultCode::Busy, format!("{QUEUE} writes wait already; nothing was stored"))
-        .hint("try again in a moment")
-        .into()
+fn queue_full() -> StoreError {
+    Fault::new(
+        FaultCode::Busy,
+        format!("the write queue is full ({MAX_QUEUED} writes wait); nothing was stored"),
+    )
+    .hint("try again in a moment")
+    .into()
 }
 
 impl Drop for Writer {
@@ -195,72 +204,72 @@ impl Drop for Writer {
     }
 }
 
-pub(super) type Batch = Vec<Box<dyn Job>>;
+pub(super) type Batch = Vec<Box<dyn WriteTask>>;
 
-fn serve(shared: &Shared, jobs: &Receiver<Box<dyn Job>>, hook: &CommitHook) {
-    let mut intake = Intake::new(shared);
-    let mut gather = Gather { jobs, last: 1 };
-    while let Some(mut batch) = gather.batch(None) {
+fn run_writer(shared: &Shared, tasks: &Receiver<Box<dyn WriteTask>>, hook: &CommitHook) {
+    let mut group_commit = GroupCommit::new(shared);
+    let mut receiver = BatchReceiver { tasks, last: 1 };
+    while let Some(mut batch) = receiver.batch(None) {
         if shared.leave_read_only() {
-            intake.begin_anew();
+            group_commit.reset();
         }
-        let mut ready = intake.ready();
-        if ready.is_ok() && batch.iter().all(|job| job.is_light()) {
-            match intake.take(batch, &mut gather) {
+        let mut recovered = group_commit.recover();
+        if recovered.is_ok() && batch.iter().all(|task| task.has_callback()) {
+            match group_commit.process(batch, &mut receiver) {
                 Some(rest) => batch = rest,
                 None => continue,
             }
-            ready = intake.ready();
+            recovered = group_commit.recover();
         }
-        commit(shared, batch, hook, &ready);
+        commit(shared, batch, hook, &recovered);
     }
-    intake.end();
+    group_commit.close();
 }
 
-/// Tells everybody how theirs ended.
+/// Reports each task's result.
 pub(super) fn answer(batch: Batch, refusals: Refusals) {
-    for (job, refusal) in batch.into_iter().zip(refusals) {
-        job.end(refusal.map_or(Ok(()), Err));
+    for (task, refusal) in batch.into_iter().zip(refusals) {
+        task.finish(refusal.map_or(Ok(()), Err));
     }
 }
 
-/// Tells everybody the same.
+/// Reports `error` to all tasks.
 pub(super) fn refuse(batch: Batch, error: &StoreError) {
-    for job in batch {
-        job.end(Err(error.again()));
+    for task in batch {
+        task.finish(Err(error.duplicate()));
     }
 }
 
-/// Makes batches of what is in the queue.
-pub(super) struct Gather<'q> {
-    jobs: &'q Receiver<Box<dyn Job>>,
+/// Collects queued tasks into batches.
+pub(super) struct BatchReceiver<'q> {
+    tasks: &'q Receiver<Box<dyn WriteTask>>,
     last: usize,
 }
 
-impl Gather<'_> {
-    /// The next batch. `None` when nobody can come any more, or nobody came in time.
-    pub(super) fn batch(&mut self, patience: Option<Duration>) -> Option<Batch> {
-        let first = match patience {
-            Some(patience) => self.jobs.recv_timeout(patience).ok()?,
-            None => self.jobs.recv().ok()?,
+impl BatchReceiver<'_> {
+    /// Returns the next batch; `None` when the queue is closed or `timeout` has passed.
+    pub(super) fn batch(&mut self, timeout: Option<Duration>) -> Option<Batch> {
+        let first = match timeout {
+            Some(timeout) => self.tasks.recv_timeout(timeout).ok()?,
+            None => self.tasks.recv().ok()?,
         };
-        let mut heavy = usize::from(!first.is_light());
+        let mut blocking = usize::from(!first.has_callback());
         let mut batch = vec![first];
-        // Whoever shared the last commit is likely to be back in a moment; somebody alone never waits. Light jobs do not wait
-        // for each other: while some are being flushed, the next ones come.
-        let gathered_by = Instant::now() + GATHER;
-        while heavy < MAX_BATCH && batch.len() < MAX_LIGHT {
-            let next = match self.jobs.try_recv() {
-                Ok(job) => Ok(job),
-                Err(_) if heavy > 0 && batch.len() < self.last => {
-                    self.jobs.recv_timeout(gathered_by.saturating_duration_since(Instant::now()))
+        // Callers of the previous batch are likely to return soon; a single caller never waits.
+        // Tasks with callbacks do not wait for each other: more arrive during the flush.
+        let deadline = Instant::now() + MAX_BATCH_WAIT;
+        while blocking < MAX_BATCH && batch.len() < MAX_CALLBACK_BATCH {
+            let next = match self.tasks.try_recv() {
+                Ok(task) => Ok(task),
+                Err(_) if blocking > 0 && batch.len() < self.last => {
+                    self.tasks.recv_timeout(deadline.saturating_duration_since(Instant::now()))
                 }
                 Err(_) => break,
             };
             match next {
-                Ok(job) => {
-                    heavy += usize::from(!job.is_light());
-                    batch.push(job);
+                Ok(task) => {
+                    blocking += usize::from(!task.has_callback());
+                    batch.push(task);
                 }
                 Err(_) => break,
             }
@@ -270,26 +279,26 @@ impl Gather<'_> {
     }
 }
 
-/// Turns a panic into a failure of the disk: nobody knows how far it came.
-pub(super) fn or_defect<T, E: From<StoreError>>(
+/// Converts a panic to an I/O error: the transaction's state is unknown.
+pub(super) fn catch_panic<T, E: From<StoreError>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(StoreError::Io("a defect stopped the commit".into()).into()))
 }
 
-/// Whether the store has every item that was answered, and why not.
-type Ready = Result<(), StoreError>;
+/// Whether the store has all acknowledged jobs, or why not.
+type RecoveryResult = Result<(), StoreError>;
 
-/// Runs a batch in one transaction, again without the job that spoiled it if one does, and answers everybody.
-fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, ready: &Ready) {
+/// Runs a batch in one transaction and reports the results. Runs it again without the failed tasks.
+fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, recovered: &RecoveryResult) {
     let mut waiting = batch;
     loop {
-        let tried = or_defect(|| attempt(shared, &mut waiting, ready));
-        if tried.is_err() {
+        let result = catch_panic(|| attempt(shared, &mut waiting, recovered));
+        if result.is_err() {
             shared.waiting_jobs.forget();
         }
-        match tried {
+        match result {
             Ok((changes, refusals)) => {
                 if !changes.is_empty() {
                     hook(changes);
@@ -297,14 +306,16 @@ fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, ready: &Ready) {
                 answer(waiting, refusals);
                 return;
             }
-            Err(Spoiled { by: Blame::Job(index), error }) => waiting.remove(index).end(Err(error)),
-            Err(Spoiled { by: Blame::Room(writers), error }) => {
+            Err(CommitError { cause: Cause::Task(index), error }) => {
+                waiting.remove(index).finish(Err(error))
+            }
+            Err(CommitError { cause: Cause::Refused(writers), error }) => {
                 tracing::warn!(%error, jobs = writers.len(), "writes refused");
                 for index in writers.into_iter().rev() {
-                    waiting.remove(index).end(Err(error.again()));
+                    waiting.remove(index).finish(Err(error.duplicate()));
                 }
             }
-            Err(Spoiled { by: Blame::Disk, error }) => {
+            Err(CommitError { cause: Cause::Disk, error }) => {
                 tracing::error!(%error, jobs = waiting.len(), "commit failed");
                 shared.recover();
                 refuse(waiting, &error);
@@ -317,26 +328,26 @@ fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, ready: &Ready) {
     }
 }
 
-/// Why a transaction may not be committed.
-pub(super) struct Spoiled {
-    pub(super) by: Blame,
+/// Why a transaction cannot be committed.
+pub(super) struct CommitError {
+    pub(super) cause: Cause,
     pub(super) error: StoreError,
 }
 
 #[derive(Debug)]
-pub(super) enum Blame {
-    /// The job at this place of the batch; the others run again.
-    Job(usize),
-    /// There is too little room for what the jobs at these places wrote, or the store is not ready for them; the others run
+pub(super) enum Cause {
+    /// The task at this index failed after writing; the others run again.
+    Task(usize),
+    /// The tasks at these indexes are refused, for example for lack of disk space; the others run
     /// again.
-    Room(Vec<usize>),
-    /// The file could not be read or written.
+    Refused(Vec<usize>),
+    /// The file cannot be read or written.
     Disk,
 }
 
-impl From<StoreError> for Spoiled {
+impl From<StoreError> for CommitError {
     fn from(error: StoreError) -> Self {
-        Self { by: Blame::Disk, error }
+        Self { cause: Cause::Disk, error }
     }
 }
 
@@ -344,14 +355,15 @@ pub(super) type Refusals = Vec<Option<StoreError>>;
 
 fn attempt(
     shared: &Shared,
-    jobs: &mut [Box<dyn Job>],
-    ready: &Ready,
-) -> Result<(Vec<Change>, Refusals), Spoiled> {
+    tasks: &mut [Box<dyn WriteTask>],
+    recovered: &RecoveryResult,
+) -> Result<(Vec<Change>, Refusals), CommitError> {
     let txn = shared.begin_write()?;
     let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
-    let refusals = run(shared, &mut draft, jobs, ready)?;
-    // A file that is on disk does not deserve a commit of its own: its outbox row goes with the next one.
-    let takes_files = ready.is_ok() && !shared.is_read_only() && (draft.dirty > 0 || draft.flush);
+    let refusals = run(shared, &mut draft, tasks, recovered)?;
+    // A finished file does not cause a commit; its outbox row is removed with the next one.
+    let takes_files =
+        recovered.is_ok() && !shared.is_read_only() && (draft.dirty > 0 || draft.flush);
     let files = if takes_files { shared.take_synced_files() } else { Vec::new() };
     for &(id, seq) in &files {
         if let Err(error) = draft.file_done(id, seq) {
@@ -369,19 +381,19 @@ fn attempt(
     Ok((committed?, refusals))
 }
 
-/// Runs the jobs in the draft; what they were refused.
+/// Runs the tasks in the draft and returns which were refused.
 pub(super) fn run(
     shared: &Shared,
     draft: &mut Draft<'_>,
-    jobs: &mut [Box<dyn Job>],
-    ready: &Ready,
-) -> Result<Refusals, Spoiled> {
-    let mut refusals = Vec::with_capacity(jobs.len());
-    let (mut writers, mut early, mut dirty) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, job) in jobs.iter_mut().enumerate() {
+    tasks: &mut [Box<dyn WriteTask>],
+    recovered: &RecoveryResult,
+) -> Result<Refusals, CommitError> {
+    let mut refusals = Vec::with_capacity(tasks.len());
+    let (mut writers, mut dependent, mut dirty) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, task) in tasks.iter_mut().enumerate() {
         let before = draft.dirty;
-        (draft.frees_room, draft.wants_items, draft.bulk) = (false, false, false);
-        let result = catch_unwind(AssertUnwindSafe(|| job.run(draft))).unwrap_or_else(|_| {
+        (draft.frees_space, draft.needs_spooled_jobs, draft.bulk) = (false, false, false);
+        let result = catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or_else(|_| {
             Err(Fault::new(
                 FaultCode::Internal,
                 "a defect in brain stopped this write; nothing was changed",
@@ -395,37 +407,37 @@ pub(super) fn run(
                 if draft.dirty > before {
                     dirty.push(index);
                 }
-                if draft.dirty > before && !draft.frees_room {
+                if draft.dirty > before && !draft.frees_space {
                     writers.push(index);
                 }
-                if draft.dirty > before || draft.wants_items {
-                    early.push(index);
+                if draft.dirty > before || draft.needs_spooled_jobs {
+                    dependent.push(index);
                 }
             }
-            Err(error) if error.is_the_disk() => return Err(error.into()),
+            Err(error) if error.is_disk_error() => return Err(error.into()),
             Err(error) if draft.dirty == before => refusals.push(Some(error)),
-            Err(error) => return Err(Spoiled { by: Blame::Job(index), error }),
+            Err(error) => return Err(CommitError { cause: Cause::Task(index), error }),
         }
     }
-    if !early.is_empty()
-        && let Err(error) = ready
+    if !dependent.is_empty()
+        && let Err(error) = recovered
     {
-        return Err(Spoiled { by: Blame::Room(early), error: error.again() });
+        return Err(CommitError { cause: Cause::Refused(dependent), error: error.duplicate() });
     }
-    if !early.is_empty()
-        && let Err(error) = shared.check_place()
+    if !dependent.is_empty()
+        && let Err(error) = shared.check_file_identity()
     {
-        return Err(Spoiled { by: Blame::Room(early), error });
+        return Err(CommitError { cause: Cause::Refused(dependent), error });
     }
     if !dirty.is_empty()
         && let Err(error) = shared.check_writable()
     {
-        return Err(Spoiled { by: Blame::Room(dirty), error });
+        return Err(CommitError { cause: Cause::Refused(dirty), error });
     }
     if !writers.is_empty()
-        && let Err(error) = shared.check_room()
+        && let Err(error) = shared.check_free_space()
     {
-        return Err(Spoiled { by: Blame::Room(writers), error });
+        return Err(CommitError { cause: Cause::Refused(writers), error });
     }
     Ok(refusals)
 }

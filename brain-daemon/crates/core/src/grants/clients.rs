@@ -11,7 +11,7 @@ use super::validate::{self, shown, wrong};
 use crate::Brain;
 use brain_base::clock::rfc3339;
 use brain_base::random;
-use brain_store::{ClientRecord, GrantChange};
+use brain_store::{ClientRecord, GrantUpdate};
 
 /// How long access tokens live unless the owner says otherwise, in seconds.
 pub(super) const TOKEN_TTL: u32 = 3600;
@@ -52,7 +52,7 @@ impl Brain {
         let clients = vec![(id.clone(), Some(record.clone()))];
         self.change_grants(
             &mut self.grants.turn(),
-            GrantChange { clients, ..GrantChange::default() },
+            GrantUpdate { clients, ..GrantUpdate::default() },
         )?;
         tracing::info!(client = id, scopes = %record.scopes, "a client was registered");
         Ok(ClientRegistered {
@@ -101,10 +101,10 @@ impl Brain {
             tracing::info!(client = id, scopes = %after.scopes, "a client was changed");
             let clients = vec![(id.clone(), Some(after))];
             // On a full disk a grant can still be made smaller.
-            let takes_away = true;
+            let only_reduces_access = true;
             self.change_grants(
                 &mut turn,
-                GrantChange { clients, takes_away, ..GrantChange::default() },
+                GrantUpdate { clients, only_reduces_access, ..GrantUpdate::default() },
             )?;
         }
         self.client_changed(&id, status, 0)
@@ -125,7 +125,7 @@ impl Brain {
                 .hint(format!("`brain clients revoke {id} --yes`")));
         }
         let now = self.clock.now();
-        let mut change = GrantChange::default();
+        let mut change = GrantUpdate::default();
         let tokens = self
             .grants
             .table()

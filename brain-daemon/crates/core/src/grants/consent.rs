@@ -17,7 +17,7 @@ use super::table::digest;
 use super::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault, known, redirect};
 use crate::Brain;
 use brain_base::random;
-use brain_store::{ClientRecord, GrantChange};
+use brain_store::{ClientRecord, GrantUpdate};
 
 /// How a client with a document of its own became one.
 const METADATA: &str = "metadata";
@@ -82,7 +82,7 @@ impl Brain {
         let family = random::number(&*self.grants.random).map_err(failed)?;
         if !asked.registered {
             let clients = vec![(asked.id.clone(), Some(asked.client))];
-            self.change_grants(&mut turn, GrantChange { clients, ..GrantChange::default() })
+            self.change_grants(&mut turn, GrantUpdate { clients, ..GrantUpdate::default() })
                 .map_err(failed)?;
         }
         tracing::info!(client = asked.id, %scopes, "the owner agreed");

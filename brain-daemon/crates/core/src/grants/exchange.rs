@@ -18,7 +18,7 @@ use super::table::{Turn, bounded, digest, is_live};
 use super::{Credentials, Issued, OAuthError, OAuthFault, Offer};
 use crate::Brain;
 use brain_base::random;
-use brain_store::{ClientRecord, GrantChange, Hash, TokenKind, TokenRecord};
+use brain_store::{ClientRecord, GrantUpdate, Hash, TokenKind, TokenRecord};
 
 /// How long a refresh token lives, in milliseconds: 30 days.
 const REFRESH_TTL: i64 = 30 * 24 * 60 * 60 * 1000;
@@ -90,7 +90,7 @@ impl Brain {
                 let scopes = wanted_scopes(scope.as_deref(), party.client.scopes)?;
                 let family = random::number(&*self.grants.random)?;
                 let grant = Grant { scopes, refresh: None, resource: party.target.clone(), family };
-                self.issue(&mut turn, GrantChange::default(), &party, &grant)
+                self.issue(&mut turn, GrantUpdate::default(), &party, &grant)
             }
             Offer::Code { code, redirect_uri, verifier } => self.exchange_code(
                 &mut turn,
@@ -115,7 +115,7 @@ impl Brain {
         self.authenticated(who)?;
         let hash = digest(token.expose());
         let now = self.clock.now();
-        let mut change = GrantChange::default();
+        let mut change = GrantUpdate::default();
         {
             let table = self.grants.table();
             let Some((_, found)) = table.token(&hash) else { return Ok(()) };
@@ -129,7 +129,7 @@ impl Brain {
                 change
                     .tokens
                     .push((hash, Some(TokenRecord { revoked_at: Some(now), ..record.clone() })));
-                change.takes_away = true;
+                change.only_reduces_access = true;
             }
         }
         Ok(self.change_grants(&mut turn, change)?)
@@ -197,7 +197,7 @@ impl Brain {
             resource: target.clone().or(code.resource),
             family: code.family,
         };
-        let issued = self.issue(turn, GrantChange::default(), party, &grant)?;
+        let issued = self.issue(turn, GrantUpdate::default(), party, &grant)?;
         turn.codes.note_use(&hash);
         Ok(issued)
     }
@@ -240,7 +240,7 @@ impl Brain {
         // The grace counts from the first exchange.
         let used_at = Some(old.used_at.unwrap_or(now));
         let tokens = vec![(hash, Some(TokenRecord { used_at, ..old.clone() }))];
-        let change = GrantChange { tokens, ..GrantChange::default() };
+        let change = GrantUpdate { tokens, ..GrantUpdate::default() };
         // A refresh token keeps what the owner agreed to, however little is asked for this time (RFC 6749 section 6).
         let grant = Grant {
             scopes,
@@ -261,7 +261,7 @@ impl Brain {
     }
 
     fn revoke_family(&self, turn: &mut Turn, family: u64) -> Result<(), Fault> {
-        let mut change = GrantChange::default();
+        let mut change = GrantUpdate::default();
         self.grants.table().revoke(&mut change, self.clock.now(), |token| token.family == family);
         self.change_grants(turn, change)
     }
@@ -270,7 +270,7 @@ impl Brain {
     fn issue(
         &self,
         turn: &mut Turn,
-        mut change: GrantChange,
+        mut change: GrantUpdate,
         party: &Party<'_>,
         grant: &Grant,
     ) -> Result<Issued, OAuthFault> {

@@ -6,7 +6,7 @@ use brain_protocol::Fault;
 use super::register::DYNAMIC;
 use super::table::{Client, is_live};
 use crate::Brain;
-use brain_store::{ClientRecord, GrantChange, TokenKind, TokenRecord};
+use brain_store::{ClientRecord, GrantUpdate, TokenKind, TokenRecord};
 
 /// A day, in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -80,7 +80,7 @@ impl Brain {
             };
             changed.map(|(id, client)| (id.clone(), Some(written(client)))).collect()
         };
-        self.change_grants(&mut turn, GrantChange { clients, ..GrantChange::default() })
+        self.change_grants(&mut turn, GrantUpdate { clients, ..GrantUpdate::default() })
     }
 
     /// Forgets what has ended. Returns how many clients and tokens are gone.
@@ -90,7 +90,7 @@ impl Brain {
     pub fn purge_grants(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
         let mut turn = self.grants.turn();
-        let mut change = GrantChange { takes_away: true, ..GrantChange::default() };
+        let mut change = GrantUpdate { only_reduces_access: true, ..GrantUpdate::default() };
         {
             let table = self.grants.table();
             let gone = table.clients().filter(|(_, client)| client_is_over(client, now));

@@ -9,7 +9,7 @@ use super::table::Table;
 use super::{DynamicClient, OAuthError, OAuthFault, validate};
 use crate::Brain;
 use brain_base::random;
-use brain_store::{ClientRecord, GrantChange};
+use brain_store::{ClientRecord, GrantUpdate};
 
 /// The most clients that have registered themselves.
 pub(super) const MOST: usize = 1000;
@@ -60,7 +60,7 @@ impl Brain {
             revoked_at: None,
         };
         let mut turn = self.grants.turn();
-        let mut change = GrantChange::default();
+        let mut change = GrantUpdate::default();
         make_room(&self.grants.table(), &mut change, now)?;
         change.clients.push((id.clone(), Some(record)));
         self.change_grants(&mut turn, change)?;
@@ -73,7 +73,7 @@ impl Brain {
 }
 
 /// Adds to `change` that one which nobody ever consented to is forgotten, when there are too many.
-fn make_room(table: &Table, change: &mut GrantChange, now: i64) -> Result<(), OAuthFault> {
+fn make_room(table: &Table, change: &mut GrantUpdate, now: i64) -> Result<(), OAuthFault> {
     let dynamic = || table.clients().filter(|(_, client)| client.record.registered_by == DYNAMIC);
     if dynamic().count() < MOST {
         return Ok(());

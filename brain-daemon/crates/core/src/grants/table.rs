@@ -17,7 +17,7 @@ use brain_base::caller::Visibility;
 use brain_base::random::Random;
 use brain_base::secrets::Secrets;
 use brain_net::Outgoing;
-use brain_store::{ClientRecord, GrantChange, Hash, Store, TokenKind, TokenRecord};
+use brain_store::{ClientRecord, GrantUpdate, Hash, Store, TokenKind, TokenRecord};
 
 /// When a client was last let in is kept to the minute, in milliseconds.
 const MINUTE: i64 = 60_000;
@@ -106,11 +106,11 @@ impl Table {
         let tokens =
             reader.tokens()?.into_iter().map(|(hash, token)| (hash, Some(token))).collect();
         let mut table = Self::default();
-        table.apply(GrantChange { clients, tokens, takes_away: false });
+        table.apply(GrantUpdate { clients, tokens, only_reduces_access: false });
         Ok(table)
     }
 
-    fn apply(&mut self, change: GrantChange) {
+    fn apply(&mut self, change: GrantUpdate) {
         for (id, record) in change.clients {
             let before = self.clients.remove(&id).and_then(|client| client.last_used());
             if let Some(record) = record {
@@ -153,7 +153,7 @@ impl Table {
     /// Adds to `change` that all tokens which `which` picks are revoked; how many of them were good until now.
     pub(super) fn revoke(
         &self,
-        change: &mut GrantChange,
+        change: &mut GrantUpdate,
         now: i64,
         which: impl Fn(&TokenRecord) -> bool,
     ) -> u64 {
@@ -166,7 +166,7 @@ impl Table {
                 .tokens
                 .push((*hash, Some(TokenRecord { revoked_at: Some(now), ..token.clone() })));
         }
-        change.takes_away = true;
+        change.only_reduces_access = true;
         live
     }
 
@@ -174,7 +174,7 @@ impl Table {
     /// nothing, then the oldest: no client fills the memory by asking again and again.
     pub(super) fn trim(
         &self,
-        change: &mut GrantChange,
+        change: &mut GrantUpdate,
         client: &str,
         kind: TokenKind,
         most: usize,
@@ -254,7 +254,7 @@ impl Brain {
     ///
     /// # Errors
     /// When the store fails; nothing is changed then.
-    pub(super) fn change_grants(&self, _turn: &mut Turn, change: GrantChange) -> Result<(), Fault> {
+    pub(super) fn change_grants(&self, _turn: &mut Turn, change: GrantUpdate) -> Result<(), Fault> {
         if change.is_empty() {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use super::validate::{shown, wrong};
 use crate::Brain;
 use brain_base::clock::rfc3339;
 use brain_base::random;
-use brain_store::{GrantChange, Hash, TokenKind, TokenRecord};
+use brain_store::{GrantUpdate, Hash, TokenKind, TokenRecord};
 
 /// A day, in seconds.
 const DAY: u64 = 24 * 60 * 60;
@@ -64,7 +64,7 @@ impl Brain {
             revoked_at: None,
         };
         let tokens = vec![(hash, Some(record.clone()))];
-        self.change_grants(&mut turn, GrantChange { tokens, ..GrantChange::default() })?;
+        self.change_grants(&mut turn, GrantUpdate { tokens, ..GrantUpdate::default() })?;
         let info = info(&self.grants.table(), &hash, &record);
         tracing::info!(token = info.id, scopes = info.scope, "a token was made");
         Ok(TokenMade { token, info })
@@ -85,7 +85,7 @@ impl Brain {
     pub(crate) fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevoked, Fault> {
         let now = self.clock.now();
         let mut turn = self.grants.turn();
-        let mut change = GrantChange::default();
+        let mut change = GrantUpdate::default();
         let (hash, revoked) = {
             let table = self.grants.table();
             let (hash, token) = find(&table, &request.token, now)?;
@@ -95,7 +95,7 @@ impl Brain {
                 table.revoke(&mut change, now, |other| other.family == token.family);
             } else if revoked {
                 change.tokens.push((hash, Some(TokenRecord { revoked_at: Some(now), ..token })));
-                change.takes_away = true;
+                change.only_reduces_access = true;
             }
             (hash, revoked)
         };

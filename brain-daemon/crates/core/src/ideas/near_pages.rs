@@ -10,7 +10,7 @@ use super::distant_pages::{self, Candidate};
 use super::profile::Profile;
 use super::run_state::{ClosePageRef, FarPageRef, Run, RunPage};
 use crate::{Brain, Caller};
-use brain_store::{Found, PageRecord, Reader};
+use brain_store::{PageEntry, PageRecord, Reader};
 
 /// The distance of two pages without vectors.
 pub(super) const UNKNOWN_DISTANCE: f32 = 0.5;
@@ -109,7 +109,7 @@ impl Brain {
     /// Lists all pages that can be distant, from their records alone. Reads no text.
     fn candidates(&self, reader: &Reader, profile: &Profile) -> Result<Vec<Candidate>, Fault> {
         let (now, inbound, mut out) = (self.clock.now(), reader.inbound()?, Vec::new());
-        reader.in_order(("", ""), |found: Found| {
+        reader.in_order(("", ""), |found: PageEntry| {
             if !is_eligible(&found.2) {
                 return Ok(true);
             }

@@ -16,7 +16,7 @@ use super::{Accepted, Item};
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope};
 use brain_page::{self as page, PayloadError};
-use brain_store::{Content, Draft, Hash, JobRecord, JobWishes, StoreError};
+use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
 
 /// What the writer made of an item.
 enum Taken {
@@ -127,7 +127,7 @@ impl Brain {
             content_hash,
             content_type: item.media_type.as_str().to_owned(),
             bytes: item.body.len() as u64,
-            wishes: JobWishes {
+            wishes: JobOptions {
                 slug: item.slug.map(String::from),
                 title: filled(item.title),
                 page_type: item.page_type,

@@ -6,7 +6,7 @@ use super::super::intake::{Wanted, headings, inbox_slug, place, stored_document,
 use super::super::provenance::{COLLECTOR, WEBHOOK};
 use brain_base::caller;
 use brain_base::clock::day;
-use brain_store::{Applied, Draft, JobRecord, NewPage, StoreError};
+use brain_store::{Draft, JobRecord, NewPage, StoreError, WrittenPage};
 
 /// An item, worked out as far as it can be without the writer.
 pub(super) struct Ready {
@@ -63,7 +63,7 @@ pub(super) fn write(
     record: &JobRecord,
     ready: &Ready,
     now: i64,
-) -> Result<(Slug, Applied), StoreError> {
+) -> Result<(Slug, WrittenPage), StoreError> {
     let wanted = Wanted {
         source: &ready.source,
         slug: ready.asked.as_ref(),
@@ -76,7 +76,7 @@ pub(super) fn write(
         && there.deleted_at.is_none()
         && there.content_hash == record.content_hash
     {
-        return Ok((slug, Applied { status: WriteStatus::Unchanged, record: there }));
+        return Ok((slug, WrittenPage { status: WriteStatus::Unchanged, record: there }));
     }
     // An item that is tried again has waited, and what came meanwhile for the same page is newer.
     if record.error.is_some()

@@ -14,7 +14,9 @@ use super::{Brain, installed};
 use crate::config::Config;
 use brain_base::caller::Visibility;
 use brain_embed::vectors::{Key, Vectors};
-use brain_embed::{EmbedFault, EmbedWhy, Embedder, Endpoint, EndpointSettings, Local, Settings};
+use brain_embed::{
+    EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, Local, Settings,
+};
 use brain_page::WINDOWS;
 use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
 
@@ -159,14 +161,16 @@ impl Brain {
         })
     }
 
-    fn endpoint(&self, settings: EndpointSettings) -> Result<Arc<dyn Embedder>, EmbedFault> {
+    fn endpoint(&self, settings: EndpointSettings) -> Result<Arc<dyn Embedder>, EmbedError> {
         let file = Config::embedding_key_file(&self.config, &self.home);
         let secrets = Arc::clone(&self.secrets);
         let key = move || match secrets.find("embedding-api-key", file.as_deref()) {
             Ok(found) => Ok(found.map(|found| found.secret)),
-            Err(fault) => {
-                Err(EmbedFault { why: EmbedWhy::Refused, message: fault.message, hint: fault.hint })
-            }
+            Err(fault) => Err(EmbedError {
+                kind: EmbedErrorKind::Refused,
+                message: fault.message,
+                hint: fault.hint,
+            }),
         };
         let (price, ledger) = (self.config.embedding_price(), Arc::clone(&self.ledger));
         let endpoint = Endpoint::open(settings, &*self.net, Box::new(key), price, ledger)?;
@@ -175,7 +179,7 @@ impl Brain {
 
     /// Opens the vectors of the provider and catches up with the store. `None` if no provider is
     /// configured.
-    pub(super) fn open_vectors(&self) -> Result<Option<Arc<OpenVectors>>, EmbedFault> {
+    pub(super) fn open_vectors(&self) -> Result<Option<Arc<OpenVectors>>, EmbedError> {
         let shared = &self.meaning.shared;
         if let Some(open_vectors) = shared.open_vectors() {
             return Ok(Some(open_vectors));
@@ -193,7 +197,7 @@ impl Brain {
         }
     }
 
-    fn opened(&self, provider: Provider) -> Result<Arc<OpenVectors>, EmbedFault> {
+    fn opened(&self, provider: Provider) -> Result<Arc<OpenVectors>, EmbedError> {
         let embedder = provider.embedder?;
         let space = embedder.space()?;
         let dir = self.home.index().join("vectors");
@@ -246,7 +250,7 @@ impl Brain {
         }
         // The last step runs on the writer's thread, where no commit can happen in between.
         let (shared, open_vectors) = (Arc::clone(&self.meaning.shared), Arc::clone(open_vectors));
-        let snapshots = self.store.reader_maker();
+        let snapshots = self.store.reader_factory();
         self.store.write(move |_| {
             let mut seq = seq;
             while compare(&snapshots.read(Visibility::All)?, &open_vectors.vectors, &mut seq)? {}
@@ -289,6 +293,6 @@ fn compare_pages(
 }
 
 /// Converts an error of the store or the file system into a transient fault.
-pub(super) fn transient_fault(error: &dyn std::error::Error) -> EmbedFault {
-    EmbedFault { why: EmbedWhy::Later(None), message: error.to_string(), hint: None }
+pub(super) fn transient_fault(error: &dyn std::error::Error) -> EmbedError {
+    EmbedError { kind: EmbedErrorKind::Later(None), message: error.to_string(), hint: None }
 }

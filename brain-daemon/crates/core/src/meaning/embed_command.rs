@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brain_protocol::{Embed, Embedded, Fault, FaultCode};
 
 use super::{Brain, Progress};
-use brain_embed::{EmbedFault, EmbedWhy};
+use brain_embed::{EmbedError, EmbedErrorKind};
 
 impl Brain {
     /// Makes the missing vectors.
@@ -42,7 +42,7 @@ impl Brain {
             }
             let round = match self.embed_round(std::mem::take(&mut first), &should_continue) {
                 Ok(round) => round,
-                Err(fault) if fault.why == EmbedWhy::Stopped => {
+                Err(fault) if fault.kind == EmbedErrorKind::Stopped => {
                     return Err(cut(self.is_stopping()));
                 }
                 Err(fault) => return Err(unmade(&fault, made.pages)),
@@ -75,12 +75,15 @@ fn cut(stopping: bool) -> Fault {
         .hint("what was made is kept, and the rest is made in the background")
 }
 
-fn unmade(fault: &EmbedFault, pages: u64) -> Fault {
-    let code = match fault.why {
-        EmbedWhy::Model => FaultCode::NotFound,
-        EmbedWhy::Later(_) => FaultCode::Timeout,
-        EmbedWhy::Refused => FaultCode::Forbidden,
-        EmbedWhy::Text | EmbedWhy::Stopped | EmbedWhy::Budget | EmbedWhy::Changed => FaultCode::Io,
+fn unmade(fault: &EmbedError, pages: u64) -> Fault {
+    let code = match fault.kind {
+        EmbedErrorKind::Model => FaultCode::NotFound,
+        EmbedErrorKind::Later(_) => FaultCode::Timeout,
+        EmbedErrorKind::Refused => FaultCode::Forbidden,
+        EmbedErrorKind::Text
+        | EmbedErrorKind::Stopped
+        | EmbedErrorKind::Budget
+        | EmbedErrorKind::Changed => FaultCode::Io,
     };
     let message = format!("{pages} pages got their vectors, then: {}", fault.message);
     let hint = fault

@@ -17,7 +17,7 @@ use super::{Brain, Progress};
 use brain_base::clock::rfc3339;
 use brain_base::home::make_private;
 use brain_embed::{
-    EmbedFault, EmbedWhy, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while,
+    EmbedError, EmbedErrorKind, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while,
 };
 use brain_page::hex;
 
@@ -242,7 +242,7 @@ fn verify(
     pinned: Option<&str>,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<ModelFacts, Fault> {
-    let unusable = |fault: EmbedFault| {
+    let unusable = |fault: EmbedError| {
         let message = format!("this is no model that can be used: {}", fault.message);
         Fault::new(FaultCode::Io, message).hint(
             fault
@@ -271,8 +271,8 @@ fn verify(
         .map_err(unusable)?;
     let fits = vectors.first().is_some_and(|vector| vector.len() == facts.dimensions as usize);
     if !fits {
-        return Err(unusable(EmbedFault {
-            why: EmbedWhy::Model,
+        return Err(unusable(EmbedError {
+            kind: EmbedErrorKind::Model,
             message: "it makes vectors of another length than it says".into(),
             hint: None,
         }));

@@ -49,7 +49,7 @@ pub(super) struct CallerPages {
 #[derive(Debug, Default)]
 pub(super) struct VectorResults {
     /// Near pages, nearest first.
-    pub(super) near: Vec<brain_embed::vectors::Near>,
+    pub(super) near: Vec<brain_embed::vectors::NearPage>,
     /// The cosine of unrelated windows in this space.
     pub(super) floor: f32,
     /// The cosine of this question with random windows. Higher than `floor` if the model barely
@@ -57,7 +57,7 @@ pub(super) struct VectorResults {
     pub(super) background: f32,
     /// The usual cosine of the best matches, minus `floor`.
     pub(super) span: f32,
-    /// The share of the question that the model can read, 0 to 1: [`brain_embed::Embedder::reads`].
+    /// The share of the question that the model can read, 0 to 1: [`brain_embed::Embedder::coverage`].
     pub(super) read: f32,
     /// Why results are missing or incomplete, for `degraded`. `None` without a configured provider.
     pub(super) degradation: Option<Degradation>,

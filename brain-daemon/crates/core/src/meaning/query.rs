@@ -13,7 +13,7 @@ use super::scale::{Scale, Windows};
 use super::state::{OpenVectors, locked};
 use super::{Brain, CallerPages, Degradation, QUERY_DEADLINE, VectorResults};
 use brain_base::caller::Visibility;
-use brain_embed::{EmbedFault, EmbedWhy, Embedder, Purpose};
+use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose};
 
 /// Maximum number of queued questions.
 const WAITING: usize = 64;
@@ -46,7 +46,7 @@ struct Waiting {
     embedder: Arc<dyn Embedder>,
     question: String,
     until: Instant,
-    answer: SyncSender<Result<Vec<f32>, EmbedFault>>,
+    answer: SyncSender<Result<Vec<f32>, EmbedError>>,
 }
 
 impl QueryEmbedder {
@@ -62,7 +62,7 @@ impl QueryEmbedder {
         embedder: &Arc<dyn Embedder>,
         question: &str,
         until: Instant,
-    ) -> Result<Vec<f32>, EmbedFault> {
+    ) -> Result<Vec<f32>, EmbedError> {
         let (answer, answered) = sync_channel(1);
         let question = question.chars().take(LONGEST).collect();
         {
@@ -82,7 +82,7 @@ impl QueryEmbedder {
                 std::thread::Builder::new()
                     .name("questions".into())
                     .spawn(move || query_embedder.work())
-                    .map_err(|e| EmbedFault {
+                    .map_err(|e| EmbedError {
                         message: format!("no thread to ask with: {e}"),
                         ..late()
                     })?;
@@ -138,7 +138,7 @@ fn answer(mut all: Vec<Waiting>) {
         let ask = |texts: &[String]| match embedder.embed(texts, Purpose::Query, &should_continue) {
             Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
             Ok(_) => {
-                Err(EmbedFault { message: "not every question got a vector".into(), ..late() })
+                Err(EmbedError { message: "not every question got a vector".into(), ..late() })
             }
             Err(fault) => Err(fault),
         };
@@ -150,7 +150,7 @@ fn answer(mut all: Vec<Waiting>) {
                 }
             }
             // One rejected question must not fail the others.
-            Err(fault) if fault.why == EmbedWhy::Text && same.len() > 1 => {
+            Err(fault) if fault.kind == EmbedErrorKind::Text && same.len() > 1 => {
                 for waiting in same {
                     let others_removed = ask(std::slice::from_ref(&waiting.question));
                     let _ = waiting.answer.send(
@@ -168,10 +168,10 @@ fn answer(mut all: Vec<Waiting>) {
     }
 }
 
-fn late() -> EmbedFault {
+fn late() -> EmbedError {
     let message =
         format!("the embedding model did not answer within {} s", QUERY_DEADLINE.as_secs());
-    EmbedFault { why: EmbedWhy::Later(None), message, hint: None }
+    EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
 }
 
 impl Brain {
@@ -215,7 +215,7 @@ impl Brain {
             Ok(vector) if vector.len() == open_vectors.space.dimensions => vector,
             Ok(_) => return without("the model's vectors have another length than before".into()),
             Err(fault) => {
-                if fault.why == EmbedWhy::Changed {
+                if fault.kind == EmbedErrorKind::Changed {
                     self.embedding_changed();
                 }
                 return without(fault.message);
@@ -236,7 +236,7 @@ impl Brain {
         // For an unknown model, the question's own background replaces the floor.
         let floor =
             if scale.is_guess(&open_vectors.space.model) { background } else { scale.floor };
-        let read = open_vectors.embedder.reads(question);
+        let read = open_vectors.embedder.coverage(question);
         VectorResults { near, floor, background, span: scale.span, read, degradation }
     }
 

@@ -13,8 +13,8 @@ use super::state::{EmbedState, OpenVectors, locked};
 use super::vector_writer::FLUSH_EVERY;
 use super::{Brain, MeaningStatus, QUERY_DEADLINE, RoundResult};
 use brain_base::caller::Visibility;
-use brain_embed::vectors::{Key, VectorError, Windowed};
-use brain_embed::{EmbedFault, EmbedWhy, Purpose};
+use brain_embed::vectors::{Key, VectorError, WindowVector};
+use brain_embed::{EmbedError, EmbedErrorKind, Purpose};
 use brain_page::windows;
 use brain_store::{StoreError, unless_damaged};
 
@@ -57,7 +57,7 @@ impl Brain {
         }
         self.reload_if_needed(&mut work);
         if let Some(open) = meaning.shared.open_vectors() {
-            open.embedder.rest(idle);
+            open.embedder.unload_if_idle(idle);
         }
         if work.given_up {
             return idle.min(REST);
@@ -102,7 +102,7 @@ impl Brain {
                 self.remove_other_models(&mut work, &open);
                 idle.min(if self.is_flushed(&work, &open) { REST } else { FLUSH_EVERY })
             }
-            Err(fault) if fault.why == EmbedWhy::Stopped => WAY,
+            Err(fault) if fault.kind == EmbedErrorKind::Stopped => WAY,
             Err(fault) => self.failed(&mut work, &fault),
         }
     }
@@ -119,7 +119,7 @@ impl Brain {
         &self,
         all: bool,
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<RoundResult, EmbedFault> {
+    ) -> Result<RoundResult, EmbedError> {
         let meaning = &self.meaning;
         meaning.waiting_commands.fetch_add(1, Ordering::AcqRel);
         let mut work = locked(&meaning.turn);
@@ -140,7 +140,7 @@ impl Brain {
             Ok(Some(open)) => open,
             Ok(None) => {
                 let message = "no embedding model is there".to_owned();
-                return Err(EmbedFault { why: EmbedWhy::Model, message, hint: None });
+                return Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None });
             }
             Err(fault) => {
                 self.failed(&mut work, &fault);
@@ -152,7 +152,7 @@ impl Brain {
             if let Err(fault) =
                 open.embedder.embed(&[TRIED.to_owned()], Purpose::Document, should_continue)
             {
-                if fault.why != EmbedWhy::Stopped {
+                if fault.kind != EmbedErrorKind::Stopped {
                     self.failed(&mut work, &fault);
                 }
                 return Err(fault);
@@ -174,11 +174,13 @@ impl Brain {
             }
             if !should_continue() {
                 let message = "told to stop".to_owned();
-                break Err(EmbedFault { why: EmbedWhy::Stopped, message, hint: None });
+                break Err(EmbedError { kind: EmbedErrorKind::Stopped, message, hint: None });
             }
         };
         match &result {
-            Err(fault) if fault.why != EmbedWhy::Stopped => drop(self.failed(&mut work, fault)),
+            Err(fault) if fault.kind != EmbedErrorKind::Stopped => {
+                _ = self.failed(&mut work, fault);
+            }
             Err(_) => {}
             Ok(_) => self.record_success(&mut work),
         }
@@ -250,7 +252,7 @@ impl Brain {
         open: &OpenVectors,
         should_continue: &dyn Fn() -> bool,
         wait_for_turn: &dyn Fn() -> bool,
-    ) -> Result<Option<RoundResult>, EmbedFault> {
+    ) -> Result<Option<RoundResult>, EmbedError> {
         let pending_changes = &self.meaning.shared.pending_changes;
         let Some((after, upto)) = locked(pending_changes).take() else { return Ok(None) };
         let made = self.due(open, after, upto).map_err(|e| transient_fault(&e)).and_then(
@@ -307,7 +309,7 @@ impl Brain {
         due: &[PendingPage],
         should_continue: &dyn Fn() -> bool,
         wait_for_turn: &dyn Fn() -> bool,
-    ) -> Result<RoundResult, EmbedFault> {
+    ) -> Result<RoundResult, EmbedError> {
         let mut texts = due.iter().flat_map(|due| &due.windows).map(|window| window.text.clone());
         let (mut ready, mut round) = (std::collections::VecDeque::new(), RoundResult::default());
         let mut due = due.iter().peekable();
@@ -336,13 +338,13 @@ impl Brain {
         open: &OpenVectors,
         due: &PendingPage,
         vectors: impl Iterator<Item = Option<Vec<f32>>>,
-    ) -> Result<bool, EmbedFault> {
-        let windowed: Vec<Windowed> = due
+    ) -> Result<bool, EmbedError> {
+        let windowed: Vec<WindowVector> = due
             .windows
             .iter()
             .zip(vectors)
             .filter_map(|(window, vector)| {
-                Some(Windowed {
+                Some(WindowVector {
                     start: window.start as u32,
                     end: window.end as u32,
                     vector: vector?,
@@ -352,7 +354,7 @@ impl Brain {
         let _gate = locked(&self.meaning.shared.apply_lock);
         // `Store::read` may wait for the writer, and the writer may wait for this lock.
         let reader =
-            self.store.reader_maker().read(Visibility::All).map_err(|e| transient_fault(&e))?;
+            self.store.reader_factory().read(Visibility::All).map_err(|e| transient_fault(&e))?;
         let now = reader
             .by_id(due.page)
             .map_err(|e| transient_fault(&e))?
@@ -362,9 +364,11 @@ impl Brain {
         }
         match open.vectors.put(due.page, due.key, &windowed) {
             Ok(()) => Ok(true),
-            Err(error @ VectorError::Length { .. }) => {
-                Err(EmbedFault { why: EmbedWhy::Model, message: error.to_string(), hint: None })
-            }
+            Err(error @ VectorError::Length { .. }) => Err(EmbedError {
+                kind: EmbedErrorKind::Model,
+                message: error.to_string(),
+                hint: None,
+            }),
             Err(error) => Err(transient_fault(&error)),
         }
     }
@@ -395,8 +399,8 @@ impl Brain {
     }
 
     /// Records a failure and returns the delay.
-    fn failed(&self, work: &mut EmbedState, fault: &EmbedFault) -> Duration {
-        if fault.why == EmbedWhy::Changed {
+    fn failed(&self, work: &mut EmbedState, fault: &EmbedError) -> Duration {
+        if fault.kind == EmbedErrorKind::Changed {
             tracing::info!(%fault, "search by meaning begins anew");
             self.embedding_changed();
             return WAY;
@@ -405,8 +409,8 @@ impl Brain {
             tracing::warn!(%fault, "no vectors are made");
         }
         self.meaning.set_problem(Some((fault.message.clone(), fault.hint.clone())));
-        let rest = match fault.why {
-            EmbedWhy::Later(seconds) => {
+        let rest = match fault.kind {
+            EmbedErrorKind::Later(seconds) => {
                 let again = AGAIN.saturating_mul(1 << work.failures.min(10)).min(LONGEST);
                 again.max(Duration::from_secs(seconds.unwrap_or_default()))
             }
@@ -426,21 +430,21 @@ fn embed_texts(
     open: &OpenVectors,
     texts: &[String],
     should_continue: &dyn Fn() -> bool,
-) -> Result<Vec<Option<Vec<f32>>>, EmbedFault> {
+) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
     match open.embedder.embed(texts, Purpose::Document, should_continue) {
         Ok(vectors) if vectors.len() == texts.len() => Ok(vectors.into_iter().map(Some).collect()),
         Ok(vectors) => {
             let message =
                 format!("the model made {} vectors of {} texts", vectors.len(), texts.len());
-            Err(EmbedFault { why: EmbedWhy::Model, message, hint: None })
+            Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None })
         }
-        Err(fault) if fault.why == EmbedWhy::Text && texts.len() > 1 => {
+        Err(fault) if fault.kind == EmbedErrorKind::Text && texts.len() > 1 => {
             let each = texts
                 .iter()
                 .map(|text| embed_texts(open, std::slice::from_ref(text), should_continue));
             Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
-        Err(fault) if fault.why == EmbedWhy::Text => {
+        Err(fault) if fault.kind == EmbedErrorKind::Text => {
             tracing::warn!(%fault, "a window of a page has no vector");
             Ok(vec![None])
         }

@@ -180,7 +180,7 @@ impl Dice {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use brain_embed::vectors::{Key, Windowed};
+    use brain_embed::vectors::{Key, WindowVector};
 
     #[test]
     fn floor_and_span_are_those_of_the_pages() {
@@ -197,7 +197,7 @@ mod tests {
                 vector[1 + (page / 2 * 7 % 63) as usize] += 0.9;
                 vector[1 + (dice.next() % 63) as usize] += 0.43;
                 let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-                Windowed {
+                WindowVector {
                     start: n as u32,
                     end: 9,
                     vector: vector.iter().map(|x| x / length).collect(),

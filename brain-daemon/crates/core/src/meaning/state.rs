@@ -13,7 +13,7 @@ use super::pending_changes::PendingChanges;
 use super::query::QueryEmbedder;
 use super::scale::Scale;
 use brain_embed::vectors::Vectors;
-use brain_embed::{EmbedFault, Embedder, Space};
+use brain_embed::{EmbedError, Embedder, VectorSpace};
 
 /// Search by meaning of this process.
 pub(crate) struct Meaning {
@@ -73,14 +73,14 @@ pub(super) struct Provider {
     /// The model's name.
     pub(super) model: String,
     /// The embedder, or why it is unusable.
-    pub(super) embedder: Result<Arc<dyn Embedder>, EmbedFault>,
+    pub(super) embedder: Result<Arc<dyn Embedder>, EmbedError>,
     /// Windows per call.
     pub(super) at_once: usize,
 }
 
 /// The open vectors and their embedder.
 pub(super) struct OpenVectors {
-    pub(super) space: Space,
+    pub(super) space: VectorSpace,
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) at_once: usize,
     pub(super) vectors: Vectors,

@@ -13,7 +13,7 @@ use crate::{Brain, Caller, Silent};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
-use brain_embed::{EmbedFault, EmbedWhy, Embedder, Purpose, Space};
+use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
 
 mod trouble;
 
@@ -40,19 +40,19 @@ struct Words {
     inside: AtomicUsize,
     most_inside: AtomicUsize,
     rests: AtomicUsize,
-    fault: Mutex<Option<EmbedFault>>,
+    fault: Mutex<Option<EmbedError>>,
     stalls: AtomicBool,
     meanwhile: Mutex<Option<Meanwhile>>,
 }
 
-fn fault(why: EmbedWhy) -> EmbedFault {
-    EmbedFault { why, message: "the endpoint is on holiday".into(), hint: Some("wait".into()) }
+fn fault(kind: EmbedErrorKind) -> EmbedError {
+    EmbedError { kind, message: "the endpoint is on holiday".into(), hint: Some("wait".into()) }
 }
 
 impl Embedder for Words {
-    fn space(&self) -> Result<Space, EmbedFault> {
+    fn space(&self) -> Result<VectorSpace, EmbedError> {
         let identity = format!("words {}", self.identity.lock().unwrap());
-        Ok(Space { model: "words".into(), identity, dimensions: DIMENSIONS })
+        Ok(VectorSpace { model: "words".into(), identity, dimensions: DIMENSIONS })
     }
 
     fn embed(
@@ -60,7 +60,7 @@ impl Embedder for Words {
         texts: &[String],
         purpose: Purpose,
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<f32>>, EmbedFault> {
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_inside.fetch_max(inside, Ordering::SeqCst);
@@ -73,10 +73,10 @@ impl Embedder for Words {
             return Err(fault);
         }
         if !should_continue() {
-            return Err(fault(EmbedWhy::Stopped));
+            return Err(fault(EmbedErrorKind::Stopped));
         }
         if texts.iter().any(|text| text.contains("unspeakable")) {
-            return Err(fault(EmbedWhy::Text));
+            return Err(fault(EmbedErrorKind::Text));
         }
         if purpose == Purpose::Document {
             for text in texts {
@@ -89,11 +89,11 @@ impl Embedder for Words {
         Ok(texts.iter().map(|text| vector(text)).collect())
     }
 
-    fn reads(&self, text: &str) -> f32 {
+    fn coverage(&self, text: &str) -> f32 {
         if text.contains("illegible") { 0.25 } else { 1.0 }
     }
 
-    fn rest(&self, _idle: Duration) {
+    fn unload_if_idle(&self, _idle: Duration) {
         self.rests.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -324,7 +324,7 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
     let files = || std::fs::read_dir(&place).unwrap().count();
     assert_eq!(files(), 1);
     *words.identity.lock().unwrap() = "of another kind".into();
-    *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Later(None)));
+    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(None)));
     brain.embedding_changed();
     brain.embed_in_background();
     let degradation = degradation(&brain, "boats").unwrap();

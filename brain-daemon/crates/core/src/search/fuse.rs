@@ -9,7 +9,7 @@ use brain_protocol::ScorePart;
 
 use super::relations::Relations;
 use crate::meaning::VectorResults;
-use brain_search::Ranked;
+use brain_search::RankedPage;
 
 /// What a tier is worth; the same as the index's.
 const TIER: f32 = 1000.0;
@@ -39,7 +39,7 @@ const HALF_LIFE: f32 = 14.0;
 /// What is known of the answers to a question.
 pub(super) struct Legs<'a> {
     /// What the words found, best first.
-    pub(super) text: Vec<Ranked>,
+    pub(super) text: Vec<RankedPage>,
     /// What the vectors found.
     pub(super) meant: &'a VectorResults,
     /// What the links found.
@@ -191,20 +191,28 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
 mod tests {
     use super::super::relations::Related;
     use super::*;
-    use brain_embed::vectors::Near;
+    use brain_embed::vectors::NearPage;
 
-    fn ranked(id: u64, score: f32, tier: u8) -> Ranked {
+    fn ranked(id: u64, score: f32, tier: u8) -> RankedPage {
         let explain = vec![ScorePart { reason: "text: x".into(), score }];
-        Ranked { id, score: score + f32::from(tier) * TIER, tier, matched: vec!["text"], explain }
+        RankedPage {
+            id,
+            score: score + f32::from(tier) * TIER,
+            tier,
+            matched: vec!["text"],
+            explain,
+        }
     }
 
     fn meant(near: &[(u64, f32)]) -> VectorResults {
-        let near =
-            near.iter().map(|&(page, cosine)| Near { page, cosine, start: 3, end: 9 }).collect();
+        let near = near
+            .iter()
+            .map(|&(page, cosine)| NearPage { page, cosine, start: 3, end: 9 })
+            .collect();
         VectorResults { near, floor: 0.1, background: 0.1, span: 0.6, read: 1.0, degradation: None }
     }
 
-    fn run(text: Vec<Ranked>, meant: &VectorResults, relations: Relations) -> Vec<Fused> {
+    fn run(text: Vec<RankedPage>, meant: &VectorResults, relations: Relations) -> Vec<Fused> {
         fuse(Legs { text, meant, relations, new: None, explain: true })
     }
 
@@ -214,7 +222,8 @@ mod tests {
 
     #[test]
     fn what_a_condition_alone_finds_is_found() {
-        let hit = Ranked { id: 1, score: 0.0, tier: 0, matched: Vec::new(), explain: Vec::new() };
+        let hit =
+            RankedPage { id: 1, score: 0.0, tier: 0, matched: Vec::new(), explain: Vec::new() };
         assert_eq!(ids(&run(vec![hit], &meant(&[]), Relations::default())), [1]);
     }
 

@@ -30,7 +30,7 @@ use super::{Brain, Caller};
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_page as page;
-use brain_search::{Asked, Index, IndexError, Question, Ranked, Snippet, Snippeter};
+use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Snippet, Snippeter};
 use brain_store::{Content, PageRecord, Reader, StoreError, unless_damaged};
 
 /// How many pages each way brings into the fusion.
@@ -74,11 +74,12 @@ impl Brain {
             until,
             explain: request.explain,
         };
-        // Asked first: what is stored from here on was not acknowledged when the search began.
+        // QuestionTerms first: what is stored from here on was not acknowledged when the search began.
         let of = question.sources.as_deref().or(question.view.as_deref());
         let catching_up = self.index.catching_up(of);
-        let asked =
-            index.asked(&question.text, question.view.as_deref()).map_err(|e| index_fault(&e))?;
+        let asked = index
+            .question_terms(&question.text, question.view.as_deref())
+            .map_err(|e| index_fault(&e))?;
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
         let meant = self.meant(&asked, &conditions)?;
         let new = recent::wants_new(&asked);
@@ -136,7 +137,11 @@ impl Brain {
     }
 
     /// What vectors say about the question, of the pages that meet its conditions.
-    fn meant(&self, asked: &Asked, conditions: &Conditions<'_>) -> Result<VectorResults, Fault> {
+    fn meant(
+        &self,
+        asked: &QuestionTerms,
+        conditions: &Conditions<'_>,
+    ) -> Result<VectorResults, Fault> {
         // Marks alone, or the beginning of a word, mean nothing; and a model finds something near to anything.
         if asked.words.is_empty() || !self.has_embedding() {
             return Ok(VectorResults::default());
@@ -209,7 +214,7 @@ impl Conditions<'_> {
 }
 
 /// The places of the pages that words and vectors found, best first.
-fn order(text: &[Ranked], meant: &VectorResults) -> HashMap<u64, usize> {
+fn order(text: &[RankedPage], meant: &VectorResults) -> HashMap<u64, usize> {
     let mut order = HashMap::with_capacity(text.len() + meant.near.len());
     for (place, id) in text.iter().map(|hit| hit.id).enumerate() {
         order.insert(id, place);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use brain_search::{Asked, AskedWord};
+use brain_search::{QuestionTerms, QuestionWord};
 
 /// Words that ask for a person.
 const WHO: [&str; 14] = [
@@ -211,7 +211,7 @@ pub(super) struct Form {
 }
 
 /// The form of `asked`; `None` when it names no page, or says nothing besides.
-pub(super) fn form(asked: &Asked) -> Option<Form> {
+pub(super) fn form(asked: &QuestionTerms) -> Option<Form> {
     if asked.subjects.is_empty() {
         return None;
     }
@@ -233,7 +233,7 @@ pub(super) fn form(asked: &Asked) -> Option<Form> {
 }
 
 /// Whether `'s` stands at the end of a name.
-fn is_possessive(asked: &Asked, name: &Range<usize>) -> bool {
+fn is_possessive(asked: &QuestionTerms, name: &Range<usize>) -> bool {
     let Some(last) = name.end.checked_sub(1).and_then(|at| asked.words.get(at)) else {
         return false;
     };
@@ -247,13 +247,13 @@ fn is_possessive(asked: &Asked, name: &Range<usize>) -> bool {
 }
 
 /// Whether `word` names the kind `kind` (a page's type, or a folder that it is in).
-pub(super) fn names_kind(word: &AskedWord, kind: &str) -> bool {
+pub(super) fn names_kind(word: &QuestionWord, kind: &str) -> bool {
     // Pages that name no type are notes: that tells nothing apart.
     if kind == "note" {
         return false;
     }
     let line = |text: &str| KINDS.iter().position(|line| line.contains(&text));
-    word.said_by(kind) >= 1.0
+    word.similarity(kind) >= 1.0
         || line(&word.text).is_some_and(|of| line(kind) == Some(of) || (of == 0 && is_person(kind)))
 }
 
@@ -276,7 +276,7 @@ mod tests {
     use brain_search::{Subject, each_word};
 
     /// `text` with its subject in brackets.
-    fn asked(text: &str) -> Asked {
+    fn asked(text: &str) -> QuestionTerms {
         let (before, rest) = text.split_once('[').unwrap_or((text, ""));
         let (name, after) = rest.split_once(']').unwrap_or((rest, ""));
         let plain = format!("{before}{name}{after}");
@@ -285,7 +285,7 @@ mod tests {
             let lower = plain.to_lowercase();
             let from = lower[at..].find(&word[..1]).map_or(at, |found| at + found);
             at = from + word.len();
-            let mut word = AskedWord::new(word);
+            let mut word = QuestionWord::new(word);
             word.place = from..at;
             words.push(word);
         });
@@ -299,7 +299,7 @@ mod tests {
         for word in &mut words {
             word.stop = ["did", "the", "is", "of", "at", "in", "hat"].contains(&word.text.as_str());
         }
-        Asked { text: plain, words, subjects }
+        QuestionTerms { text: plain, words, subjects }
     }
 
     fn content(text: &str) -> Vec<String> {
@@ -335,9 +335,9 @@ mod tests {
         for (word, kind) in
             [("people", "person"), ("Firmen", "company"), ("films", "film"), ("albums", "album")]
         {
-            assert!(names_kind(&AskedWord::new(&word.to_lowercase()), kind), "{word}");
+            assert!(names_kind(&QuestionWord::new(&word.to_lowercase()), kind), "{word}");
         }
-        assert!(!names_kind(&AskedWord::new("meetings"), "person"));
+        assert!(!names_kind(&QuestionWord::new("meetings"), "person"));
         assert!(is_agent("investors") && is_agent("teilnehmer") && !is_agent("budget"));
     }
 }

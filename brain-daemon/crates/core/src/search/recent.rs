@@ -1,6 +1,6 @@
 //! Whether a question asks for what is new. Pure.
 
-use brain_search::Asked;
+use brain_search::QuestionTerms;
 
 /// Words that ask for what is new, in English and German.
 const NEW: [&str; 18] = [
@@ -46,7 +46,7 @@ const SPANS: [&str; 16] = [
 ];
 
 /// The words of `asked` that ask for what is new.
-pub(super) fn wants_new(asked: &Asked) -> Option<String> {
+pub(super) fn wants_new(asked: &QuestionTerms) -> Option<String> {
     let words: Vec<&str> = asked.words.iter().map(|word| word.text.as_str()).collect();
     if let Some(word) = words.iter().find(|word| NEW.contains(word)) {
         return Some((*word).to_owned());
@@ -60,14 +60,14 @@ pub(super) fn wants_new(asked: &Asked) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_search::{AskedWord, each_word};
+    use brain_search::{QuestionWord, each_word};
 
     #[test]
     fn time_words_ask_for_what_is_new() {
         let new = |text: &str| {
             let mut words = Vec::new();
-            each_word(text, &mut |word| words.push(AskedWord::new(word)));
-            wants_new(&Asked { text: text.to_owned(), words, subjects: Vec::new() })
+            each_word(text, &mut |word| words.push(QuestionWord::new(word)));
+            wants_new(&QuestionTerms { text: text.to_owned(), words, subjects: Vec::new() })
         };
         assert_eq!(new("latest notes about Acme").as_deref(), Some("latest"));
         assert_eq!(new("was war letzte Woche").as_deref(), Some("letzte woche"));

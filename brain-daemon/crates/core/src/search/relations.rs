@@ -11,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 use super::question::{Form, form, is_agent, is_person, names_kind};
 use super::sentence::{carried, shown};
 use brain_page::MENTIONS;
-use brain_search::{Asked, AskedWord, Subject, each_word};
-use brain_store::{Content, Found, LinkRecord, Reader, Resolution, StoreError, unless_damaged};
+use brain_search::{QuestionTerms, QuestionWord, Subject, each_word};
+use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
 /// At most so many pages of one name are started from.
 const MAX_STARTS: usize = 4;
@@ -58,7 +58,7 @@ pub(super) struct Related {
 
 /// A neighbour of a page that the question names.
 struct Neighbour {
-    page: Found,
+    page: PageEntry,
     kinds: Vec<String>,
     ways: Vec<Way>,
 }
@@ -78,8 +78,8 @@ struct Way {
 /// What the question wants.
 struct Wanted<'a> {
     person: bool,
-    noun: Option<&'a AskedWord>,
-    content: Vec<&'a AskedWord>,
+    noun: Option<&'a QuestionWord>,
+    content: Vec<&'a QuestionWord>,
 }
 
 impl Wanted<'_> {
@@ -99,7 +99,7 @@ impl Wanted<'_> {
             each_word(text, &mut |word| {
                 for (best, asked) in best.iter_mut().zip(&self.content) {
                     if *best < 1.0 {
-                        *best = best.max(asked.said_by(word));
+                        *best = best.max(asked.similarity(word));
                     }
                 }
             });
@@ -115,7 +115,7 @@ impl Wanted<'_> {
 /// When the store cannot be read.
 pub(super) fn relations(
     reader: &Reader,
-    asked: &Asked,
+    asked: &QuestionTerms,
     order: &HashMap<u64, usize>,
     admits: &dyn Fn(u64) -> bool,
 ) -> Result<Relations, StoreError> {
@@ -182,11 +182,15 @@ pub(super) fn relations(
 }
 
 /// What `asked` wants, by its words and by the kinds that there are around what it names.
-fn wanted<'a>(asked: &'a Asked, form: &Form, neighbours: &HashMap<u64, Neighbour>) -> Wanted<'a> {
-    let words: Vec<&AskedWord> =
+fn wanted<'a>(
+    asked: &'a QuestionTerms,
+    form: &Form,
+    neighbours: &HashMap<u64, Neighbour>,
+) -> Wanted<'a> {
+    let words: Vec<&QuestionWord> =
         form.content.iter().filter_map(|&at| asked.words.get(at)).collect();
     let kinds: HashSet<&String> = neighbours.values().flat_map(|n| &n.kinds).collect();
-    let named = |word: &&AskedWord| kinds.iter().any(|kind| names_kind(word, kind));
+    let named = |word: &&QuestionWord| kinds.iter().any(|kind| names_kind(word, kind));
     let noun = if form.who { None } else { words.iter().copied().find(named) };
     let content =
         words.into_iter().filter(|word| noun.is_none_or(|noun| noun.text != word.text)).collect();
@@ -199,8 +203,8 @@ fn strength(
     form: &Form,
     wanted: &Wanted<'_>,
     subject: &Subject,
-    pages: &[Found],
-    asked: &Asked,
+    pages: &[PageEntry],
+    asked: &QuestionTerms,
 ) -> (bool, bool) {
     let few = wanted.content.len() <= 2;
     // `people at Acme`, but not `how people work at Acme with little sleep`, and not `company Acme`.
@@ -228,7 +232,7 @@ impl Around<'_> {
         !self.starts.contains(&id) && (self.admits)(id)
     }
 
-    fn add(&mut self, page: Found) {
+    fn add(&mut self, page: PageEntry) {
         let id = page.2.id;
         self.neighbours.entry(id).or_insert_with(|| Neighbour {
             kinds: kinds(&page),
@@ -238,7 +242,7 @@ impl Around<'_> {
     }
 
     /// Follows the links of `page`; which of them lead to which neighbour.
-    fn forward(&mut self, page: &Found) -> Result<Vec<(u64, LinkRecord)>, StoreError> {
+    fn forward(&mut self, page: &PageEntry) -> Result<Vec<(u64, LinkRecord)>, StoreError> {
         let mut out = Vec::new();
         for link in self.reader.derived(page.2.id)?.links.into_iter().take(MAX_FORWARD) {
             if let Resolution::Page(target) = self.reader.resolve(&link, &page.0)?
@@ -252,7 +256,7 @@ impl Around<'_> {
     }
 
     /// Takes up pages that link to `page`.
-    fn backward(&mut self, page: &Found) -> Result<(), StoreError> {
+    fn backward(&mut self, page: &PageEntry) -> Result<(), StoreError> {
         let mut from = self.reader.linking(page, MAX_ROWS)?;
         from.retain(|id| self.is_answer(*id));
         // A stable order: the newest stay in front of what was not found otherwise.
@@ -268,7 +272,7 @@ impl Around<'_> {
     /// Reads what `page` says where it links to its neighbours.
     fn read_forward(
         &mut self,
-        page: &Found,
+        page: &PageEntry,
         links: &[(u64, LinkRecord)],
         wanted: &Wanted<'_>,
     ) -> Result<(), StoreError> {
@@ -295,7 +299,7 @@ impl Around<'_> {
     }
 
     /// Reads what the neighbours say where they link to `page`.
-    fn read_backward(&mut self, page: &Found, wanted: &Wanted<'_>) -> Result<(), StoreError> {
+    fn read_backward(&mut self, page: &PageEntry, wanted: &Wanted<'_>) -> Result<(), StoreError> {
         let names = self.reader.derived(page.2.id)?.names;
         let linking: HashSet<u64> = self.reader.linking(page, MAX_ROWS)?.into_iter().collect();
         let mut ids: Vec<(bool, usize, u64)> = self
@@ -341,7 +345,7 @@ impl Around<'_> {
 }
 
 /// What a page is: its type, and the folders that it is in.
-fn kinds((_, slug, record): &Found) -> Vec<String> {
+fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
     let folders = slug.as_str().rsplit_once('/').map_or("", |(folders, _)| folders);
     std::iter::once(record.page_type.to_lowercase())
         .chain(folders.split('/').filter(|f| !f.is_empty()).map(str::to_owned))
@@ -349,14 +353,14 @@ fn kinds((_, slug, record): &Found) -> Vec<String> {
 }
 
 /// A link of the frontmatter: its key is what it says.
-fn typed(on: &Found, link: &LinkRecord, wanted: &Wanted<'_>) -> Way {
+fn typed(on: &PageEntry, link: &LinkRecord, wanted: &Wanted<'_>) -> Way {
     let key = link.kind.replace('_', " ");
     let share = wanted.share(&[&key]);
     Way { on: on.1.as_str().to_owned(), share, role: share, said: format!("its \"{key}\"") }
 }
 
 /// A link of the body: the sentence is what it says, with what stands above it.
-fn said(on: &Found, sentence: &str, lead: [&str; 2], wanted: &Wanted<'_>) -> Way {
+fn said(on: &PageEntry, sentence: &str, lead: [&str; 2], wanted: &Wanted<'_>) -> Way {
     // `**Attendees:** [A](a), [B](b)` names its list in the line itself.
     let label = sentence
         .split_once(':')

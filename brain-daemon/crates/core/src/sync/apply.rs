@@ -13,7 +13,7 @@ use super::tally::Tally;
 use crate::Brain;
 use crate::batch::BATCH;
 use brain_base::caller::Visibility;
-use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncMark};
+use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
 
 /// How often a file is looked at whose page changes meanwhile.
 const LOOKS: usize = 3;
@@ -177,7 +177,7 @@ impl Brain {
         &self,
         ground: &Ground,
         stale: Vec<String>,
-        mark: Option<SyncMark>,
+        mark: Option<SyncResult>,
     ) -> Result<(), Fault> {
         let ground = ground.clone();
         Ok(self.store.write(move |draft| {

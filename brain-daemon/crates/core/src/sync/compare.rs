@@ -6,7 +6,7 @@ use brain_protocol::Slug;
 
 use super::read::ToRead;
 use crate::batch::meets;
-use brain_store::files::{Found, Stat};
+use brain_store::files::{ScanReport, Stat};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
 /// What the store knows of files that were looked at: of those that may not be as they were, and of those that are gone.
@@ -51,7 +51,7 @@ pub(super) struct Plan {
 pub(super) fn compare(
     reader: &Reader,
     known: &Known,
-    found: &Found,
+    found: &ScanReport,
     strangers: &[String],
     full: bool,
 ) -> Result<Plan, StoreError> {

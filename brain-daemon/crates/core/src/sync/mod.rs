@@ -23,8 +23,8 @@ use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSo
 use super::batch::in_batches;
 use super::{Brain, Caller, Progress, Silent};
 use brain_base::caller::Visibility;
-use brain_store::files::{self, Pulled};
-use brain_store::{FileState, Reader, SourceRecord, StoreError, SyncMark};
+use brain_store::files::{self, PullOutcome};
+use brain_store::{FileState, Reader, SourceRecord, StoreError, SyncResult};
 
 use compare::{Missing, compare, covers};
 use decide::Ground;
@@ -292,7 +292,7 @@ impl Brain {
             // A part tells nothing of the rest; but what could not be done there has to be seen.
             let at = if wish.is_whole() { at } else { since };
             let mark = (wish.is_whole() || out.problem.is_some())
-                .then(|| SyncMark { at, problem: out.problem.clone() });
+                .then(|| SyncResult { at, problem: out.problem.clone() });
             if mark.is_some() || !stale.is_empty() {
                 self.finish(&ground, stale, mark)?;
             }
@@ -311,18 +311,18 @@ impl Brain {
 
     fn pull(&self, root: &Path, wish: Wish<'_>, progress: &dyn Progress) -> Pull {
         let pulled = match (wish.pull, wish.dry_run) {
-            (false, _) => Pulled::Skipped("not asked for".into()),
-            (true, true) => Pulled::Skipped("a dry run does not pull".into()),
+            (false, _) => PullOutcome::Skipped("not asked for".into()),
+            (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
                 let approved = self.config.sources_git_approved();
                 files::pull(root, &approved, &|| progress.at(0, 0) && !self.is_stopping())
             }
         };
         let (status, message) = match pulled {
-            Pulled::Skipped(why) => ("skipped", Some(why)),
-            Pulled::UpToDate => ("up_to_date", None),
-            Pulled::Updated(what) => ("updated", Some(what)),
-            Pulled::Failed(why) => ("failed", Some(why)),
+            PullOutcome::Skipped(why) => ("skipped", Some(why)),
+            PullOutcome::UpToDate => ("up_to_date", None),
+            PullOutcome::Updated(what) => ("updated", Some(what)),
+            PullOutcome::Failed(why) => ("failed", Some(why)),
         };
         if status == "failed" {
             tracing::warn!(place = %root.display(), message, "git pull");

@@ -8,7 +8,7 @@ use brain_protocol::{MAX_CONTENT, Slug};
 
 use crate::intake::{read_document, read_page};
 use crate::provenance::SYNC;
-use brain_store::files::{Root, Stat, digest, is_not_there};
+use brain_store::files::{RootDir, Stat, digest, is_missing};
 use brain_store::{FileRecord, Hash, NewPage, Provenance};
 
 /// A file that changed this shortly before it was read may change again without its times telling.
@@ -141,9 +141,9 @@ pub(super) fn uri(place: &Path) -> String {
 /// Opens and reads the file at `path` below `root`; `None` when there is none. No link is followed on the way there, neither
 /// one that was there when the directory was read nor one that took a directory's place since.
 pub(super) fn look(root: &Path, path: &str) -> io::Result<Option<Seen>> {
-    let mut file = match Root::open(root)?.file(Path::new(path)) {
+    let mut file = match RootDir::open(root)?.open_file(Path::new(path)) {
         Ok(file) => file,
-        Err(e) if is_not_there(&e) => return Ok(None),
+        Err(e) if is_missing(&e) => return Ok(None),
         Err(e) => return Err(e),
     };
     let meta = file.metadata()?;

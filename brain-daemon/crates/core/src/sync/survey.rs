@@ -8,14 +8,14 @@ use std::thread::{self, Scope};
 use brain_protocol::SourceId;
 
 use super::compare::{Known, covers, is_as_recorded};
-use brain_store::files::{self, Found, MarkdownFile};
+use brain_store::files::{self, MarkdownFile, ScanReport};
 use brain_store::{FileRecord, PathRow, Reader, StoreError};
 
 /// What a walk found, and what is known of that.
 #[derive(Default)]
 pub(super) struct Survey {
     /// Files that may not be as they were, and what could not be read.
-    pub(super) found: Found,
+    pub(super) found: ScanReport,
     /// What is known of those files, and of files that are not there.
     pub(super) known: Known,
     /// All files.
@@ -44,7 +44,7 @@ impl Survey {
                 let mut rows = Ahead::new(read_ahead(scope, rows, is_whole));
                 let mut paths = Ahead::new(read_ahead(scope, paths, is_whole));
                 let mut problem = None;
-                let found = files::each_markdown_file(root, part, None, &mut |file| {
+                let found = files::for_each_markdown_file(root, part, None, &mut |file| {
                     let looked = survey.look(file, &mut rows, &mut paths, full, &inside);
                     problem = looked.err();
                     problem.is_none()

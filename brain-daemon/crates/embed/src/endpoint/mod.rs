@@ -1,10 +1,11 @@
-//! Vectors from an endpoint of the `openai` shape: `POST {base}/embeddings`, as OpenAI, Voyage, Ollama, llama.cpp, vLLM and others have it.
+//! Vectors from an endpoint with OpenAI's embedding API: `POST {base}/embeddings`.
 //!
-//! `answer` reads what comes, `fault` says what is to be done when it is not what it should be; both pure. The key goes into the head of a
-//! request and nowhere else. What the endpoint says is repeated nowhere, but for the name that it gives a problem.
+//! OpenAI, Voyage, Ollama, llama.cpp, vLLM and others have this API. `response` parses answers, and
+//! `error` decides what to do about failures; both do no I/O. The key is sent in the request's
+//! header only. Of an endpoint's error, only the name of the problem is repeated.
 
-mod answer;
-mod fault;
+mod error;
+mod response;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -16,107 +17,107 @@ use brain_protocol::Secret;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{EmbedFault, EmbedWhy, Embedder, Purpose, Space};
+use super::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
 use brain_costs::{CostFault, Ledger, Price};
 use brain_net::{Call, Link, Outgoing, Part, Trouble};
 
-use answer::Vectors;
-use fault::{Named, Then};
+use error::{EndpointLabel, NextStep};
+use response::EmbeddingResponse;
 
-/// Where OpenAI's own service is.
+/// OpenAI's own address.
 const OPENAI: &str = "https://api.openai.com/v1";
-/// Whose service wants to be told what a vector is for.
+/// Host of the service that distinguishes questions and documents.
 const VOYAGE: &str = "voyageai.com";
-/// The most texts in a request.
-const COUNT: usize = 64;
-/// The most bytes of texts in a request: some services count tokens, at most one a byte.
-const BYTES: usize = 96 * 1024;
-/// A text longer than this is cut, in bytes: no model holds more.
-const LONGEST: usize = 32 * 1024;
-/// A text shorter than this is not cut any more when it is refused for its length, in bytes.
-const SHORTEST: usize = 64;
-/// The longest answer, in bytes: 64 vectors of 8192 numbers, written out.
-const MOST: usize = 16 * 1024 * 1024;
-/// What the endpoint is asked when only the length of its vectors is wanted.
+/// Maximum texts in a request.
+const MAX_BATCH_TEXTS: usize = 64;
+/// Maximum bytes of texts in a request. Some services limit tokens; a byte is at most one.
+const MAX_BATCH_BYTES: usize = 96 * 1024;
+/// Longer texts are truncated, in bytes: no model reads more.
+const MAX_TEXT_BYTES: usize = 32 * 1024;
+/// Shorter texts are not truncated again when they are refused for their length, in bytes.
+const MIN_TEXT_BYTES: usize = 64;
+/// Maximum bytes of a response: 64 vectors of 8192 numbers as text.
+const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
+/// Text that is sent to learn the length of vectors.
 const PROBE: &str = "brain";
 
-/// How patient it is.
+/// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
-    /// How long nothing may come.
-    silence: Duration,
-    /// How long one request may take, with all its repetitions.
-    within: Duration,
-    /// How often a request is repeated.
-    again: u32,
-    /// The first pause; each further one is twice as long.
+struct RetryPolicy {
+    /// Maximum time without data.
+    idle_timeout: Duration,
+    /// Maximum time of a request, including retries.
+    timeout: Duration,
+    /// Maximum retries.
+    max_retries: u32,
+    /// First pause before a retry; each further one is twice as long.
     pause: Duration,
 }
 
-impl Patience {
-    /// For a question somebody waits for.
+impl RetryPolicy {
+    /// For questions: a caller waits.
     const QUERY: Self = Self {
-        silence: Duration::from_secs(2),
-        within: Duration::from_secs(3),
-        again: 1,
+        idle_timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(3),
+        max_retries: 1,
         pause: Duration::from_millis(100),
     };
-    /// For pages, which nobody waits for. A model on a small machine takes its time.
+    /// For pages: no caller waits. A model on a small machine is slow.
     const DOCUMENT: Self = Self {
-        silence: Duration::from_secs(60),
-        within: Duration::from_secs(180),
-        again: 5,
+        idle_timeout: Duration::from_secs(60),
+        timeout: Duration::from_secs(180),
+        max_retries: 5,
         pause: Duration::from_secs(1),
     };
-    /// The longest pause.
-    const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+    /// Maximum pause.
+    const MAX_PAUSE: Duration = Duration::from_secs(30);
 }
 
-/// Finds the key, at each use: a new one needs no restart.
-pub type FindKey = Box<dyn Fn() -> Result<Option<Secret>, EmbedFault> + Send + Sync>;
+/// Returns the key. Called for each request, so that a new key needs no restart.
+pub type KeyProvider = Box<dyn Fn() -> Result<Option<Secret>, EmbedError> + Send + Sync>;
 
-/// What is configured of an endpoint; see [`super::Settings::Endpoint`].
+/// Configuration of an endpoint; see [`super::Settings::Endpoint`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointSettings {
-    /// Where it is; `None`: OpenAI's own service.
+    /// Base address; `None` for OpenAI's own.
     pub base: Option<Url>,
-    /// The model's name there.
+    /// The model's name at the endpoint.
     pub model: String,
-    /// What goes before a question.
+    /// Prefix of a question.
     pub query_prefix: String,
-    /// What goes before a window of a page.
+    /// Prefix of a window of a page.
     pub document_prefix: String,
-    /// How long its vectors are to be; `None`: the model's own length.
+    /// Requested length of vectors; `None` for the model's own.
     pub dimensions: Option<u32>,
 }
 
-/// An endpoint, and the way to it.
+/// A client of one endpoint.
 pub struct Endpoint {
     settings: EndpointSettings,
     url: Url,
     link: Box<dyn Link>,
-    key: FindKey,
+    key: KeyProvider,
     price: Price,
     ledger: Arc<Ledger>,
-    /// Learnt from its first answer, and held to.
+    /// Set by the configuration or the first response; later responses must agree.
     dimensions: OnceLock<usize>,
-    patience: [Patience; 2],
+    policy: [RetryPolicy; 2],
 }
 
 impl Endpoint {
-    /// The endpoint that is configured. Sends nothing yet.
+    /// Creates the client. Sends nothing yet.
     ///
     /// # Errors
-    /// [`EmbedWhy::Model`] when no model is named or the address cannot be called.
+    /// [`EmbedErrorKind::Model`] when no model is named or the address is invalid.
     pub fn open(
         settings: EndpointSettings,
         net: &dyn Outgoing,
-        key: FindKey,
+        key: KeyProvider,
         price: Price,
         ledger: Arc<Ledger>,
-    ) -> Result<Self, EmbedFault> {
-        let wrong = |message: String, hint: &str| EmbedFault {
-            why: EmbedWhy::Model,
+    ) -> Result<Self, EmbedError> {
+        let wrong = |message: String, hint: &str| EmbedError {
+            kind: EmbedErrorKind::Model,
             message,
             hint: Some(hint.to_owned()),
         };
@@ -135,11 +136,11 @@ impl Endpoint {
         let link = net.link(&url).map_err(|trouble| address(trouble.to_string()))?;
         let dimensions = OnceLock::new();
         if let Some(length) = settings.dimensions {
-            // It is held to what is configured from the beginning.
+            // The configured length holds from the beginning.
             let _ = dimensions.set(length as usize);
         }
-        let patience = [Patience::QUERY, Patience::DOCUMENT];
-        Ok(Self { settings, url, link, key, price, ledger, dimensions, patience })
+        let policy = [RetryPolicy::QUERY, RetryPolicy::DOCUMENT];
+        Ok(Self { settings, url, link, key, price, ledger, dimensions, policy })
     }
 
     fn is_voyage(&self) -> bool {
@@ -166,12 +167,12 @@ impl Endpoint {
         body
     }
 
-    /// Vectors of these texts; what is too much at once is asked for in halves.
-    fn batch(&self, texts: &[&str], at: &Asking<'_>) -> Result<Vec<Vec<f32>>, EmbedFault> {
-        match self.patiently(texts, at) {
-            Err(Then::Less(fault)) => match texts {
-                [text] if text.len() < SHORTEST => Err(fault),
-                [text] => self.batch(&[cut(text, text.len() / 2)], at),
+    /// Returns the vectors of these texts. Splits a batch that is too large for the endpoint.
+    fn batch(&self, texts: &[&str], at: &RequestContext<'_>) -> Result<Vec<Vec<f32>>, EmbedError> {
+        match self.request_with_retries(texts, at) {
+            Err(NextStep::Split(fault)) => match texts {
+                [text] if text.len() < MIN_TEXT_BYTES => Err(fault),
+                [text] => self.batch(&[truncate(text, text.len() / 2)], at),
                 _ => {
                     let (one, two) = texts.split_at(texts.len() / 2);
                     let mut vectors = self.batch(one, at)?;
@@ -179,36 +180,40 @@ impl Endpoint {
                     Ok(vectors)
                 }
             },
-            Err(Then::Again(_, fault) | Then::Fail(fault)) => Err(fault),
+            Err(NextStep::Retry(_, fault) | NextStep::Fail(fault)) => Err(fault),
             Ok(vectors) => Ok(vectors),
         }
     }
 
-    /// One request, repeated where that may help.
-    fn patiently(&self, texts: &[&str], at: &Asking<'_>) -> Result<Vec<Vec<f32>>, Then> {
+    /// Sends a request, with retries if they can help.
+    fn request_with_retries(
+        &self,
+        texts: &[&str],
+        at: &RequestContext<'_>,
+    ) -> Result<Vec<Vec<f32>>, NextStep> {
         let begun = Instant::now();
-        let mut pause = at.patience.pause;
-        for left in (0..=at.patience.again).rev() {
-            let (wait, fault) = match self.ask(texts, at, begun + at.patience.within) {
-                Err(Then::Again(wait, fault)) if left > 0 => (wait, fault),
+        let mut pause = at.policy.pause;
+        for left in (0..=at.policy.max_retries).rev() {
+            let (wait, fault) = match self.request(texts, at, begun + at.policy.timeout) {
+                Err(NextStep::Retry(wait, fault)) if left > 0 => (wait, fault),
                 other => return other,
             };
             let wait = wait.map_or(pause, Duration::from_secs).max(pause);
-            if begun.elapsed() + wait >= at.patience.within {
-                return Err(Then::Fail(fault));
+            if begun.elapsed() + wait >= at.policy.timeout {
+                return Err(NextStep::Fail(fault));
             }
-            self.rest_for(wait, at)?;
-            pause = (pause * 2).min(Patience::LONGEST_PAUSE);
+            self.wait(wait, at)?;
+            pause = (pause * 2).min(RetryPolicy::MAX_PAUSE);
         }
-        Err(Then::Fail(at.named.late(at.patience.within.as_secs())))
+        Err(NextStep::Fail(at.label.timed_out(at.policy.timeout.as_secs())))
     }
 
-    /// Waits, unless it is told to stop.
-    fn rest_for(&self, wait: Duration, at: &Asking<'_>) -> Result<(), Then> {
+    /// Waits, unless the caller stops the work.
+    fn wait(&self, wait: Duration, at: &RequestContext<'_>) -> Result<(), NextStep> {
         let until = Instant::now() + wait;
         loop {
-            if !(at.goes_on)() {
-                return Err(Then::Fail(at.named.stopped()));
+            if !(at.should_continue)() {
+                return Err(NextStep::Fail(at.label.stopped()));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -218,15 +223,15 @@ impl Endpoint {
         }
     }
 
-    /// One request.
-    fn ask(
+    /// Sends one request.
+    fn request(
         &self,
         texts: &[&str],
-        at: &Asking<'_>,
+        at: &RequestContext<'_>,
         deadline: Instant,
-    ) -> Result<Vec<Vec<f32>>, Then> {
-        if !(at.goes_on)() {
-            return Err(Then::Fail(at.named.stopped()));
+    ) -> Result<Vec<Vec<f32>>, NextStep> {
+        if !(at.should_continue)() {
+            return Err(NextStep::Fail(at.label.stopped()));
         }
         let entry = match self.price.input {
             0 => None,
@@ -240,7 +245,7 @@ impl Endpoint {
                     worst as u64,
                     0,
                 );
-                Some(entered.map_err(|fault| Then::Fail(unpaid(&fault)))?)
+                Some(entered.map_err(|fault| NextStep::Fail(over_budget(&fault)))?)
             }
         };
         let body = self.body(texts, at.purpose).to_string();
@@ -253,83 +258,91 @@ impl Endpoint {
             public: false,
             enough: |_| false,
         };
-        let (mut come, mut end) = (Vec::new(), None);
-        let answer = self.link.follow(&call, at.patience.silence, &mut |part| {
+        let (mut received, mut end) = (Vec::new(), None);
+        let answer = self.link.follow(&call, at.policy.idle_timeout, &mut |part| {
             if let Part::Bytes(bytes) = part {
-                come.extend_from_slice(bytes);
+                received.extend_from_slice(bytes);
             }
-            end = if !(at.goes_on)() {
-                Some(End::Stopped)
+            end = if !(at.should_continue)() {
+                Some(AbortReason::Stopped)
             } else if Instant::now() >= deadline {
-                Some(End::Late)
-            } else if come.len() > MOST {
-                Some(End::Large)
+                Some(AbortReason::Timeout)
+            } else if received.len() > MAX_RESPONSE_BYTES {
+                Some(AbortReason::TooLarge)
             } else {
                 None
             };
             end.is_none()
         });
         match (answer, end) {
-            // The service may have worked: an entry that is dropped counts at its worst.
-            (_, Some(End::Stopped)) => Err(Then::Fail(at.named.stopped())),
-            (_, Some(End::Late)) => Err(Then::Fail(at.named.late(at.patience.within.as_secs()))),
-            (_, Some(End::Large)) => Err(Then::Fail(at.named.nonsense("is too long"))),
+            // The service may have done the work: a dropped entry counts at its maximum.
+            (_, Some(AbortReason::Stopped)) => Err(NextStep::Fail(at.label.stopped())),
+            (_, Some(AbortReason::Timeout)) => {
+                Err(NextStep::Fail(at.label.timed_out(at.policy.timeout.as_secs())))
+            }
+            (_, Some(AbortReason::TooLarge)) => {
+                Err(NextStep::Fail(at.label.invalid_response("is too long")))
+            }
             (Err(trouble), None) => {
                 if let Some(entry) = entry.filter(|_| is_unsent(&trouble)) {
                     entry.free();
                 }
-                Err(at.named.trouble(&trouble))
+                Err(at.label.unreachable(&trouble))
             }
             (Ok(answer), None) if answer.status != 200 => {
                 if let Some(entry) = entry.filter(|_| answer.status < 500) {
                     entry.free();
                 }
-                Err(at.named.refusal(&answer))
+                Err(at.label.refusal(&answer))
             }
             (Ok(_), None) => {
-                let read = answer::read(&come, texts.len(), self.dimensions.get().copied());
-                let Vectors { vectors, tokens } =
-                    read.map_err(|what| Then::Fail(at.named.nonsense(&what)))?;
+                let read = response::read(&received, texts.len(), self.dimensions.get().copied());
+                let EmbeddingResponse { vectors, tokens } =
+                    read.map_err(|what| NextStep::Fail(at.label.invalid_response(&what)))?;
                 if let Some(entry) = entry {
                     entry.settle(tokens, 0);
                 }
-                self.hold(&vectors, at)?;
+                self.check_dimensions(&vectors, at)?;
                 Ok(vectors)
             }
         }
     }
 
-    /// The length of the first vectors is the length of all.
-    fn hold(&self, vectors: &[Vec<f32>], at: &Asking<'_>) -> Result<(), Then> {
+    /// Checks that vectors have the known length; the first ones set it.
+    fn check_dimensions(
+        &self,
+        vectors: &[Vec<f32>],
+        at: &RequestContext<'_>,
+    ) -> Result<(), NextStep> {
         let Some(first) = vectors.first() else { return Ok(()) };
         let held = *self.dimensions.get_or_init(|| first.len());
         if held == first.len() {
             return Ok(());
         }
         let what = format!("has vectors of {} numbers where {held} were expected", first.len());
-        Err(Then::Fail(at.named.nonsense(&what)))
+        Err(NextStep::Fail(at.label.invalid_response(&what)))
     }
 }
 
-/// How an answer ended before its end.
+/// Why reading a response was aborted.
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum AbortReason {
     Stopped,
-    Late,
-    Large,
+    Timeout,
+    TooLarge,
 }
 
-/// What one piece of work has in common.
-struct Asking<'a> {
-    named: Named,
+/// What the requests of one call have in common.
+struct RequestContext<'a> {
+    label: EndpointLabel,
     purpose: Purpose,
-    patience: Patience,
+    policy: RetryPolicy,
     bearer: Option<Secret>,
-    goes_on: &'a dyn Fn() -> bool,
+    should_continue: &'a dyn Fn() -> bool,
 }
 
 impl Embedder for Endpoint {
-    fn space(&self) -> Result<Space, EmbedFault> {
+    fn space(&self) -> Result<VectorSpace, EmbedError> {
         let dimensions = match self.dimensions.get() {
             Some(length) => *length,
             None => {
@@ -340,64 +353,64 @@ impl Embedder for Endpoint {
         let EndpointSettings { model, query_prefix, document_prefix, .. } = &self.settings;
         let parts = ["openai", self.url.as_str(), model, query_prefix, document_prefix];
         let identity = format!("{}\n{dimensions}", parts.join("\n"));
-        Ok(Space { model: model.clone(), identity, dimensions })
+        Ok(VectorSpace { model: model.clone(), identity, dimensions })
     }
 
     fn embed(
         &self,
         texts: &[String],
         purpose: Purpose,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<f32>>, EmbedFault> {
-        let (prefix, patience) = match purpose {
-            Purpose::Query => (&self.settings.query_prefix, self.patience[0]),
-            Purpose::Document => (&self.settings.document_prefix, self.patience[1]),
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let (prefix, policy) = match purpose {
+            Purpose::Query => (&self.settings.query_prefix, self.policy[0]),
+            Purpose::Document => (&self.settings.document_prefix, self.policy[1]),
         };
         let key = (self.key)()?;
-        let named = Named {
+        let label = EndpointLabel {
             url: self.url.clone(),
             model: self.settings.model.clone(),
-            keyed: key.is_some(),
+            has_key: key.is_some(),
         };
         let bearer = key.map(|key| Secret::new(format!("Bearer {}", key.expose())));
-        let at = Asking { named, purpose, patience, bearer, goes_on };
+        let at = RequestContext { label, purpose, policy, bearer, should_continue };
         let whole: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
-        // An empty text is refused by some; a mark stands for it.
+        // Some endpoints refuse an empty text; a mark stands for it.
         let whole: Vec<&str> = whole
             .iter()
-            .map(|text| if text.trim().is_empty() { "-" } else { cut(text, LONGEST) })
+            .map(|text| if text.trim().is_empty() { "-" } else { truncate(text, MAX_TEXT_BYTES) })
             .collect();
         let mut vectors = Vec::with_capacity(whole.len());
         let mut rest = whole.as_slice();
         while !rest.is_empty() {
-            let (batch, after) = rest.split_at(fits(rest));
+            let (batch, after) = rest.split_at(batch_len(rest));
             vectors.extend(self.batch(batch, &at)?);
             rest = after;
         }
         Ok(vectors)
     }
 
-    fn rest(&self, _idle: Duration) {
-        // A link without use keeps next to nothing, and lets go of its connections itself.
+    fn unload_if_idle(&self, _idle: Duration) {
+        // The link closes idle connections itself.
     }
 }
 
-/// How many of these texts go into one request: at least one.
-fn fits(texts: &[&str]) -> usize {
+/// Returns how many of these texts fit in one request: at least one.
+fn batch_len(texts: &[&str]) -> usize {
     let mut bytes = 0;
-    let more = texts.iter().take(COUNT).take_while(|text| {
+    let more = texts.iter().take(MAX_BATCH_TEXTS).take_while(|text| {
         bytes += text.len();
-        bytes <= BYTES
+        bytes <= MAX_BATCH_BYTES
     });
     more.count().max(1)
 }
 
-/// The beginning of a text, at most `most` bytes, cut between characters.
-fn cut(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
+/// Returns the beginning of a text, at most `max_bytes` bytes, at a character boundary.
+fn truncate(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
 }
 
-/// Whether nothing has reached the service.
+/// Whether the request has certainly not reached the service.
 fn is_unsent(trouble: &Trouble) -> bool {
     use Trouble::{Address, Name, NotPublic, Refused, Setup, Silent, Tls, Unreachable};
     matches!(
@@ -406,10 +419,10 @@ fn is_unsent(trouble: &Trouble) -> bool {
     )
 }
 
-/// What cannot be entered in the ledger is not paid.
-fn unpaid(fault: &CostFault) -> EmbedFault {
-    EmbedFault {
-        why: EmbedWhy::Budget,
+/// A call that cannot be entered in the ledger is not made.
+fn over_budget(fault: &CostFault) -> EmbedError {
+    EmbedError {
+        kind: EmbedErrorKind::Budget,
         message: format!("the embedding model was not asked: {fault}"),
         hint: Some("look at `brain costs`; a disk with room lets the ledger be written".into()),
     }

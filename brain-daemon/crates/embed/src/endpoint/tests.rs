@@ -1,4 +1,4 @@
-//! An endpoint over a link that is none: what is sent, what is asked again, what is said of what went wrong, and where the key is not.
+//! An endpoint over a mock link: requests, retries, messages, and where the key appears.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -54,13 +54,13 @@ impl Lab {
 
     fn open(&self) -> Endpoint {
         let key = self.key;
-        let find: FindKey = Box::new(move || Ok(key.map(Secret::new)));
+        let find: KeyProvider = Box::new(move || Ok(key.map(Secret::new)));
         let price = Price { input: self.price, output: 0 };
         let mut endpoint =
             Endpoint::open(self.settings.clone(), &self.net, find, price, self.ledger()).unwrap();
         // Nobody waits in a test.
-        for patience in &mut endpoint.patience {
-            patience.pause = Duration::from_millis(1);
+        for policy in &mut endpoint.policy {
+            policy.pause = Duration::from_millis(1);
         }
         endpoint
     }
@@ -74,12 +74,12 @@ impl Lab {
         self.net.sent().pop().unwrap().authorization
     }
 
-    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedFault> {
+    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         self.open().embed(&texts, purpose, &|| true)
     }
 
-    fn fails(&self, texts: &[&str]) -> EmbedFault {
+    fn fails(&self, texts: &[&str]) -> EmbedError {
         let fault = self.embed(texts, Purpose::Document).unwrap_err();
         let told = format!("{fault:?} {fault}");
         assert!(!told.contains(KEY) && !texts.iter().any(|text| told.contains(text)), "{told}");
@@ -88,7 +88,7 @@ impl Lab {
 }
 
 #[test]
-fn texts_go_out_with_what_is_configured_and_come_back_in_their_order() {
+fn requests_follow_the_configuration_and_keep_order() {
     let lab = Lab::new(|_, body| vectors(body));
     let made = lab.embed(&["a", "bb", ""], Purpose::Document).unwrap();
     assert_eq!(made.len(), 3);
@@ -120,22 +120,22 @@ fn texts_go_out_with_what_is_configured_and_come_back_in_their_order() {
 }
 
 #[test]
-fn many_texts_go_in_batches() {
+fn many_texts_are_sent_in_batches() {
     let lab = Lab::new(|_, body| vectors(body));
-    let short: Vec<&str> = vec!["x"; COUNT + 1];
-    assert_eq!(lab.embed(&short, Purpose::Document).unwrap().len(), COUNT + 1);
-    let long = "x".repeat(BYTES / 3);
+    let short: Vec<&str> = vec!["x"; MAX_BATCH_TEXTS + 1];
+    assert_eq!(lab.embed(&short, Purpose::Document).unwrap().len(), MAX_BATCH_TEXTS + 1);
+    let long = "x".repeat(MAX_BATCH_BYTES / 3);
     assert_eq!(lab.embed(&[&long, &long, &long, &long], Purpose::Document).unwrap().len(), 4);
     let counts: Vec<usize> =
         lab.sent().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
     assert_eq!(counts, [64, 1, 3, 1]);
-    let huge = "é".repeat(LONGEST);
+    let huge = "é".repeat(MAX_TEXT_BYTES);
     lab.embed(&[&huge], Purpose::Document).unwrap();
-    assert!(lab.sent()[4]["input"][0].as_str().unwrap().len() <= LONGEST);
+    assert!(lab.sent()[4]["input"][0].as_str().unwrap().len() <= MAX_TEXT_BYTES);
 }
 
 #[test]
-fn a_space_is_asked_for_once_and_its_length_is_held() {
+fn a_space_is_requested_once_and_keeps_its_length() {
     let lab = Lab::new(|before, _| {
         let length = if before < 2 { 3 } else { 4 };
         answer(200, &json!({ "data": [{ "index": 0, "embedding": vec![1; length] }] }), &[])
@@ -160,7 +160,7 @@ fn a_space_is_asked_for_once_and_its_length_is_held() {
 }
 
 #[test]
-fn what_may_help_is_tried_again_and_nothing_else() {
+fn only_temporary_errors_are_retried() {
     let later = |before: usize, body: &Value| match before {
         0 => answer(429, &json!({}), &[("retry-after", "0")]),
         1 => answer(503, &json!({ "error": { "type": "overloaded" } }), &[]),
@@ -172,44 +172,44 @@ fn what_may_help_is_tried_again_and_nothing_else() {
     assert_eq!(lab.sent().len(), 4);
 
     let limited = Lab::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
-    assert_eq!(limited.fails(&["a text"]).why, EmbedWhy::Later(Some(3600)));
+    assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Later(Some(3600)));
     assert_eq!(limited.sent().len(), 1, "an hour is not waited for");
 
     let down = Lab::new(|_, _| Err(Trouble::Refused));
-    assert_eq!(down.fails(&["a text"]).why, EmbedWhy::Later(None));
+    assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Later(None));
     assert_eq!(down.sent().len(), 6);
 
     for (status, body, why, what) in [
         (
             401,
             json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } }),
-            EmbedWhy::Refused,
+            EmbedErrorKind::Refused,
             "401",
         ),
-        (404, json!({ "error": "model not found" }), EmbedWhy::Refused, "404"),
+        (404, json!({ "error": "model not found" }), EmbedErrorKind::Refused, "404"),
         (
             400,
             json!({ "error": { "code": "unsupported_value", "param": "dimensions" } }),
-            EmbedWhy::Refused,
+            EmbedErrorKind::Refused,
             "dimensions",
         ),
         (
             400,
             json!({ "error": { "message": "about a text that is secret", "code": KEY } }),
-            EmbedWhy::Refused,
+            EmbedErrorKind::Refused,
             "400",
         ),
-        (402, json!({}), EmbedWhy::Later(Some(3600)), "402"),
+        (402, json!({}), EmbedErrorKind::Later(Some(3600)), "402"),
         (
             429,
             json!({ "error": { "code": "insufficient_quota" } }),
-            EmbedWhy::Later(Some(3600)),
+            EmbedErrorKind::Later(Some(3600)),
             "insufficient_quota",
         ),
     ] {
         let lab = Lab::new(move |_, _| answer(status, &body, &[]));
         let fault = lab.fails(&["a text that is secret"]);
-        assert_eq!(fault.why, why, "{fault}");
+        assert_eq!(fault.kind, why, "{fault}");
         assert!(fault.message.contains(what) && fault.hint.is_some(), "{fault:?}");
         assert_eq!(lab.sent().len(), 1, "{status}");
     }
@@ -219,7 +219,7 @@ fn what_may_help_is_tried_again_and_nothing_else() {
 }
 
 #[test]
-fn what_is_too_much_is_halved_and_a_text_that_is_too_long_is_cut() {
+fn large_batches_are_split_and_long_texts_truncated() {
     let lab = Lab::new(|_, body| {
         let texts = body["input"].as_array().unwrap();
         let bytes: usize = texts.iter().map(|text| text.as_str().unwrap().len()).sum();
@@ -244,37 +244,42 @@ fn what_is_too_much_is_halved_and_a_text_that_is_too_long_is_cut() {
     assert_eq!(lengths, [393, 303, 250, 13]);
 
     let never = Lab::new(|_, _| answer(413, &json!({}), &[]));
-    assert_eq!(never.fails(&[&"x ".repeat(500)]).why, EmbedWhy::Text);
+    assert_eq!(never.fails(&[&"x ".repeat(500)]).kind, EmbedErrorKind::Text);
     assert!(never.sent().len() < 8);
 }
 
 #[test]
-fn nonsense_is_a_fault_and_no_vector() {
+fn an_invalid_response_is_an_error() {
     for body in ["<html></html>", "", "{\"data\":[{\"embedding\":[1,2", "{}", "{\"data\":[]}"] {
         let lab = Lab::new(move |_, _| {
             Ok(Answer { status: 200, headers: Vec::new(), body: body.into(), from: None })
         });
         let fault = lab.fails(&["a text"]);
-        assert_eq!(fault.why, EmbedWhy::Later(None), "{body}");
+        assert_eq!(fault.kind, EmbedErrorKind::Later(None), "{body}");
         assert!(fault.message.contains("does not answer with vectors"), "{fault}");
     }
     let mut endless = Lab::new(|_, _| {
-        Ok(Answer { status: 200, headers: Vec::new(), body: vec![b' '; 4 * MOST], from: None })
+        Ok(Answer {
+            status: 200,
+            headers: Vec::new(),
+            body: vec![b' '; 4 * MAX_RESPONSE_BYTES],
+            from: None,
+        })
     });
     endless.key = None;
     assert!(endless.fails(&["a text"]).message.contains("too long"));
 }
 
 #[test]
-fn it_stops_when_it_is_told_to() {
+fn a_stopped_call_ends_early() {
     let asked = Arc::new(AtomicUsize::new(0));
     let lab = Lab::new(|_, body| vectors(body));
     let looked = Arc::clone(&asked);
-    let goes_on = move || looked.fetch_add(1, Ordering::SeqCst) < 2;
-    let fault = lab.open().embed(&["a".into()], Purpose::Document, &goes_on).unwrap_err();
-    assert_eq!(fault.why, EmbedWhy::Stopped);
+    let should_continue = move || looked.fetch_add(1, Ordering::SeqCst) < 2;
+    let fault = lab.open().embed(&["a".into()], Purpose::Document, &should_continue).unwrap_err();
+    assert_eq!(fault.kind, EmbedErrorKind::Stopped);
     let nobody = lab.open().embed(&["a".into()], Purpose::Document, &|| false).unwrap_err();
-    assert_eq!((nobody.why, lab.sent().len()), (EmbedWhy::Stopped, 1));
+    assert_eq!((nobody.kind, lab.sent().len()), (EmbedErrorKind::Stopped, 1));
 }
 
 #[test]
@@ -300,6 +305,6 @@ fn a_paid_call_is_in_the_ledger_before_it_is_made() {
     let mut full = Lab::new(|_, body| vectors(body));
     full.price = 20_000;
     std::fs::create_dir(full.dir.path().join("costs.jsonl")).unwrap();
-    assert_eq!(full.fails(&["a text"]).why, EmbedWhy::Budget);
+    assert_eq!(full.fails(&["a text"]).kind, EmbedErrorKind::Budget);
     assert_eq!(full.sent().len(), 0);
 }

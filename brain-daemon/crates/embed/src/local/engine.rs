@@ -1,9 +1,10 @@
-//! A model in memory, and how texts go through it.
+//! A loaded model, and running texts through it.
 //!
-//! Several batches run side by side, each on one thread: that is faster than one batch on several, because much of an encoder's work is
-//! too small to share. A single batch, such as a question, has all threads.
+//! Several batches run in parallel, each on one thread. That is faster than one batch on several
+//! threads, because much of an encoder's work is too small to share. A single batch, such as a
+//! question, uses all threads.
 //!
-//! The runtime may panic over a graph of somebody else's making; such a panic ends here, as a fault of the file.
+//! The runtime may panic over an unusual graph; the panic becomes an error of the file.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,63 +20,63 @@ use rten::{
 use rten_tensor::Layout;
 use tokenizers::Tokenizer;
 
-use super::card::{Card, Pooling, Weights, small};
-use super::fault::{damaged, missing};
+use super::error::{damaged, missing};
 use super::graph;
+use super::model_card::{ModelCard, Pooling, Weights, read_small_file};
 use super::text::{self, Tokens};
-use crate::{EmbedFault, EmbedWhy, Purpose};
+use crate::{EmbedError, EmbedErrorKind, Purpose};
 
-/// How often a caller is asked whether to go on.
+/// Interval at which a caller is asked whether to continue.
 const ASK: Duration = Duration::from_secs(1);
-/// As many texts are taken apart before a caller is asked.
+/// Texts tokenized between two calls of `should_continue`.
 const AT_ONCE: usize = 256;
-/// The largest file with a graph, in bytes.
-const GRAPH_MOST: u64 = 2 << 30;
-/// What others' graphs call the vectors of tokens, then what they call those of texts.
+/// Maximum size of a graph file, in bytes.
+const MAX_GRAPH_BYTES: u64 = 2 << 30;
+/// Output names of other graphs: vectors of tokens first, then vectors of texts.
 const OUTPUTS: [&str; 3] = [graph::OUTPUT, "token_embeddings", "sentence_embedding"];
 
 /// A model in memory.
 pub(super) struct Engine {
-    card: Arc<Card>,
+    card: Arc<ModelCard>,
     tokenizer: Tokenizer,
     runner: Runner,
     /// Length of its vectors.
     dimensions: usize,
-    /// For one batch at a time.
+    /// Pool for a single batch.
     wide: Arc<ThreadPool>,
-    /// For batches side by side, one thread each.
+    /// Pools for parallel batches, one thread each.
     narrow: Vec<Arc<ThreadPool>>,
 }
 
-/// A graph in memory, and how it is spoken to.
+/// A loaded graph and its inputs.
 struct Runner {
     model: Model,
     inputs: Vec<(NodeId, Input)>,
     output: NodeId,
-    /// How many tokens it knows, if that is known.
+    /// Size of the vocabulary, if known.
     known: Option<usize>,
 }
 
-/// What a graph asks for.
+/// An input of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
-    /// The numbers of tokens.
+    /// Token ids.
     Tokens,
     /// 1 where there is a token, 0 where there is padding.
     Mask,
-    /// The type of each token: the first.
+    /// The type of each token, always the first.
     Types,
-    /// The place of each token, the same for all texts.
+    /// Position of each token, the same for all texts.
     Places,
-    /// The place of each token, for each text.
+    /// Position of each token, for each text.
     PlacesOfEach,
 }
 
-/// One batch's vectors, with the numbers of their texts.
-type Made = Vec<(usize, Vec<f32>)>;
+/// Vectors of one batch with the indexes of their texts.
+type IndexedVectors = Vec<(usize, Vec<f32>)>;
 
-/// The length of the vectors of a model that is a graph.
-pub(super) fn dimensions(card: &Card) -> Result<usize, EmbedFault> {
+/// Returns the length of the vectors of an ONNX model.
+pub(super) fn dimensions(card: &ModelCard) -> Result<usize, EmbedError> {
     let runner = Runner::load(card)?;
     let written = runner.model.node_info(runner.output).and_then(|output| output.shape());
     match written.as_deref().and_then(<[Dimension]>::last) {
@@ -90,12 +91,12 @@ pub(super) fn dimensions(card: &Card) -> Result<usize, EmbedFault> {
 }
 
 impl Engine {
-    /// Loads a model whose vectors are of this length.
+    /// Loads a model with vectors of this length.
     pub(super) fn load(
-        card: &Arc<Card>,
+        card: &Arc<ModelCard>,
         dimensions: usize,
         threads: usize,
-    ) -> Result<Self, EmbedFault> {
+    ) -> Result<Self, EmbedError> {
         let narrow: Vec<_> =
             (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
         Ok(Self {
@@ -108,20 +109,20 @@ impl Engine {
         })
     }
 
-    /// The vectors of texts, as [`Embedder::embed`](crate::Embedder::embed).
+    /// Returns the vectors of texts; see [`Embedder::embed`](crate::Embedder::embed).
     pub(super) fn embed(
         &self,
         texts: &[String],
         purpose: Purpose,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<f32>>, EmbedFault> {
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let prefix = match purpose {
             Purpose::Query => &self.card.query,
             Purpose::Document => &self.card.document,
         };
         let mut tokens = Vec::with_capacity(texts.len());
         for (text, words) in texts.iter().enumerate() {
-            if text % AT_ONCE == 0 && !goes_on() {
+            if text % AT_ONCE == 0 && !should_continue() {
                 return Err(stopped());
             }
             let ids = text::tokens(&self.tokenizer, &self.card, prefix, words, self.runner.known)?;
@@ -129,7 +130,7 @@ impl Engine {
         }
         let batches = text::batches(&mut tokens);
         let mut vectors = vec![Vec::new(); texts.len()];
-        self.run(&tokens, &batches, goes_on, |made| {
+        self.run(&tokens, &batches, should_continue, |made| {
             for (text, vector) in made {
                 if let Some(place) = vectors.get_mut(text) {
                     *place = vector;
@@ -139,19 +140,19 @@ impl Engine {
         Ok(vectors)
     }
 
-    /// As [`Embedder::reads`](crate::Embedder::reads).
-    pub(super) fn reads(&self, text: &str) -> f32 {
+    /// See [`Embedder::coverage`](crate::Embedder::coverage).
+    pub(super) fn coverage(&self, text: &str) -> f32 {
         text::read(&self.tokenizer, &text::prepared(&self.card, "", text))
     }
 
-    /// Runs batches side by side, and gives their vectors to `take` as they come.
+    /// Runs batches in parallel and passes their vectors to `take`.
     fn run(
         &self,
         tokens: &[Tokens],
         batches: &[Range<usize>],
-        goes_on: &dyn Fn() -> bool,
-        mut take: impl FnMut(Made),
-    ) -> Result<(), EmbedFault> {
+        should_continue: &dyn Fn() -> bool,
+        mut take: impl FnMut(IndexedVectors),
+    ) -> Result<(), EmbedError> {
         let pools =
             if batches.len() == 1 { std::slice::from_ref(&self.wide) } else { &self.narrow };
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -176,7 +177,7 @@ impl Engine {
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break Ok(()),
                 }
-                if !goes_on() {
+                if !should_continue() {
                     break Err(stopped());
                 }
             };
@@ -185,7 +186,7 @@ impl Engine {
         })
     }
 
-    /// Runs the batches that nobody has begun, until there are none.
+    /// Runs pending batches until there are none.
     fn work(
         &self,
         tokens: &[Tokens],
@@ -193,21 +194,25 @@ impl Engine {
         pool: &Arc<ThreadPool>,
         next: &AtomicUsize,
         stop: &AtomicBool,
-        send: &Sender<Result<Made, EmbedFault>>,
+        send: &Sender<Result<IndexedVectors, EmbedError>>,
     ) {
         while !stop.load(Ordering::Relaxed) {
             let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
             let made = self.batch(tokens.get(batch.clone()).unwrap_or_default(), pool);
             let failed = made.is_err();
-            // Nobody listens any more: it was stopped.
+            // The receiver is gone: the work was stopped.
             if send.send(made).is_err() || failed {
                 return;
             }
         }
     }
 
-    /// The vectors of one batch.
-    fn batch(&self, texts: &[Tokens], pool: &Arc<ThreadPool>) -> Result<Made, EmbedFault> {
+    /// Returns the vectors of one batch.
+    fn batch(
+        &self,
+        texts: &[Tokens],
+        pool: &Arc<ThreadPool>,
+    ) -> Result<IndexedVectors, EmbedError> {
         let width = texts.iter().map(|text| text.ids.len()).max().unwrap_or_default();
         let (shape, numbers) = self.runner.run(&self.card, texts, width, pool)?;
         let odd = || {
@@ -216,7 +221,7 @@ impl Engine {
                 format_args!("gives vectors of another shape than it should: {shape:?}"),
             )
         };
-        // One vector a text, or one a token.
+        // One vector per text, or one per token.
         let tokens = match *shape.as_slice() {
             [many, long] if many == texts.len() && long == self.dimensions => 1,
             [many, tokens, long]
@@ -227,7 +232,7 @@ impl Engine {
             _ => return Err(odd()),
         };
         let rows = numbers.chunks_exact((tokens * self.dimensions).max(1));
-        let mut made = Made::with_capacity(texts.len());
+        let mut made = IndexedVectors::with_capacity(texts.len());
         for (text, rows) in texts.iter().zip(rows) {
             let many = match self.card.pooling {
                 Pooling::Mean => text.ids.len().min(tokens),
@@ -242,7 +247,7 @@ impl Engine {
     }
 }
 
-/// The mean of the first rows, made of length one; `None` when it has no direction.
+/// Returns the mean of the first rows, scaled to length one; `None` when it is zero.
 fn pooled(rows: &[f32], many: usize, dimensions: usize) -> Option<Vec<f32>> {
     let mut vector = vec![0.0_f32; dimensions];
     for row in rows.chunks_exact(dimensions).take(many) {
@@ -257,22 +262,23 @@ fn pooled(rows: &[f32], many: usize, dimensions: usize) -> Option<Vec<f32>> {
 }
 
 impl Runner {
-    /// Gives a model to the runtime.
-    fn load(card: &Card) -> Result<Self, EmbedFault> {
+    /// Loads a model into the runtime.
+    fn load(card: &ModelCard) -> Result<Self, EmbedError> {
         let refused = |error| damaged(&card.file, format_args!("cannot be loaded: {error}"));
         let (model, known) = match &card.weights {
             Weights::Safetensors(shape) => {
-                let graph::Built { graph, memory } = graph::build(&card.file, shape)?;
+                let graph::BuiltGraph { graph, memory } = graph::build(&card.file, shape)?;
                 let load = || {
                     ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph)
                 };
-                (guarded(card, load)?.map_err(refused)?, Some(shape.vocabulary))
+                (catch_panic(card, load)?.map_err(refused)?, Some(shape.vocabulary))
             }
             Weights::Onnx => {
-                // From memory, so that it can name no other files.
-                let bytes = small(&card.file, GRAPH_MOST)?.ok_or_else(|| missing(&card.file))?;
+                // From memory, so that it can refer to no other files.
+                let bytes = read_small_file(&card.file, MAX_GRAPH_BYTES)?
+                    .ok_or_else(|| missing(&card.file))?;
                 let load = || ModelOptions::with_all_ops().load(bytes);
-                (guarded(card, load)?.map_err(refused)?, None)
+                (catch_panic(card, load)?.map_err(refused)?, None)
             }
         };
         let named =
@@ -303,14 +309,14 @@ impl Runner {
         Ok(Self { model, inputs, output, known })
     }
 
-    /// Runs the graph over one batch, and answers with its output: the shape, and the numbers row by row.
+    /// Runs the graph on one batch; returns the output's shape and its numbers by row.
     fn run(
         &self,
-        card: &Card,
+        card: &ModelCard,
         texts: &[Tokens],
         width: usize,
         pool: &Arc<ThreadPool>,
-    ) -> Result<(Vec<usize>, Vec<f32>), EmbedFault> {
+    ) -> Result<(Vec<usize>, Vec<f32>), EmbedError> {
         let padded = |value: fn(usize, &[i32]) -> i32| -> Vec<i32> {
             texts.iter().flat_map(|text| (0..width).map(move |at| value(at, &text.ids))).collect()
         };
@@ -343,8 +349,9 @@ impl Runner {
             inputs.push((*id, view.into()));
         }
         let options = RunOptions::default().with_thread_pool(Some(pool.clone()));
-        let [output] = guarded(card, || self.model.run_n(inputs, [self.output], Some(options)))?
-            .map_err(|error| refused(&error))?;
+        let [output] =
+            catch_panic(card, || self.model.run_n(inputs, [self.output], Some(options)))?
+                .map_err(|error| refused(&error))?;
         let shape = output.shape().to_vec();
         let numbers = match output {
             Value::FloatTensor(tensor) => tensor.into_data(),
@@ -354,19 +361,19 @@ impl Runner {
     }
 }
 
-/// What the runtime does, with a panic of it made a fault of the file.
-fn guarded<T>(card: &Card, work: impl FnOnce() -> T) -> Result<T, EmbedFault> {
+/// Runs `work` and converts a panic of the runtime to an error of the file.
+fn catch_panic<T>(card: &ModelCard, work: impl FnOnce() -> T) -> Result<T, EmbedError> {
     catch_unwind(AssertUnwindSafe(work))
         .map_err(|_| damaged(&card.file, "brings the runtime to its knees: it is damaged"))
 }
 
-fn stopped() -> EmbedFault {
-    EmbedFault { why: EmbedWhy::Stopped, message: "it was told to stop".into(), hint: None }
+fn stopped() -> EmbedError {
+    EmbedError { kind: EmbedErrorKind::Stopped, message: "it was told to stop".into(), hint: None }
 }
 
-fn busy(error: &std::io::Error) -> EmbedFault {
-    EmbedFault {
-        why: EmbedWhy::Later(None),
+fn busy(error: &std::io::Error) -> EmbedError {
+    EmbedError {
+        kind: EmbedErrorKind::Later(None),
         message: format!("the machine has no thread for the model: {error}"),
         hint: None,
     }

@@ -1,35 +1,36 @@
-//! What an encoder of BERT's kind computes, as a graph of ONNX over the tensors of its file.
+//! Builds an ONNX graph of a BERT encoder from the tensors of its file.
 //!
-//! Tensors go into one piece of memory that the runtime takes over, each where it is used as it lies there: matrices turned so that rows
-//! are inputs, the three of an attention block as one. Of the file nothing is held beside it but one tensor at a time.
+//! All tensors are in one memory block that the runtime takes over, in the layout in which they are
+//! used. Matrices are transposed so that rows are inputs, and the three of an attention block are
+//! joined. Only one tensor of the file is in memory besides that block.
 
 use std::path::Path;
 
-use super::card::{Activation, Shape};
+use super::model_card::{Activation, Shape};
 use super::onnx::{Attribute, Graph, Kind};
 use super::weights::Tensors;
-use crate::EmbedFault;
+use crate::EmbedError;
 
-/// The inputs of a graph, and its output.
+/// Names of the graph's inputs and output.
 pub(super) const TOKENS: &str = "input_ids";
 pub(super) const MASK: &str = "attention_mask";
-/// Places of a text's tokens, counted from 0; one row for all texts.
+/// Positions of a text's tokens from 0; one row for all texts.
 pub(super) const PLACES: &str = "places";
 pub(super) const OUTPUT: &str = "last_hidden_state";
-/// What the runtime knows the tensors' memory as.
+/// Name of the tensors' memory block.
 pub(super) const MEMORY: &str = "weights.data";
-/// Each tensor begins at a multiple of this: the length of a line of the processor's cache.
+/// Alignment of tensors: a line of the CPU's cache.
 const ALIGN: usize = 64;
 
-/// A graph, and the memory with its tensors.
-pub(super) struct Built {
+/// A graph and its tensors.
+pub(super) struct BuiltGraph {
     /// An ONNX file.
     pub(super) graph: Vec<u8>,
-    /// What it calls [`MEMORY`].
+    /// The block [`MEMORY`].
     pub(super) memory: Vec<u8>,
 }
 
-/// The tensors of one layer: what they are called in a file, and of which shape they are.
+/// Returns names and shapes of the tensors of one layer.
 fn layer(shape: &Shape, at: usize) -> Vec<(String, Vec<usize>)> {
     let (hidden, inner) = (shape.hidden, shape.inner);
     let parts = [
@@ -53,7 +54,7 @@ fn layer(shape: &Shape, at: usize) -> Vec<(String, Vec<usize>)> {
     parts.into_iter().map(|(name, shape)| (format!("encoder.layer.{at}.{name}"), shape)).collect()
 }
 
-/// The tensors before the first layer.
+/// Returns names and shapes of the tensors before the first layer.
 fn embeddings(shape: &Shape) -> [(&'static str, Vec<usize>); 5] {
     [
         ("embeddings.word_embeddings.weight", vec![shape.vocabulary, shape.hidden]),
@@ -64,8 +65,8 @@ fn embeddings(shape: &Shape) -> [(&'static str, Vec<usize>); 5] {
     ]
 }
 
-/// Checks that a file has every tensor of the shape that `config.json` says.
-pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedFault> {
+/// Checks that the file has all tensors of the shape in `config.json`.
+pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedError> {
     let tensors = Tensors::open(path)?;
     for (name, shape) in &embeddings(shape) {
         tensors.check(name, shape)?;
@@ -76,9 +77,9 @@ pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedFault> {
     Ok(())
 }
 
-/// Makes the graph of a model, and reads its tensors.
-pub(super) fn build(path: &Path, shape: &Shape) -> Result<Built, EmbedFault> {
-    // A file that lies about a shape must not ask for memory.
+/// Builds the graph of a model and reads its tensors.
+pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError> {
+    // A wrong shape must not allocate memory.
     check(path, shape)?;
     let mut builder = Builder {
         tensors: Tensors::open(path)?,
@@ -94,10 +95,10 @@ pub(super) fn build(path: &Path, shape: &Shape) -> Result<Built, EmbedFault> {
     let Builder { mut graph, memory, .. } = builder;
     graph.run("Identity", &[&last], OUTPUT, &[]);
     graph.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(shape.hidden)]);
-    Ok(Built { graph: graph.finish(), memory })
+    Ok(BuiltGraph { graph: graph.finish(), memory })
 }
 
-/// Memory for all tensors, taken at once: growing would hold it twice.
+/// Reserves memory for all tensors at once: growing would hold it twice.
 fn room(shape: &Shape) -> Vec<u8> {
     let of = |tensor: &[usize]| tensor.iter().product::<usize>() * 4 + ALIGN;
     let before: usize = embeddings(shape).iter().map(|(_, tensor)| of(tensor)).sum();
@@ -105,7 +106,7 @@ fn room(shape: &Shape) -> Vec<u8> {
     Vec::with_capacity(before + each * shape.layers)
 }
 
-/// A graph and its memory, on the way.
+/// A graph under construction.
 struct Builder<'a> {
     tensors: Tensors,
     graph: Graph,
@@ -114,7 +115,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Begins a tensor in memory, and names it in the graph.
+    /// Starts a tensor in memory and names it in the graph.
     fn begin(&mut self, name: &str, shape: &[usize]) {
         self.memory.resize(self.memory.len().next_multiple_of(ALIGN), 0);
         self.graph.outside(name, shape, MEMORY, self.memory.len());
@@ -125,8 +126,8 @@ impl Builder<'_> {
         self.memory.extend(numbers.flat_map(f32::to_le_bytes));
     }
 
-    /// A tensor as it is in the file.
-    fn same(&mut self, name: &str, shape: &[usize]) -> Result<(), EmbedFault> {
+    /// Copies a tensor of the file.
+    fn same(&mut self, name: &str, shape: &[usize]) -> Result<(), EmbedError> {
         self.begin(name, shape);
         let memory = &mut self.memory;
         self.tensors.each(name, shape, |part| {
@@ -134,22 +135,22 @@ impl Builder<'_> {
         })
     }
 
-    /// A matrix of a file, which has one row an output, turned so that it has one row an input.
-    fn turned(&mut self, name: &str, rows: usize, columns: usize) -> Result<(), EmbedFault> {
+    /// Copies a matrix of the file transposed: from one row per output to one row per input.
+    fn turned(&mut self, name: &str, rows: usize, columns: usize) -> Result<(), EmbedError> {
         let numbers = self.tensors.read(name, &[rows, columns])?;
         self.put(name, &[columns, rows], turn(&numbers, columns, 0..rows));
         Ok(())
     }
 
-    /// What a token is, where it stands, and the norm of both.
-    fn inputs(&mut self) -> Result<(), EmbedFault> {
+    /// Adds token and position embeddings, and their norm.
+    fn inputs(&mut self) -> Result<(), EmbedError> {
         let shape = self.shape;
         self.graph.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
         self.graph.input(Kind::Int64, MASK, &[Ok("texts"), Ok("tokens")]);
         self.graph.input(Kind::Int64, PLACES, &[Ok("tokens")]);
         let [words, places, types, scale, shift] = embeddings(shape);
         self.same(words.0, &words.1)?;
-        // Every token is of the first type: its row goes into the places at once.
+        // Every token has the first type: its row is added to the positions.
         let kinds = self.tensors.read(types.0, &types.1)?;
         let rows = self.tensors.read(places.0, &places.1)?;
         let kept = rows.get(shape.first_position * shape.hidden..).unwrap_or_default();
@@ -166,7 +167,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The sum of two, normalised.
+    /// Adds the layer norm of a sum.
     fn norm(&mut self, sum: [&str; 2], name: &str, output: &str) {
         let (scale, shift) = (format!("{name}.weight"), format!("{name}.bias"));
         let told = [("epsilon", Attribute::Float(self.shape.epsilon))];
@@ -174,22 +175,22 @@ impl Builder<'_> {
         self.graph.run_more("SkipLayerNormalization", &[one, other, &scale, &shift], output, &told);
     }
 
-    /// A matrix of the memory times `input`, and its bias. The runtime makes one operator of both.
+    /// Adds a matrix product with bias. The runtime fuses both.
     fn dense(&mut self, input: &str, name: &str, output: &str) {
         let product = format!("{output}.product");
         self.graph.run("MatMul", &[input, &format!("{name}.weight")], &product, &[]);
         self.graph.run("Add", &[&product, &format!("{name}.bias")], output, &[]);
     }
 
-    /// Adds one layer, and answers with its output's name.
-    fn layer(&mut self, at: usize, input: &str) -> Result<String, EmbedFault> {
+    /// Adds one layer and returns the name of its output.
+    fn layer(&mut self, at: usize, input: &str) -> Result<String, EmbedError> {
         let Shape { hidden, inner, heads, .. } = *self.shape;
         let named = |part: &str| format!("encoder.layer.{at}.{part}");
         self.attention(at)?;
         let (all, split, seen) = (named("attention"), named("split"), named("seen"));
         let sizes = named("sizes");
         self.dense(input, &all, &named("all"));
-        // Texts and tokens as they are, then: each head's three vectors, side by side.
+        // Texts and tokens keep their axes; then each head's three vectors, adjacent.
         self.graph.numbers(&sizes, &[0, 0, heads as i64, 3, (hidden / heads) as i64]);
         self.graph.run("Reshape", &[&named("all"), &sizes], &split, &[]);
         let told = [("num_heads", Attribute::Int(heads as u64))];
@@ -221,14 +222,15 @@ impl Builder<'_> {
         Ok(named("end"))
     }
 
-    fn norms(&mut self, name: &str) -> Result<(), EmbedFault> {
+    fn norms(&mut self, name: &str) -> Result<(), EmbedError> {
         let hidden = [self.shape.hidden];
         self.same(&format!("{name}.weight"), &hidden)?;
         self.same(&format!("{name}.bias"), &hidden)
     }
 
-    /// The three matrices of an attention block as one, and their biases: for each head the columns of query, key and value.
-    fn attention(&mut self, at: usize) -> Result<(), EmbedFault> {
+    /// Joins the three matrices of an attention block and their biases: by head, the columns of
+    /// query, key and value.
+    fn attention(&mut self, at: usize) -> Result<(), EmbedError> {
         let Shape { hidden, heads, .. } = *self.shape;
         let (mut matrix, mut bias) =
             (Vec::with_capacity(3 * hidden * hidden), Vec::with_capacity(3 * hidden));
@@ -256,7 +258,7 @@ impl Builder<'_> {
     }
 }
 
-/// A matrix of `columns` columns turned, with only these of its rows, in this order, as columns.
+/// Transposes these rows of a matrix with `columns` columns, in this order.
 fn turn(
     numbers: &[f32],
     columns: usize,

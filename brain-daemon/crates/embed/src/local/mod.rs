@@ -1,17 +1,18 @@
-//! A sentence model that runs in this process, on the processor. Knows of the machine its directory and how many threads it may use,
-//! and of texts nothing but that they are text.
+//! Sentence model that runs in this process, on the CPU.
 //!
-//! `card` reads what is written about a model beside its weights, `weights` the weights themselves, `graph` says what is computed with
-//! them, in the words of ONNX (`onnx`, a writer of its wire format), because that is what the runtime takes. `text` makes tokens and
-//! batches, `probe` loads a tokenizer elsewhere first, `engine` has a loaded model and runs it. `fault` says what is wrong with a file.
+//! `model_card` reads the files beside the weights, and `weights` the weights. `graph` builds the
+//! computation as ONNX (`onnx` writes the format), because the runtime takes that. `text` makes
+//! tokens and batches. `probe` loads a tokenizer in a separate process first. `engine` runs a
+//! loaded model. `error` describes unusable files.
 //!
-//! The model is loaded at the first text, and let go of by [`Embedder::rest`]. Files that are damaged or odd are refused with their name:
-//! whatever is in them is looked at before the runtime, which may panic, gets it.
+//! The model is loaded at the first text, and unloaded by [`Embedder::unload_if_idle`]. Damaged or
+//! unsupported files are refused by name: they are checked before the runtime, which may panic,
+//! reads them.
 
-mod card;
 mod engine;
-mod fault;
+mod error;
 mod graph;
+mod model_card;
 mod onnx;
 pub mod probe;
 mod text;
@@ -29,50 +30,50 @@ use std::time::{Duration, Instant, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use super::{EmbedFault, Embedder, Purpose, Space};
-use card::{Card, Weights};
+use super::{EmbedError, Embedder, Purpose, VectorSpace};
 use engine::Engine;
+use model_card::{ModelCard, Weights};
 
-/// What there is to know of an installed model without running it.
+/// Facts about an installed model, known without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFacts {
-    /// Its name: its directory's.
+    /// Its name, from its directory.
     pub name: String,
     /// Length of its vectors.
     pub dimensions: u32,
-    /// Bytes of its weights.
+    /// Size of its weights in bytes.
     pub bytes: u64,
     /// SHA-256 of its weights, in hexadecimal digits.
     pub sha256: String,
-    /// The file with its weights.
+    /// The file with the weights.
     pub weights: PathBuf,
 }
 
-/// Looks at the model in a directory: whether every file that it needs is there and fits the others, and what it is. Reads all of the
-/// weights, a tenth of a second or so.
+/// Checks that the model's files are complete and consistent, and returns facts about it. Reads all
+/// weights, which takes about a tenth of a second.
 ///
 /// # Errors
-/// [`EmbedWhy::Model`](super::EmbedWhy::Model), with the file's name.
-pub fn inspect(directory: &Path) -> Result<ModelFacts, EmbedFault> {
+/// [`EmbedErrorKind::Model`](super::EmbedErrorKind::Model) with the file's name.
+pub fn inspect(directory: &Path) -> Result<ModelFacts, EmbedError> {
     inspect_while(directory, &|| true)
 }
 
-/// [`inspect`], until `goes_on` says no. What is told then is not to be relied on.
+/// As [`inspect`], until `should_continue` returns `false`. The result is then not reliable.
 ///
 /// # Errors
 /// As [`inspect`].
 pub fn inspect_while(
     directory: &Path,
-    goes_on: &dyn Fn() -> bool,
-) -> Result<ModelFacts, EmbedFault> {
-    let card = Card::read(directory)?;
-    probe::check(&card.tokenizer, goes_on)?;
+    should_continue: &dyn Fn() -> bool,
+) -> Result<ModelFacts, EmbedError> {
+    let card = ModelCard::read(directory)?;
+    probe::check(&card.tokenizer, should_continue)?;
     text::tokenizer(&card)?;
     facts(&card)
 }
 
-/// [`inspect`] of a model whose card was read.
-fn facts(card: &Card) -> Result<ModelFacts, EmbedFault> {
+/// As [`inspect`], for a parsed model card.
+fn facts(card: &ModelCard) -> Result<ModelFacts, EmbedError> {
     let dimensions = match &card.weights {
         Weights::Safetensors(shape) => {
             graph::check(&card.file, shape)?;
@@ -90,13 +91,13 @@ fn facts(card: &Card) -> Result<ModelFacts, EmbedFault> {
     })
 }
 
-/// How long a file is, and its SHA-256.
-fn digest(path: &Path) -> Result<(u64, String), EmbedFault> {
-    let unread = |error: io::Error| fault::unread(path, &error);
-    let (mut file, mut hash) = (File::open(path).map_err(unread)?, Sha256::new());
+/// Returns length and SHA-256 of a file.
+fn digest(path: &Path) -> Result<(u64, String), EmbedError> {
+    let unreadable = |error: io::Error| error::unreadable(path, &error);
+    let (mut file, mut hash) = (File::open(path).map_err(unreadable)?, Sha256::new());
     let (mut part, mut bytes) = (vec![0; 1 << 18], 0);
     loop {
-        match file.read(&mut part).map_err(unread)? {
+        match file.read(&mut part).map_err(unreadable)? {
             0 => return Ok((bytes, brain_page::hex(&hash.finalize().into()))),
             many => {
                 hash.update(part.get(..many).unwrap_or_default());
@@ -106,68 +107,68 @@ fn digest(path: &Path) -> Result<(u64, String), EmbedFault> {
     }
 }
 
-/// Makes vectors with a model on this machine.
+/// A model on this machine.
 pub struct Local {
     directory: PathBuf,
     threads: usize,
-    held: Mutex<Held>,
+    state: Mutex<LoadState>,
 }
 
-/// What is held of the model.
-struct Held {
-    /// What it is, once somebody asked.
-    known: Option<Arc<Known>>,
-    /// What vectors can be compared with, as it was told last.
-    told: Option<String>,
-    /// The model itself, while it is in use and for a while after.
+/// State of the model.
+struct LoadState {
+    /// Facts about the model, once requested.
+    known: Option<Arc<ModelInfo>>,
+    /// Identity of the space that was returned last.
+    reported: Option<String>,
+    /// The loaded model, while it is in use and for a while after.
     engine: Option<Arc<Engine>>,
     /// When it was last used.
     used: Instant,
 }
 
-/// What a model is, and when.
-struct Known {
-    card: Arc<Card>,
-    space: Space,
-    stamp: Stamp,
+/// Facts about the model's files at one time.
+struct ModelInfo {
+    card: Arc<ModelCard>,
+    space: VectorSpace,
+    stamp: FileStamp,
 }
 
-/// By what a file is known to be the same as before.
-type Stamp = (u64, Option<SystemTime>);
+/// Size and modification time, to notice a changed file.
+type FileStamp = (u64, Option<SystemTime>);
 
 impl Local {
-    /// The model in `directory`, which need not exist yet, on so many threads. Reads nothing.
+    /// Creates the model in `directory`, which need not exist yet. Reads nothing.
     #[must_use]
     pub fn new(directory: PathBuf, threads: usize) -> Self {
-        let held = Held { known: None, told: None, engine: None, used: Instant::now() };
-        Self { directory, threads: threads.max(1), held: Mutex::new(held) }
+        let state = LoadState { known: None, reported: None, engine: None, used: Instant::now() };
+        Self { directory, threads: threads.max(1), state: Mutex::new(state) }
     }
 
     /// Whether the model is in memory.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
-        self.held().engine.is_some()
+        self.state().engine.is_some()
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, LoadState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the model is; looked up again when its weights are others than before.
-    fn known(&self, held: &mut Held) -> Result<Arc<Known>, EmbedFault> {
-        if let Some(known) = &held.known
+    /// Returns facts about the model. Reads them again when its weights have changed.
+    fn known(&self, state: &mut LoadState) -> Result<Arc<ModelInfo>, EmbedError> {
+        if let Some(known) = &state.known
             && stamp(&known.card.file).is_some_and(|now| now == known.stamp)
         {
             return Ok(known.clone());
         }
-        held.engine = None;
-        held.known = None;
-        let card = Card::read(&self.directory)?;
-        let stamp = stamp(&card.file).ok_or_else(|| fault::missing(&card.file))?;
+        state.engine = None;
+        state.known = None;
+        let card = ModelCard::read(&self.directory)?;
+        let stamp = stamp(&card.file).ok_or_else(|| error::missing(&card.file))?;
         probe::check(&card.tokenizer, &|| true)?;
         let facts = facts(&card)?;
         let (_, words) = digest(&card.tokenizer)?;
-        let space = Space {
+        let space = VectorSpace {
             model: facts.name.clone(),
             identity: format!(
                 "local weights={} tokenizer={words} pooling={:?} tokens={} lower={} query={:?} document={:?}",
@@ -180,20 +181,20 @@ impl Local {
             ),
             dimensions: facts.dimensions as usize,
         };
-        let known = Arc::new(Known { card: Arc::new(card), space, stamp });
-        held.known = Some(known.clone());
+        let known = Arc::new(ModelInfo { card: Arc::new(card), space, stamp });
+        state.known = Some(known.clone());
         Ok(known)
     }
 
-    /// The model, loaded.
-    fn engine(&self) -> Result<Arc<Engine>, EmbedFault> {
-        let mut held = self.held();
-        let known = self.known(&mut held)?;
-        if held.told.as_ref().is_some_and(|told| *told != known.space.identity) {
-            return Err(fault::changed(&known.card.file));
+    /// Returns the loaded model.
+    fn engine(&self) -> Result<Arc<Engine>, EmbedError> {
+        let mut state = self.state();
+        let known = self.known(&mut state)?;
+        if state.reported.as_ref().is_some_and(|reported| *reported != known.space.identity) {
+            return Err(error::changed(&known.card.file));
         }
-        held.used = Instant::now();
-        if let Some(engine) = &held.engine {
+        state.used = Instant::now();
+        if let Some(engine) = &state.engine {
             return Ok(engine.clone());
         }
         let began = Instant::now();
@@ -203,22 +204,22 @@ impl Local {
             ms = began.elapsed().as_millis(),
             "loaded a sentence model"
         );
-        held.engine = Some(engine.clone());
+        state.engine = Some(engine.clone());
         Ok(engine)
     }
 }
 
-/// What a file is like at the moment; `None` when it is not there.
-fn stamp(path: &Path) -> Option<Stamp> {
+/// Returns size and time of a file; `None` when it is missing.
+fn stamp(path: &Path) -> Option<FileStamp> {
     let found = fs::metadata(path).ok()?;
     Some((found.len(), found.modified().ok()))
 }
 
 impl Embedder for Local {
-    fn space(&self) -> Result<Space, EmbedFault> {
-        let mut held = self.held();
-        let space = self.known(&mut held)?.space.clone();
-        held.told = Some(space.identity.clone());
+    fn space(&self) -> Result<VectorSpace, EmbedError> {
+        let mut state = self.state();
+        let space = self.known(&mut state)?.space.clone();
+        state.reported = Some(space.identity.clone());
         Ok(space)
     }
 
@@ -226,27 +227,27 @@ impl Embedder for Local {
         &self,
         texts: &[String],
         purpose: Purpose,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<f32>>, EmbedFault> {
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let vectors = self.engine()?.embed(texts, purpose, goes_on);
-        self.held().used = Instant::now();
+        let vectors = self.engine()?.embed(texts, purpose, should_continue);
+        self.state().used = Instant::now();
         vectors
     }
 
-    fn reads(&self, text: &str) -> f32 {
-        // Whoever loads a model holds it for long, and nobody waits for this.
-        let engine = self.held.try_lock().ok().and_then(|held| held.engine.clone());
-        engine.map_or(1.0, |engine| engine.reads(text))
+    fn coverage(&self, text: &str) -> f32 {
+        // Loading holds the lock for long, and this must not wait.
+        let engine = self.state.try_lock().ok().and_then(|state| state.engine.clone());
+        engine.map_or(1.0, |engine| engine.coverage(text))
     }
 
-    fn rest(&self, idle: Duration) {
-        let mut held = self.held();
-        let unused = held.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) == 1);
-        if unused && held.used.elapsed() >= idle {
-            held.engine = None;
+    fn unload_if_idle(&self, idle: Duration) {
+        let mut state = self.state();
+        let unused = state.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) == 1);
+        if unused && state.used.elapsed() >= idle {
+            state.engine = None;
             tracing::debug!("let go of the sentence model");
         }
     }

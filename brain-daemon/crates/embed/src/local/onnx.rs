@@ -1,23 +1,24 @@
-//! Writes a graph in the wire format of ONNX (protocol buffers), as far as an encoder needs it. Only the numbers of fields that are used
-//! are here; they are those of `onnx.proto`.
+//! Writes graphs in ONNX's wire format (protocol buffers), as far as an encoder needs it.
+//!
+//! Field numbers are those of `onnx.proto`; unused fields are left out.
 
-/// The version of the format, and of the two sets of operators.
+/// Version of the format, and of the two operator sets.
 const FORMAT: u64 = 10;
 const OPERATORS: u64 = 20;
 const OPERATORS_MORE: u64 = 1;
-/// The set of operators that is not the standard's.
+/// The operator set that is not ONNX's own.
 const MORE: &str = "com.microsoft";
 
-/// Numbers of ONNX for kinds of numbers.
+/// Data types of ONNX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Four bytes, a fraction.
+    /// 32-bit float.
     Float = 1,
-    /// Eight bytes.
+    /// 64-bit integer.
     Int64 = 7,
 }
 
-/// A protocol buffer that is being written.
+/// A protocol buffer under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -50,18 +51,19 @@ impl Message {
     }
 }
 
-/// What an operator is told besides its inputs.
+/// An attribute of an operator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Attribute {
-    /// A fraction.
+    /// A float.
     Float(f32),
-    /// A whole number.
+    /// An integer.
     Int(u64),
-    /// A word.
+    /// A string.
     Text(&'static str),
 }
 
-/// A graph that is being written. Values are known by name; operators are added in the order in which they run.
+/// A graph under construction. Values are referred to by name; operators are added in the order in
+/// which they run.
 #[derive(Default)]
 pub(super) struct Graph(Message);
 
@@ -70,7 +72,7 @@ impl Graph {
         self.0 = std::mem::take(&mut self.0).bytes(field, &message.0);
     }
 
-    /// An input or output of whole numbers or fractions; each dimension has a name or a size.
+    /// Describes an input or output; each dimension has a name or a size.
     fn value(kind: Kind, name: &str, shape: &[Result<&str, usize>]) -> Message {
         let mut dimensions = Message::default();
         for dimension in shape {
@@ -85,17 +87,17 @@ impl Graph {
         Message::default().bytes(1, name.as_bytes()).bytes(2, &about.0)
     }
 
-    /// An input of the graph.
+    /// Adds an input.
     pub(super) fn input(&mut self, kind: Kind, name: &str, shape: &[Result<&str, usize>]) {
         self.add(11, &Self::value(kind, name, shape));
     }
 
-    /// An output of the graph.
+    /// Adds an output.
     pub(super) fn output(&mut self, kind: Kind, name: &str, shape: &[Result<&str, usize>]) {
         self.add(12, &Self::value(kind, name, shape));
     }
 
-    /// Whole numbers that are always the same.
+    /// Adds an integer constant.
     pub(super) fn numbers(&mut self, name: &str, values: &[i64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let tensor = Message::default()
@@ -106,7 +108,7 @@ impl Graph {
         self.add(5, &tensor);
     }
 
-    /// Fractions that are always the same.
+    /// Adds a float constant.
     #[cfg(test)]
     pub(super) fn fractions(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -120,7 +122,7 @@ impl Graph {
         );
     }
 
-    /// Fractions that are always the same, and lie at `begin` in the file `place`.
+    /// Adds a float constant that is at `begin` in the external file `place`.
     pub(super) fn outside(&mut self, name: &str, shape: &[usize], place: &str, begin: usize) {
         let mut tensor = Message::default();
         for dimension in shape {
@@ -139,7 +141,7 @@ impl Graph {
         self.add(5, &tensor.number(14, 1));
     }
 
-    /// An operator of the standard.
+    /// Adds an operator of ONNX's own set.
     pub(super) fn run(
         &mut self,
         what: &str,
@@ -150,7 +152,7 @@ impl Graph {
         self.node(what, "", inputs, output, told);
     }
 
-    /// An operator that is not the standard's.
+    /// Adds an operator of the second set.
     pub(super) fn run_more(
         &mut self,
         what: &str,
@@ -173,7 +175,7 @@ impl Graph {
         for input in inputs {
             node = node.bytes(1, input.as_bytes());
         }
-        // Named as its output is: an error of the runtime says where.
+        // Named after its output, so that errors of the runtime tell where.
         node =
             node.bytes(2, output.as_bytes()).bytes(3, output.as_bytes()).bytes(4, what.as_bytes());
         for (name, value) in told {
@@ -188,7 +190,7 @@ impl Graph {
         self.add(1, &node.bytes(7, set.as_bytes()));
     }
 
-    /// The bytes of a file with this graph.
+    /// Returns the bytes of an ONNX file.
     pub(super) fn finish(self) -> Vec<u8> {
         let graph = self.0.bytes(2, b"encoder");
         let set =
@@ -207,8 +209,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wire_is_that_of_protocol_buffers() {
-        // The example of the format's own description: field 1, the number 150; field 2, the text "testing".
+    fn the_encoding_is_that_of_protocol_buffers() {
+        // The example of the format's own description: field 1, number 150; field 2, text
+        // "testing".
         assert_eq!(Message::default().number(1, 150).0, [0x08, 0x96, 0x01]);
         assert_eq!(Message::default().bytes(2, b"testing").0, b"\x12\x07testing");
         assert_eq!(Message::default().float(2, 1.0).0, [0x15, 0, 0, 0x80, 0x3f]);

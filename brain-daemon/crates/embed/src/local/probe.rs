@@ -1,7 +1,8 @@
-//! Loads a tokenizer in a process of its own first: `brain-daemon check-tokenizer FILE`. A file of a
-//! few megabytes can make the library take gigabytes or minutes; there it meets limits, and ends
-//! without harm. The daemon loads only what ended well there. What was found out about a file holds
-//! as long as the file is the same one, unchanged.
+//! Loads a tokenizer in a separate process first: `brain-daemon check-tokenizer FILE`.
+//!
+//! A file of a few megabytes can make the library use gigabytes or minutes. The process has limits
+//! and ends without harm. The daemon loads only files that passed. Results hold while the file is
+//! unchanged.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -15,36 +16,37 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use tokenizers::Tokenizer;
 
-use super::fault::damaged;
-use crate::EmbedFault;
+use super::error::damaged;
+use crate::EmbedError;
 
-/// What makes the daemon's program the check.
-const WORD: &str = "check-tokenizer";
-/// The daemon's program, whatever became of its file.
-const OURSELVES: &str = "/proc/self/exe";
-/// The most memory, in bytes of address space. One of a quarter of a million words takes a third.
-const MEMORY: u64 = 1 << 30;
-/// The most processor time, in seconds.
-const SECONDS: u64 = 30;
-/// The longest that the check may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// How the check says that the file is no tokenizer.
+/// The command that makes the daemon's program run the check.
+const COMMAND: &str = "check-tokenizer";
+/// The daemon's own program, even if its file was replaced.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+/// Maximum address space in bytes. A tokenizer with a quarter of a million words takes a third.
+const MAX_MEMORY_BYTES: u64 = 1 << 30;
+/// Maximum CPU time in seconds.
+const MAX_CPU_SECONDS: u64 = 30;
+/// Maximum duration on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// Exit code for a file that is not a tokenizer.
 const REFUSED: u8 = 3;
-/// How it says that it could not limit itself, and so did not look.
+/// Exit code when the check could not limit itself, and so did not run.
 const UNLIMITED: u8 = 4;
 
-/// Is the check when `args`, this program's own, say so; the code says how it ended.
+/// Runs the check if this program's arguments `args` request it; returns its exit code.
 pub fn take(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.skip(1);
-    if args.next()? != WORD {
+    if args.next()? != COMMAND {
         return None;
     }
     let path = args.next()?;
     let limit = |resource, most| {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok()
     };
-    let limited =
-        limit(Resource::As, MEMORY) && limit(Resource::Cpu, SECONDS) && limit(Resource::Core, 0);
+    let limited = limit(Resource::As, MAX_MEMORY_BYTES)
+        && limit(Resource::Cpu, MAX_CPU_SECONDS)
+        && limit(Resource::Core, 0);
     if !limited || set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
         return Some(ExitCode::from(UNLIMITED));
     }
@@ -56,30 +58,29 @@ pub fn take(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     Some(if loads().is_some() { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
 }
 
-/// What was found out about files, by their paths.
-static CHECKED: Mutex<Option<HashMap<PathBuf, (Stamp, Finding)>>> = Mutex::new(None);
+/// Results by path.
+static CHECKED: Mutex<Option<HashMap<PathBuf, (FileStamp, CheckResult)>>> = Mutex::new(None);
 
-/// By what a file is known to be the same one, unchanged: device, number, length, and the time of
-/// its last change, which no program can set.
-type Stamp = (u64, u64, u64, i64, i64);
+/// Device, inode, size and change time of a file; no program can set the change time.
+type FileStamp = (u64, u64, u64, i64, i64);
 
-/// What the check found out.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Finding {
+enum CheckResult {
     /// The tokenizer loads within limits.
     Loads,
     /// The file is no tokenizer.
-    NoTokenizer,
-    /// It met a limit.
-    TooMuch,
+    Invalid,
+    /// The check exceeded a limit.
+    ExceedsLimits,
 }
 
-impl Finding {
-    fn told(self, path: &Path) -> Result<(), EmbedFault> {
+impl CheckResult {
+    fn told(self, path: &Path) -> Result<(), EmbedError> {
         match self {
             Self::Loads => Ok(()),
-            Self::NoTokenizer => Err(damaged(path, "is no tokenizer that brain can run")),
-            Self::TooMuch => Err(damaged(
+            Self::Invalid => Err(damaged(path, "is no tokenizer that brain can run")),
+            Self::ExceedsLimits => Err(damaged(
                 path,
                 "takes more than 1 GB of memory or 30 s of processor time to load, so it is not used",
             )),
@@ -87,9 +88,9 @@ impl Finding {
     }
 }
 
-/// Whether the tokenizer at `path` loads within limits. `goes_on` is asked several times a second;
-/// when it says no, nothing is found out, and the caller is to stop.
-pub(super) fn check(path: &Path, goes_on: &dyn Fn() -> bool) -> Result<(), EmbedFault> {
+/// Checks that the tokenizer at `path` loads within limits. Calls `should_continue` several times a
+/// second, and stops without a result when it returns `false`.
+pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(), EmbedError> {
     if !is_daemon() {
         return Ok(());
     }
@@ -97,30 +98,30 @@ pub(super) fn check(path: &Path, goes_on: &dyn Fn() -> bool) -> Result<(), Embed
     if let Some(finding) = before.and_then(|stamp| known(path, stamp)) {
         return finding.told(path);
     }
-    let mut command = Command::new(OURSELVES);
-    command.arg(WORD).arg(path).env_clear();
+    let mut command = Command::new(OWN_PROGRAM);
+    command.arg(COMMAND).arg(path).env_clear();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else {
         return Err(damaged(path, "could not be checked: no process can be started for it"));
     };
-    let Some(status) = ended(&mut child, goes_on) else {
-        return match goes_on() {
+    let Some(status) = ended(&mut child, should_continue) else {
+        return match should_continue() {
             true => Err(damaged(path, "does not load within two minutes, so it is not used")),
             false => Ok(()),
         };
     };
     let finding = match status.code() {
-        Some(0) => Finding::Loads,
-        Some(code) if code == i32::from(REFUSED) => Finding::NoTokenizer,
+        Some(0) => CheckResult::Loads,
+        Some(code) if code == i32::from(REFUSED) => CheckResult::Invalid,
         Some(code) if code == i32::from(UNLIMITED) => {
             return Err(damaged(
                 path,
                 "could not be checked: the process for it cannot be limited",
             ));
         }
-        _ => Finding::TooMuch,
+        _ => CheckResult::ExceedsLimits,
     };
-    // One that was changed meanwhile is another one.
+    // A file changed meanwhile has no result.
     if let Some(stamp) = before.filter(|before| stamp(path) == Some(*before)) {
         let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
         checked.get_or_insert_default().insert(path.to_owned(), (stamp, finding));
@@ -128,26 +129,26 @@ pub(super) fn check(path: &Path, goes_on: &dyn Fn() -> bool) -> Result<(), Embed
     finding.told(path)
 }
 
-/// What was found out about the file at `path`, if it is still the same one.
-fn known(path: &Path, stamp: Stamp) -> Option<Finding> {
+/// Returns the result for the file at `path`, if the file is unchanged.
+fn known(path: &Path, stamp: FileStamp) -> Option<CheckResult> {
     let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     checked.as_ref()?.get(path).filter(|(then, _)| *then == stamp).map(|(_, finding)| *finding)
 }
 
-/// What the file at `path` is like at the moment; `None` when it is not there.
-fn stamp(path: &Path) -> Option<Stamp> {
+/// Returns the stamp of the file at `path`; `None` when it is missing.
+fn stamp(path: &Path) -> Option<FileStamp> {
     let found = fs::metadata(path).ok()?;
     Some((found.dev(), found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
 }
 
-/// How the check ended; `None` when it was ended.
-fn ended(child: &mut Child, goes_on: &dyn Fn() -> bool) -> Option<ExitStatus> {
+/// Waits for the check; `None` when it was stopped.
+fn ended(child: &mut Child, should_continue: &dyn Fn() -> bool) -> Option<ExitStatus> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(2);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if begun.elapsed() < PATIENCE && goes_on() => {}
+            Ok(None) if begun.elapsed() < TIMEOUT && should_continue() => {}
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -159,7 +160,7 @@ fn ended(child: &mut Child, goes_on: &dyn Fn() -> bool) -> Option<ExitStatus> {
     }
 }
 
-/// Whether this program is the daemon: tests and measurements have no such check to start.
+/// Whether this program is the daemon: tests and benchmarks cannot start the check.
 fn is_daemon() -> bool {
     let name = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_owned()));
     name.is_some_and(|name| name == "brain-daemon" || name == "brain-daemon (deleted)")

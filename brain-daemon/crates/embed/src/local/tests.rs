@@ -1,5 +1,4 @@
-//! Models that are graphs, made by the test: what stands for what others publish. Models of tensors are tested from outside, with a small
-//! one and with a real one.
+//! ONNX models that the test builds. Safetensors models are tested in `tests/`.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use serde_json::json;
 use super::graph::{MASK, OUTPUT, TOKENS};
 use super::onnx::{Graph, Kind};
 use super::{Local, inspect};
-use crate::{EmbedWhy, Embedder, Purpose};
+use crate::{EmbedErrorKind, Embedder, Purpose};
 
 /// A tokenizer of three words, and the vectors that a graph gives them: what is unknown, "boat" and "sea".
 const ROWS: [f32; 6] = [0.0, 1.0, 3.0, 4.0, 1.0, 0.0];
@@ -36,13 +35,13 @@ fn graph(output: &str, more: &[&str]) -> Vec<u8> {
     graph.finish()
 }
 
-fn embed(dir: &Path, texts: &[&str]) -> Result<Vec<Vec<f32>>, super::EmbedFault> {
+fn embed(dir: &Path, texts: &[&str]) -> Result<Vec<Vec<f32>>, super::EmbedError> {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
     Local::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true)
 }
 
 #[test]
-fn a_model_that_is_a_graph_is_run_as_it_is() {
+fn an_onnx_model_is_run_unchanged() {
     for (place, output, more) in [
         ("model.onnx", OUTPUT, &["token_type_ids"][..]),
         ("onnx/model.onnx", "token_embeddings", &["position_ids"]),
@@ -56,11 +55,11 @@ fn a_model_that_is_a_graph_is_run_as_it_is() {
         assert_eq!(facts.weights, dir.path().join(place));
         let local = Local::new(dir.path().to_owned(), 1);
         assert!(
-            (local.reads("boat zzz") - 1.0).abs() < 1e-6,
+            (local.coverage("boat zzz") - 1.0).abs() < 1e-6,
             "nobody can tell before it is loaded"
         );
         local.embed(&["boat".to_owned()], Purpose::Query, &|| true).unwrap();
-        assert!((local.reads("boat zzz") - 4.0 / 7.0).abs() < 1e-6);
+        assert!((local.coverage("boat zzz") - 4.0 / 7.0).abs() < 1e-6);
         // The shorter text is padded beside the longer one, and the padding does not count.
         let vectors = embed(dir.path(), &["boat", "boat sea", "sea sea sea"]).unwrap();
         let near = |vector: &[f32], x: f32, y: f32| {
@@ -73,7 +72,7 @@ fn a_model_that_is_a_graph_is_run_as_it_is() {
 }
 
 #[test]
-fn a_graph_that_cannot_be_used_is_refused_by_its_name() {
+fn an_unusable_graph_is_refused_by_name() {
     let mut nothing = Graph::default();
     nothing.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
     let mut unknown = Graph::default();
@@ -100,7 +99,7 @@ fn a_graph_that_cannot_be_used_is_refused_by_its_name() {
         fs::write(dir.path().join("model.onnx"), bytes).unwrap();
         fs::write(dir.path().join("other.data"), [0; 24]).unwrap();
         let fault = inspect(dir.path()).unwrap_err();
-        assert_eq!(fault.why, EmbedWhy::Model);
+        assert_eq!(fault.kind, EmbedErrorKind::Model);
         assert!(
             fault.message.contains("model.onnx") && fault.message.contains(says),
             "{says}: {fault:?}"
@@ -110,7 +109,7 @@ fn a_graph_that_cannot_be_used_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_graph_that_changes_is_loaded_anew_and_makes_another_space() {
+fn a_changed_graph_is_reloaded_as_another_space() {
     let dir = tempfile::tempdir().unwrap();
     tokenizer(dir.path());
     fs::write(dir.path().join("model.onnx"), graph(OUTPUT, &[])).unwrap();
@@ -118,13 +117,13 @@ fn a_graph_that_changes_is_loaded_anew_and_makes_another_space() {
     let before = local.space().unwrap();
     assert!(!local.is_loaded(), "what a model is can be told without it");
     local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
-    local.rest(Duration::from_secs(3600));
+    local.unload_if_idle(Duration::from_secs(3600));
     assert!(local.is_loaded(), "it was used a moment ago");
 
     fs::write(dir.path().join("model.onnx"), graph("token_embeddings", &["token_type_ids"]))
         .unwrap();
     assert_ne!(local.space().unwrap().identity, before.identity);
     local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
-    local.rest(Duration::ZERO);
+    local.unload_if_idle(Duration::ZERO);
     assert!(!local.is_loaded());
 }

@@ -1,63 +1,64 @@
-//! Texts to tokens, and tokens to batches with little padding in them.
+//! Tokenization, and batches with little padding.
 
 use std::ops::Range;
 
 use tokenizers::{Tokenizer, TruncationParams};
 
-use super::card::{Card, small};
-use super::fault::{damaged, missing};
-use crate::{EmbedFault, EmbedWhy};
+use super::error::{damaged, missing};
+use super::model_card::{ModelCard, read_small_file};
+use crate::{EmbedError, EmbedErrorKind};
 
-/// The largest `tokenizer.json`, in bytes: one of a quarter of a million words has 17 MiB.
-const TOKENIZER_MOST: u64 = 64 * 1024 * 1024;
-/// Bytes of a text that are looked at at all; more never fit into what counts, unless it is no text.
-const TEXT_MOST: usize = 64 * 1024;
-/// The most tokens of a batch, padding counted, but for one text that is longer. What a layer makes of so many fits into the cache of a core.
-const BATCH_TOKENS: usize = 512;
-/// The most texts of a batch.
-const BATCH_TEXTS: usize = 32;
+/// Maximum size of `tokenizer.json`, in bytes. One with a quarter of a million words has 17 MiB.
+const MAX_TOKENIZER_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum bytes of a text that are read; more never affect the vector.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+/// Maximum tokens of a batch, including padding, except for one longer text. The results of a layer
+/// for these fit into a core's cache.
+const MAX_BATCH_TOKENS: usize = 512;
+/// Maximum texts of a batch.
+const MAX_BATCH_TEXTS: usize = 32;
 
-/// What tokenizers make of what they do not know.
+/// Tokens that stand for unknown text.
 const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
 
 /// The tokens of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tokens {
-    /// Which text it is.
+    /// Index of the text.
     pub(super) text: usize,
-    /// Their numbers, at least one.
+    /// Token ids, at least one.
     pub(super) ids: Vec<i32>,
 }
 
-/// Reads a model's tokenizer.
-pub(super) fn tokenizer(card: &Card) -> Result<Tokenizer, EmbedFault> {
+/// Loads a model's tokenizer.
+pub(super) fn tokenizer(card: &ModelCard) -> Result<Tokenizer, EmbedError> {
     let path = &card.tokenizer;
-    let bytes = small(path, TOKENIZER_MOST)?.ok_or_else(|| missing(path))?;
+    let bytes = read_small_file(path, MAX_TOKENIZER_BYTES)?.ok_or_else(|| missing(path))?;
     let refused = |_| damaged(path, "is no tokenizer that brain can run");
     let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(refused)?;
-    // What the file says of these two is how it was used once.
+    // The file has the settings of its last use.
     let truncation =
         TruncationParams { max_length: card.max_tokens, ..TruncationParams::default() };
     tokenizer.with_padding(None).with_truncation(Some(truncation)).map_err(refused)?;
     Ok(tokenizer)
 }
 
-/// A text as the model wants it.
-pub(super) fn prepared(card: &Card, prefix: &str, text: &str) -> String {
-    let text = text.get(..text.floor_char_boundary(TEXT_MOST)).unwrap_or(text).trim();
+/// Prepares a text for the model.
+pub(super) fn prepared(card: &ModelCard, prefix: &str, text: &str) -> String {
+    let text = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or(text).trim();
     let text = format!("{prefix}{text}");
     if card.lower_case { text.to_lowercase() } else { text }
 }
 
-/// How much of a text's letters is in tokens of its own language: not unknown, and not spelled letter by letter or in parts of a letter. A model was
-/// given no longer tokens for a script that it hardly saw. Characters that are words, or parts of them, by themselves (Han, kana, hangul) count when
-/// they are one token. 1 for a text without letters.
+/// Returns the share of letters in known tokens, excluding letters spelled one by one or in parts.
+/// A model has no longer tokens for a script that it hardly saw. Single characters that are words
+/// or word parts (Han, kana, Hangul) count when they are one token. 1 for a text without letters.
 pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
     let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
     let is_letter = |c: &char| c.is_alphabetic();
     let (mut all, mut read) = (0_usize, 0_usize);
     let pieces: Vec<_> = tokens.get_offsets().iter().zip(tokens.get_tokens()).collect();
-    // Tokens of one place are parts of what stands there: the bytes of a character, the strokes of a syllable.
+    // Tokens at one position are parts of it: bytes of a character, or parts of a syllable.
     for parts in pieces.chunk_by(|one, next| one.0 == next.0) {
         let Some(&(&(begin, end), token)) = parts.first() else { continue };
         let (Some(before), Some(inside), Some(after)) =
@@ -80,22 +81,22 @@ pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
     if all == 0 { 1.0 } else { read as f32 / all as f32 }
 }
 
-/// Characters that tokenizers keep one by one in the languages that they belong to.
+/// Whether tokenizers keep the character as a token of its own in its languages.
 fn stands_alone(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
 }
 
-/// Takes a text apart. `known` is how many tokens the model knows, if that is known.
+/// Tokenizes a text. `known` is the size of the vocabulary, if known.
 pub(super) fn tokens(
     tokenizer: &Tokenizer,
-    card: &Card,
+    card: &ModelCard,
     prefix: &str,
     text: &str,
     known: Option<usize>,
-) -> Result<Vec<i32>, EmbedFault> {
+) -> Result<Vec<i32>, EmbedError> {
     let text = prepared(card, prefix, text);
-    let refused = |_| EmbedFault {
-        why: EmbedWhy::Text,
+    let refused = |_| EmbedError {
+        kind: EmbedErrorKind::Text,
         message: "the model's tokenizer cannot take a text apart".into(),
         hint: None,
     };
@@ -116,12 +117,12 @@ pub(super) fn tokens(
     }
 }
 
-/// Puts the longest texts first, and says which are run together: of nearly the same length, and not too many.
+/// Sorts texts by length, longest first, and returns batches of similar length.
 pub(super) fn batches(texts: &mut [Tokens]) -> Vec<Range<usize>> {
     texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text));
     let (mut batches, mut begin) = (Vec::new(), 0);
     while let Some(longest) = texts.get(begin) {
-        let many = (BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, BATCH_TEXTS);
+        let many = (MAX_BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, MAX_BATCH_TEXTS);
         let end = texts.len().min(begin + many);
         batches.push(begin..end);
         begin = end;
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_is_read_in_more_than_single_letters() {
+    fn coverage_excludes_single_letters() {
         let tokenizer = |normalizer: serde_json::Value, vocab: serde_json::Value| {
             let file = serde_json::json!({
                 "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": normalizer,
@@ -147,7 +148,7 @@ mod tests {
             });
             Tokenizer::from_bytes(file.to_string()).unwrap()
         };
-        // Hangul as some models have it: each syllable in its parts; and as others do.
+        // Hangul with each syllable in its parts, as some models have it; and composed.
         let nfd = serde_json::json!({"type": "NFD"});
         let parts = tokenizer(
             nfd,
@@ -177,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn batches_have_every_text_once_and_are_not_too_large(lengths in prop::collection::vec(1_usize..3000, 0..200)) {
+        fn batches_have_each_text_once_within_limits(lengths in prop::collection::vec(1_usize..3000, 0..200)) {
             let mut texts: Vec<Tokens> =
                 lengths.iter().enumerate().map(|(text, many)| Tokens { text, ids: vec![1; *many] }).collect();
             let batches = batches(&mut texts);
@@ -185,8 +186,8 @@ mod tests {
             prop_assert!(batches.windows(2).all(|two| two[0].end == two[1].start));
             for batch in batches {
                 let longest = texts[batch.clone()].iter().map(|tokens| tokens.ids.len()).max().unwrap();
-                prop_assert!(batch.len() == 1 || longest * batch.len() <= BATCH_TOKENS);
-                prop_assert!(batch.len() <= BATCH_TEXTS);
+                prop_assert!(batch.len() == 1 || longest * batch.len() <= MAX_BATCH_TOKENS);
+                prop_assert!(batch.len() <= MAX_BATCH_TEXTS);
             }
         }
     }

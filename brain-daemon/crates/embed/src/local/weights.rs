@@ -1,4 +1,6 @@
-//! The tensors in a safetensors file, one at a time: never the whole file at once, because what is made of it is as large.
+//! Reads tensors of a safetensors file, one at a time.
+//!
+//! The whole file is as large as the result, so both are never in memory.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -7,40 +9,40 @@ use std::path::{Path, PathBuf};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
-use super::fault::{damaged, unread};
-use crate::EmbedFault;
+use super::error::{damaged, unreadable};
+use crate::EmbedError;
 
-/// The longest head of a file, in bytes. A model of a thousand tensors has 100 KiB.
-const HEAD_MOST: u64 = 16 * 1024 * 1024;
-/// As many numbers are converted at once.
+/// Maximum size of a file's header, in bytes. A model with a thousand tensors has 100 KiB.
+const MAX_HEADER_BYTES: u64 = 16 * 1024 * 1024;
+/// Numbers converted at once.
 const AT_ONCE: usize = 1 << 16;
 
 /// An open file of tensors.
 pub(super) struct Tensors {
     path: PathBuf,
     file: File,
-    /// Where the tensors begin.
+    /// Offset of the first tensor.
     begin: u64,
     head: Metadata,
-    /// What goes before the names that a bare encoder has: `bert.` or nothing.
+    /// Prefix of tensor names: `bert.` or nothing.
     prefix: String,
 }
 
 impl Tensors {
-    /// Opens a file, and checks that it is whole.
-    pub(super) fn open(path: &Path) -> Result<Self, EmbedFault> {
+    /// Opens a file and checks that it is complete.
+    pub(super) fn open(path: &Path) -> Result<Self, EmbedError> {
         let damaged = |what: &str| damaged(path, what);
-        let mut file = File::open(path).map_err(|error| unread(path, &error))?;
-        let length = file.metadata().map_err(|error| unread(path, &error))?.len();
+        let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let length = file.metadata().map_err(|error| unreadable(path, &error))?.len();
         let mut long = [0; 8];
         file.read_exact(&mut long).map_err(|_| damaged("is cut off within its first bytes"))?;
         let long = u64::from_le_bytes(long);
-        if long > HEAD_MOST {
+        if long > MAX_HEADER_BYTES {
             return Err(damaged("is no safetensors file: its head would be larger than any"));
         }
         let mut head = vec![0; long as usize];
         file.read_exact(&mut head).map_err(|_| damaged("is cut off within its head"))?;
-        // It refuses tensors that overlap, leave gaps, or are not as long as their shape says.
+        // The parser refuses tensors that overlap, leave gaps, or have the wrong length.
         let head: Metadata = serde_json::from_slice(&head)
             .map_err(|_| damaged("is no safetensors file, or its head is damaged"))?;
         let begin = 8 + long;
@@ -58,8 +60,8 @@ impl Tensors {
         Ok(Self { path: path.to_owned(), file, begin, head, prefix })
     }
 
-    /// Where a tensor begins in the file, how many numbers it has, and of which kind.
-    fn find(&self, name: &str, shape: &[usize]) -> Result<(u64, usize, Dtype), EmbedFault> {
+    /// Returns a tensor's offset in the file, number of elements and data type.
+    fn find(&self, name: &str, shape: &[usize]) -> Result<(u64, usize, Dtype), EmbedError> {
         let damaged = |what: std::fmt::Arguments<'_>| damaged(&self.path, what);
         let full = format!("{}{name}", self.prefix);
         let found =
@@ -79,34 +81,34 @@ impl Tensors {
         Ok((self.begin + found.data_offsets.0 as u64, shape.iter().product(), found.dtype))
     }
 
-    /// Whether there is such a tensor.
-    pub(super) fn check(&self, name: &str, shape: &[usize]) -> Result<(), EmbedFault> {
+    /// Checks that the tensor exists.
+    pub(super) fn check(&self, name: &str, shape: &[usize]) -> Result<(), EmbedError> {
         self.find(name, shape).map(drop)
     }
 
-    /// A tensor's numbers, in the order of the file.
-    pub(super) fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EmbedFault> {
+    /// Returns a tensor's numbers, in the order of the file.
+    pub(super) fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EmbedError> {
         let mut numbers = Vec::with_capacity(shape.iter().product());
         self.each(name, shape, |part| numbers.extend_from_slice(part))?;
         Ok(numbers)
     }
 
-    /// A tensor's numbers, piece by piece.
+    /// Calls a function with a tensor's numbers in pieces.
     pub(super) fn each(
         &mut self,
         name: &str,
         shape: &[usize],
         mut take: impl FnMut(&[f32]),
-    ) -> Result<(), EmbedFault> {
+    ) -> Result<(), EmbedError> {
         let (begin, many, kind) = self.find(name, shape)?;
-        self.file.seek(SeekFrom::Start(begin)).map_err(|error| unread(&self.path, &error))?;
+        self.file.seek(SeekFrom::Start(begin)).map_err(|error| unreadable(&self.path, &error))?;
         let size = if kind == Dtype::F32 { 4 } else { 2 };
         let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
         let mut left = many;
         while left > 0 {
             let now = left.min(AT_ONCE);
             bytes.resize(now * size, 0);
-            self.file.read_exact(&mut bytes).map_err(|error| unread(&self.path, &error))?;
+            self.file.read_exact(&mut bytes).map_err(|error| unreadable(&self.path, &error))?;
             numbers.clear();
             let pairs = || bytes.as_chunks().0.iter().map(|each| u16::from_le_bytes(*each));
             match kind {
@@ -115,7 +117,7 @@ impl Tensors {
                         .extend(bytes.as_chunks().0.iter().map(|each| f32::from_le_bytes(*each)));
                 }
                 Dtype::F16 => numbers.extend(pairs().map(half)),
-                // The upper half of a number of four bytes.
+                // bfloat16 is the upper half of a 32-bit float.
                 _ => numbers.extend(pairs().map(|bits| f32::from_bits(u32::from(bits) << 16))),
             }
             take(&numbers);
@@ -125,7 +127,7 @@ impl Tensors {
     }
 }
 
-/// A number of two bytes, IEEE 754 binary16.
+/// Converts an IEEE 754 binary16 number.
 fn half(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
@@ -142,7 +144,7 @@ mod tests {
     use super::half;
 
     #[test]
-    fn numbers_of_two_bytes_are_read_as_they_are_written() {
+    fn sixteen_bit_floats_are_converted() {
         for (bits, number) in [
             (0x0000, 0.0),
             (0x3c00, 1.0),

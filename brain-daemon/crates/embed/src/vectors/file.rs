@@ -1,5 +1,7 @@
-//! The file of a space: records behind a head, only ever added to. Written anew beside itself and renamed when most of it is out of date, and after every failure: then nobody knows
-//! how it ends.
+//! File of a vector space: append-only records behind a header.
+//!
+//! The file is rewritten to a temporary file and renamed when most of it is stale, and after every
+//! error, because its end is then unknown.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -10,30 +12,31 @@ use sha2::{Digest, Sha256};
 
 use super::record::{self, Record};
 
-/// How the file's name ends, and that of one that is not whole yet.
-const ENDING: &str = "vec";
+/// Extension of the file, and of a temporary one.
+const EXTENSION: &str = "vec";
 const UNFINISHED: &str = "unfinished";
-/// How much is read at once, and written at once when the file is written anew.
-const PIECE: usize = 1024 * 1024;
-/// A file is not written anew for less than this many bytes that are out of date.
-const LITTLE: u64 = 1024 * 1024;
+/// Bytes read or written at once.
+const CHUNK_BYTES: usize = 1024 * 1024;
+/// Minimum stale bytes for a rewrite.
+const MIN_STALE_BYTES: u64 = 1024 * 1024;
 
 /// The file.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct VectorFile {
     path: PathBuf,
     header: Vec<u8>,
-    /// `None`: it must be written anew.
+    /// `None` if the file must be rewritten.
     pub(super) file: Option<File>,
-    /// How long it is.
+    /// Length of the file.
     pub(super) len: u64,
 }
 
-impl Log {
-    /// Opens the file of a space in `dir`, and hands over its records; what is damaged, and all behind it, is cut off. Also says what was lost, and why.
+impl VectorFile {
+    /// Opens the file of a space in `dir` and passes its records to `each`. Cuts off a damaged
+    /// record and everything behind it. Also returns what was lost, and why.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Errors of the disk.
     pub(super) fn open(
         dir: &Path,
         store: &str,
@@ -47,21 +50,21 @@ impl Log {
             .take(8)
             .map(|b| format!("{b:02x}"))
             .collect();
-        let path = dir.join(name).with_extension(ENDING);
+        let path = dir.join(name).with_extension(EXTENSION);
         let header = record::header(store, identity, dimensions);
         let mut log = Self { path, header, file: None, len: 0 };
-        gone(&log.unfinished())?;
+        remove_if_present(&log.unfinished())?;
         let file = match OpenOptions::new().read(true).write(true).open(&log.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok((log, None)),
             Err(error) => return Err(error),
         };
         let length = file.metadata()?.len();
-        let mut from = BufReader::with_capacity(PIECE, &file);
+        let mut from = BufReader::with_capacity(CHUNK_BYTES, &file);
         let mut head = Vec::new();
         (&mut from).take(log.header.len() as u64).read_to_end(&mut head)?;
-        if let Err(misfit) = record::compare(&head, &log.header) {
-            let why = format!("{} is begun anew: {misfit}", name_of(&log.path));
+        if let Err(mismatch) = record::compare(&head, &log.header) {
+            let why = format!("{} is begun anew: {mismatch}", name_of(&log.path));
             return Ok((log, Some(why)));
         }
         let (mut good, mut buffer) = (head.len() as u64, Vec::new());
@@ -83,15 +86,15 @@ impl Log {
         Ok((log, lost))
     }
 
-    /// Whether so much is out of date that it should be written anew, or it must be. `living` bytes of records count.
+    /// Whether the file must or should be rewritten. `living` is the size of current records.
     pub(super) fn is_stale(&self, living: u64) -> bool {
-        self.file.is_none() || self.len > 2 * living + LITTLE
+        self.file.is_none() || self.len > 2 * living + MIN_STALE_BYTES
     }
 
-    /// Adds records, and has them on the disk. After a failure the file is given up, as it is.
+    /// Appends records and flushes them. After an error the file is given up.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Errors of the disk.
     pub(super) fn append(&mut self, records: &[u8]) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Err(io::Error::other("the file was given up"));
@@ -104,7 +107,7 @@ impl Log {
         match added {
             Ok(()) => self.len += records.len() as u64,
             Err(_) => {
-                // A torn end would be cut off at the next start; without it there is less to wonder about.
+                // The next start would cut off an incomplete end; without it, nothing is reported.
                 let _ = file.set_len(len);
                 self.file = None;
             }
@@ -112,11 +115,12 @@ impl Log {
         added
     }
 
-    /// Writes the file anew: `each` is asked for pieces of records until there are none. The old one is in its place until the new one is whole and on the disk.
+    /// Rewrites the file with records from `each`, until it returns `false`. The old file stays
+    /// until the new one is complete and flushed.
     ///
     /// # Errors
-    /// What the disk says; the old file is there as before.
-    pub(super) fn renew(&mut self, mut each: impl FnMut(&mut Vec<u8>) -> bool) -> io::Result<()> {
+    /// Errors of the disk; the old file is unchanged.
+    pub(super) fn rewrite(&mut self, mut each: impl FnMut(&mut Vec<u8>) -> bool) -> io::Result<()> {
         let unfinished = self.unfinished();
         let result = (|| {
             let mut file = OpenOptions::new()
@@ -130,7 +134,7 @@ impl Log {
             let mut len = 0;
             loop {
                 let more = each(&mut piece);
-                if piece.len() >= PIECE || !more {
+                if piece.len() >= CHUNK_BYTES || !more {
                     file.write_all(&piece)?;
                     len += piece.len() as u64;
                     piece.clear();
@@ -141,7 +145,7 @@ impl Log {
             }
             file.sync_data()?;
             std::fs::rename(&unfinished, &self.path)?;
-            // The name is safe, too.
+            // Makes the new name durable.
             if let Some(dir) = self.path.parent() {
                 File::open(dir)?.sync_all()?;
             }
@@ -154,31 +158,31 @@ impl Log {
             }
             Err(error) => {
                 self.file = None;
-                let _ = gone(&unfinished);
+                let _ = remove_if_present(&unfinished);
                 Err(error)
             }
         }
     }
 
-    /// Deletes the files of other spaces beside this one. How many there were.
+    /// Deletes the files of other spaces beside this one and returns their number.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Errors of the disk.
     pub(super) fn remove_others(&self) -> io::Result<usize> {
         let Some(dir) = self.path.parent() else { return Ok(0) };
         let mut count = 0;
         for entry in std::fs::read_dir(dir)? {
             let path = entry?.path();
-            let is_ours = path.extension().is_some_and(|end| end == ENDING || end == UNFINISHED);
+            let is_ours = path.extension().is_some_and(|end| end == EXTENSION || end == UNFINISHED);
             if is_ours && path.file_stem() != self.path.file_stem() {
-                gone(&path)?;
+                remove_if_present(&path)?;
                 count += 1;
             }
         }
         Ok(count)
     }
 
-    /// The file's path, for people.
+    /// Returns the file's path for messages.
     pub(super) fn name(&self) -> String {
         self.path.display().to_string()
     }
@@ -192,8 +196,8 @@ fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Removes a file, if it is there.
-fn gone(path: &Path) -> io::Result<()> {
+/// Removes a file if it exists.
+fn remove_if_present(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -1,9 +1,12 @@
-//! The loops that everything waits for, compiled for what the processor can do and chosen when they run. Plain loops, of which the compiler makes vector instructions; where it makes
-//! narrow ones of the products, those are written out.
+//! Inner loops of vector search, compiled for several CPUs and chosen at run time.
+//!
+//! They are plain loops that the compiler vectorises, except the products, which are written out
+//! where it does badly.
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// The products of `query` with each of `rows`, which follow each other; numbers from -127 to 127. As many as there is room for in `out`.
+/// Computes the products of `query` with consecutive `rows`; numbers are from -127 to 127. Fills
+/// `out`.
 pub(super) fn products(query: &[i8], rows: &[i8], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
@@ -34,7 +37,7 @@ fn product(query: &[i8], row: &[i8]) -> i32 {
     query.iter().zip(row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
-/// The same with AVX2: more than twice as fast as what the compiler makes of the plain loop.
+/// The same with AVX2: more than twice as fast as the compiled plain loop.
 #[cfg(target_arch = "x86_64")]
 struct Wide<'a> {
     simd: pulp::x86::V3,
@@ -51,7 +54,8 @@ impl pulp::NullaryFnOnce for Wide<'_> {
     fn call(self) {
         let (avx, avx2) = (self.simd.avx, self.simd.avx2);
         let ones = avx._mm256_set1_epi16(1);
-        // The instruction takes one side without signs, so the row's signs go to the query. Two products of at most 127 x 127 fit into 16 bits.
+        // The instruction takes one unsigned operand, so the row's signs go to the query. Two
+        // products of at most 127 x 127 fit into 16 bits.
         let add = |sum, query: [i8; 32], row: [i8; 32]| {
             let row = pulp::cast(row);
             let signed = avx2._mm256_sign_epi8(pulp::cast(query), row);
@@ -74,7 +78,7 @@ impl pulp::NullaryFnOnce for Wide<'_> {
     }
 }
 
-/// In how many bits `query` differs from each of `rows`, which follow each other. As many as there is room for in `out`.
+/// Counts the bits in which `query` differs from each of the consecutive `rows`. Fills `out`.
 pub(super) fn differences(query: &[u64], rows: &[u64], out: &mut [u16]) {
     Arch::new().dispatch(Differences { query, rows, out });
 }
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loops_say_what_the_definition_says() {
+    fn the_kernels_agree_with_their_definition() {
         for length in [1_usize, 7, 16, 31, 48, 384, 1000] {
             let query: Vec<i8> = (0..length).map(|n| ((n * 37 % 255) as i32 - 127) as i8).collect();
             let rows: Vec<i8> =
@@ -118,7 +122,7 @@ mod tests {
                 assert_eq!(i64::from(out), wanted, "{length}");
             }
         }
-        // The largest numbers there are, with each sign.
+        // The largest numbers of each sign.
         let rows: Vec<i8> = [127_i8, -127].into_iter().flat_map(|number| [number; 384]).collect();
         let mut out = [0; 2];
         products(&[-127; 384], &rows, &mut out);

@@ -1,8 +1,11 @@
-//! The vector index: windows of pages as int8 vectors, in memory for the search and in one file for the next start. Derived: it may be deleted, damaged or
-//! behind at any time. Knows neither models nor the store nor what a page is besides its number.
+//! Vector index: int8 vectors of page windows, in memory and in a file.
 //!
-//! One file for each [`crate::Space`]: a header that names store, space and format, then records with a checksum each; the last record of a page counts. A torn
-//! end is cut off, and a file with more dead records than living ones is written anew beside itself and renamed.
+//! The index is derived data: it can be deleted, damaged or behind. It knows neither models nor the
+//! store.
+//!
+//! Each [`crate::VectorSpace`] has a file: a header with store, space and format, then records with
+//! checksums. The last record of a page counts. An incomplete end is cut off. A file with more
+//! stale records than current ones is rewritten.
 
 mod file;
 mod kernel;
@@ -17,94 +20,97 @@ mod tests;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use file::Log;
+use file::VectorFile;
 use record::Record;
 use rows::{Row, Rows};
 
-/// From how many windows on a search looks at sketches first. Up to here looking at everything takes some milliseconds.
+/// Number of windows from which a search uses sketches. Up to here a full scan takes some
+/// milliseconds.
 const SKETCH_FROM: usize = 200_000;
-/// Pages that are copied at once while the file is written anew: in between others may change what is in memory.
-const COPIED: usize = 64;
+/// Pages copied at once during a rewrite; other threads can change the index in between.
+const REWRITE_PAGES: usize = 64;
 
-/// What a page's vectors were made of: the same content has the same key, and needs no new vectors.
+/// Identifies the content of a page's vectors: equal content has an equal key and needs no new
+/// vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(pub [u8; 16]);
 
-/// A window with its vector.
+/// A window of a page with its vector.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Windowed {
-    /// Where it is in the page's body, in bytes.
+pub struct WindowVector {
+    /// Start in the page's body, in bytes.
     pub start: u32,
-    /// Where it ends.
+    /// End in the page's body, in bytes.
     pub end: u32,
-    /// Its vector, of length one.
+    /// The vector, of length one.
     pub vector: Vec<f32>,
 }
 
-/// A page that is near.
+/// A page near a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Near {
-    /// Its number.
+pub struct NearPage {
+    /// The page's id.
     pub page: u64,
     /// The cosine of its nearest window.
     pub cosine: f32,
-    /// Where that window is in the body, in bytes.
+    /// Start of that window in the body, in bytes.
     pub start: u32,
-    /// Where it ends.
+    /// End of that window in the body, in bytes.
     pub end: u32,
 }
 
-/// How much there is.
+/// Size of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Size {
-    /// Pages with vectors (also those whose text has no window).
+    /// Pages with vectors, including pages without windows.
     pub pages: u64,
-    /// Their windows.
+    /// Number of windows.
     pub windows: u64,
-    /// Bytes of memory that they take.
+    /// Memory in bytes.
     pub bytes: u64,
 }
 
-/// What keeps vectors from being kept.
+/// Errors of the vector index.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
-    /// The file cannot be read or written. What is in memory goes on being found.
+    /// The file cannot be read or written. Vectors in memory are still found.
     #[error("the vectors in {path} cannot be kept: {error}")]
     Io {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         error: std::io::Error,
     },
-    /// A vector is not of this space's length.
+    /// A vector has the wrong length.
     #[error("a vector of {got} numbers came, where {wanted} were expected")]
     Length {
-        /// What came.
+        /// Its length.
         got: usize,
-        /// What was expected.
+        /// The length of the space.
         wanted: usize,
     },
 }
 
 /// The vectors of one space.
 ///
-/// Whoever searches has them for some milliseconds, whoever changes them for microseconds; nobody has them while the disk works.
+/// A search locks them for some milliseconds, a change for microseconds; nothing locks them during
+/// disk I/O.
 #[derive(Debug)]
 pub struct Vectors {
     dimensions: usize,
     memory: RwLock<Memory>,
-    /// Taken before `memory`.
-    log: Mutex<Log>,
+    /// Locked before `memory`.
+    log: Mutex<VectorFile>,
 }
 
 #[derive(Debug)]
 struct Memory {
     rows: Rows,
-    /// Records that the file does not have yet.
+    /// Records that are not in the file yet.
     pending: Vec<u8>,
-    /// What records of everything in `rows` take.
+    /// Size of current records of everything in `rows`.
     living: u64,
-    /// Everything up to this change of the store is in the file, or in `pending`.
+    /// Last change of the store that is in the file or in `pending`.
     seen: u64,
 }
 
@@ -126,7 +132,8 @@ impl Memory {
 }
 
 impl Vectors {
-    /// Opens the file of `space` (its [`crate::Space::identity`]) in `dir`, or begins one. What is of another store or format is replaced; the second value says why.
+    /// Opens the file of the space `identity` ([`crate::VectorSpace::identity`]) in `dir`, or
+    /// creates one. A file of another store or format is replaced; the second value says why.
     ///
     /// # Errors
     /// [`VectorError::Io`].
@@ -149,20 +156,21 @@ impl Vectors {
         let dimensions = dimensions.max(1);
         let rows = Rows::new(dimensions, sketch_from);
         let mut memory = Memory { rows, pending: Vec::new(), living: 0, seen: 0 };
-        let (log, lost) = Log::open(dir, store, identity, dimensions, |record| match record {
-            Record::Put(page, key, rows) => memory.put(page, key, &rows),
-            Record::Remove(page) => drop(memory.forget(page)),
-            Record::Seen(seq) => memory.seen = seq,
-        })
-        .map_err(|error| VectorError::Io { path: dir.display().to_string(), error })?;
+        let (log, lost) =
+            VectorFile::open(dir, store, identity, dimensions, |record| match record {
+                Record::Put(page, key, rows) => memory.put(page, key, &rows),
+                Record::Remove(page) => drop(memory.forget(page)),
+                Record::Seen(seq) => memory.seen = seq,
+            })
+            .map_err(|error| VectorError::Io { path: dir.display().to_string(), error })?;
         Ok((Self { dimensions, memory: RwLock::new(memory), log: Mutex::new(log) }, lost))
     }
 
-    /// Replaces a page's vectors; none at all is a valid number. On the disk at the next [`Vectors::flush`].
+    /// Replaces a page's vectors; there can be none. Durable after the next [`Vectors::flush`].
     ///
     /// # Errors
     /// [`VectorError::Length`]; nothing is changed then.
-    pub fn put(&self, page: u64, key: Key, windows: &[Windowed]) -> Result<(), VectorError> {
+    pub fn put(&self, page: u64, key: Key, windows: &[WindowVector]) -> Result<(), VectorError> {
         if let Some(wrong) = windows.iter().find(|window| window.vector.len() != self.dimensions) {
             return Err(VectorError::Length { got: wrong.vector.len(), wanted: self.dimensions });
         }
@@ -173,7 +181,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Forgets a page at once. On the disk at the next [`Vectors::flush`].
+    /// Removes a page's vectors. Durable after the next [`Vectors::flush`].
     pub fn remove(&self, page: u64) {
         let mut memory = self.write();
         if memory.forget(page) {
@@ -181,51 +189,58 @@ impl Vectors {
         }
     }
 
-    /// Forgets every page.
+    /// Removes all vectors.
     pub fn clear(&self) {
         for page in self.pages() {
             self.remove(page);
         }
     }
 
-    /// What a page's vectors were made of.
+    /// Returns the key of a page's vectors.
     #[must_use]
     pub fn key(&self, page: u64) -> Option<Key> {
         self.read().rows.key(page)
     }
 
-    /// The pages with vectors, in no order.
+    /// Returns the pages with vectors, in no order.
     #[must_use]
     pub fn pages(&self) -> Vec<u64> {
         self.read().rows.page_numbers()
     }
 
-    /// Up to which change of the store these vectors are known to be right: what the last [`Vectors::flush`] was told.
+    /// Returns the last change of the store for which the vectors are current: the argument of the
+    /// last [`Vectors::flush`].
     #[must_use]
     pub fn seen(&self) -> u64 {
         self.read().seen
     }
 
-    /// The `limit` pages nearest to `query` (of length one), nearest first, each by its best window; only pages that `admits` lets through, which is asked once a page at the
-    /// most. Ties by number.
+    /// Returns the `limit` pages nearest to `query` (of length one), nearest first, each by its
+    /// best window. Only pages that `admits` accepts, which is called at most once per page. Ties
+    /// are ordered by id.
     #[must_use]
-    pub fn search(&self, query: &[f32], limit: usize, admits: &dyn Fn(u64) -> bool) -> Vec<Near> {
+    pub fn search(
+        &self,
+        query: &[f32],
+        limit: usize,
+        admits: &dyn Fn(u64) -> bool,
+    ) -> Vec<NearPage> {
         scan::search(&self.read().rows, query, limit, admits)
     }
 
-    /// The same of `pages` alone, each named once. Which other pages have vectors makes no
-    /// difference to what is found, nor to the time that it takes.
+    /// As [`Vectors::search`], for `pages` only, each given once. Other pages affect neither the
+    /// result nor its duration.
     #[must_use]
     pub fn search_among(
         &self,
         query: &[f32],
         limit: usize,
         pages: &mut dyn Iterator<Item = u64>,
-    ) -> Vec<Near> {
+    ) -> Vec<NearPage> {
         scan::among(&self.read().rows, query, limit, pages)
     }
 
-    /// How many windows each of `pages` has; `None` for one without vectors.
+    /// Returns the number of windows of each of `pages`; `None` for a page without vectors.
     #[must_use]
     pub fn windows_of(&self, pages: &[u64]) -> Vec<Option<usize>> {
         let memory = self.read();
@@ -233,7 +248,7 @@ impl Vectors {
         pages.iter().map(windows).collect()
     }
 
-    /// The vector of the window at `nth` place of a page, as far as it is there.
+    /// Returns the vector of a page's window number `nth`, if it exists.
     #[must_use]
     pub fn window_of(&self, page: u64, nth: usize) -> Option<Vec<f32>> {
         let memory = self.read();
@@ -242,13 +257,14 @@ impl Vectors {
         Some(memory.rows.numbers(row).iter().map(|number| f32::from(*number) * scale).collect())
     }
 
-    /// The cosine between the nearest windows of two pages, when both have vectors. Of very long pages some windows stand for all.
+    /// Returns the cosine between the nearest windows of two pages, if both have vectors. Very long
+    /// pages are sampled.
     #[must_use]
     pub fn between(&self, one: u64, other: u64) -> Option<f32> {
         scan::between(&self.read().rows, one, other)
     }
 
-    /// The page and vector of the window at `nth` place among all, in no order that lasts.
+    /// Returns page and vector of the window number `nth` of all, in no stable order.
     #[must_use]
     pub fn window(&self, nth: u64) -> Option<(u64, Vec<f32>)> {
         let memory = self.read();
@@ -259,7 +275,7 @@ impl Vectors {
         Some((memory.rows.page(owner.slot), vector))
     }
 
-    /// How much there is.
+    /// Returns the size of the index.
     #[must_use]
     pub fn size(&self) -> Size {
         let memory = self.read();
@@ -270,14 +286,14 @@ impl Vectors {
         }
     }
 
-    /// How many bytes wait for the next [`Vectors::flush`].
+    /// Returns the bytes that wait for the next [`Vectors::flush`].
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.read().pending.len()
     }
 
-    /// Puts on the disk what is not there yet, and that everything up to the change `seen` of the store is in it. After a failure the file is as it was, and the next
-    /// call writes all of it.
+    /// Makes all changes durable, and records `seen` as the last change of the store. After an
+    /// error the file is unchanged, and the next call writes everything.
     ///
     /// # Errors
     /// [`VectorError::Io`].
@@ -292,8 +308,8 @@ impl Vectors {
             (records, log.is_stale(memory.living))
         };
         let result = match is_stale {
-            // What was pending is in memory.
-            true => self.renew(&mut log, seen),
+            // Pending records are in memory too.
+            true => self.rewrite(&mut log, seen),
             false => {
                 Record::Seen(seen).write(&mut records);
                 log.append(&records)
@@ -308,11 +324,11 @@ impl Vectors {
         }
     }
 
-    /// Writes the file anew from what is in memory. What changes meanwhile is written behind it.
-    fn renew(&self, log: &mut Log, seen: u64) -> std::io::Result<()> {
+    /// Rewrites the file from memory. Changes made meanwhile are appended.
+    fn rewrite(&self, log: &mut VectorFile, seen: u64) -> std::io::Result<()> {
         let pages = self.pages();
-        let mut parts = pages.chunks(COPIED);
-        log.renew(|out| {
+        let mut parts = pages.chunks(REWRITE_PAGES);
+        log.rewrite(|out| {
             let Some(part) = parts.next() else {
                 out.append(&mut self.write().pending);
                 Record::Seen(seen).write(out);
@@ -328,7 +344,7 @@ impl Vectors {
         })
     }
 
-    /// Deletes the files of other spaces beside this one. How many there were.
+    /// Deletes the files of other spaces beside this one and returns their number.
     ///
     /// # Errors
     /// [`VectorError::Io`].

@@ -1,6 +1,7 @@
-//! Header and records of a vector file as bytes. Whatever is read may be damaged: it gives a value or nothing.
+//! Encoding of a vector file's header and records. Damaged bytes decode to nothing.
 //!
-//! A record is its length (4 bytes, of what follows before the checksum), kind (1 byte), fields, and the first 8 bytes of the SHA-256 of all that. Numbers are little-endian.
+//! A record is its length (4 bytes, of what follows before the checksum), kind (1 byte), fields,
+//! and the first 8 bytes of the SHA-256 of all that. Numbers are little-endian.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -9,14 +10,14 @@ use sha2::{Digest, Sha256};
 use super::Key;
 use super::rows::Row;
 
-/// What a vector file begins with.
+/// First bytes of a vector file.
 const MAGIC: &[u8; 8] = b"brainvec";
-/// The format's number.
+/// Format number.
 pub(super) const FORMAT: u32 = 1;
 /// Length of a checksum.
-const CHECK: usize = 8;
-/// The longest record: more windows than a page can have, of the longest vectors.
-const MOST: usize = 64 * 1024 * 1024;
+const CHECKSUM_BYTES: usize = 8;
+/// Maximum bytes of a record: more windows than a page can have, with the longest vectors.
+const MAX_RECORD_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of a window besides its numbers.
 const WINDOW: usize = 12;
 const PUT: u8 = 1;
@@ -26,46 +27,46 @@ const SEEN: u8 = 3;
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Record {
-    /// A page's vectors, instead of those before.
+    /// Replaces a page's vectors.
     Put(u64, Key, Vec<Row>),
-    /// The page has none any more.
+    /// Removes a page's vectors.
     Remove(u64),
-    /// Everything up to this change of the store is in the records before.
+    /// The records before include all changes of the store up to this one.
     Seen(u64),
 }
 
-/// What keeps a file from being gone on with.
+/// Why a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Misfit {
-    /// It is no vector file, or its head is damaged.
-    Head,
-    /// Another format.
+pub(super) enum HeaderMismatch {
+    /// The header is damaged, or it is not a vector file.
+    Damaged,
+    /// It has another format.
     Format(u32),
-    /// Of another store.
+    /// It belongs to another store.
     Store,
-    /// Of another model.
-    Space,
+    /// It belongs to another model.
+    VectorSpace,
 }
 
-impl std::fmt::Display for Misfit {
+impl std::fmt::Display for HeaderMismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Head => f.write_str("its beginning is damaged"),
+            Self::Damaged => f.write_str("its beginning is damaged"),
             Self::Format(found) => write!(f, "it has format {found}, this program writes {FORMAT}"),
             Self::Store => f.write_str("it belongs to another store"),
-            Self::Space => f.write_str("it is of another model"),
+            Self::VectorSpace => f.write_str("it is of another model"),
         }
     }
 }
 
-/// The head of a file.
+/// Returns the header of a file.
 pub(super) fn header(store: &str, identity: &str, dimensions: usize) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&FORMAT.to_le_bytes());
     out.extend_from_slice(&(dimensions as u32).to_le_bytes());
     for text in [store, identity] {
-        // Of any length, so their hashes.
+        // Hashes, because the texts can have any length.
         out.extend_from_slice(&Sha256::digest(text.as_bytes()));
     }
     let check = check(&out);
@@ -73,32 +74,34 @@ pub(super) fn header(store: &str, identity: &str, dimensions: usize) -> Vec<u8> 
     out
 }
 
-/// Whether `found`, as long as `wanted`, is the head that is `wanted`.
-pub(super) fn compare(found: &[u8], wanted: &[u8]) -> Result<(), Misfit> {
+/// Checks that `found`, of the length of `wanted`, is the header `wanted`.
+pub(super) fn compare(found: &[u8], wanted: &[u8]) -> Result<(), HeaderMismatch> {
     let number = |bytes: &[u8]| bytes.get(8..12)?.try_into().ok().map(u32::from_le_bytes);
     if found.len() < MAGIC.len() + 4 || !found.starts_with(MAGIC) {
-        return Err(Misfit::Head);
+        return Err(HeaderMismatch::Damaged);
     }
     match number(found) {
         Some(FORMAT) => {}
-        other => return Err(Misfit::Format(other.unwrap_or_default())),
+        other => return Err(HeaderMismatch::Format(other.unwrap_or_default())),
     }
     let sound = found.len() == wanted.len()
-        && found.split_last_chunk::<CHECK>().is_some_and(|(head, sum)| check(head) == *sum);
+        && found
+            .split_last_chunk::<CHECKSUM_BYTES>()
+            .is_some_and(|(head, sum)| check(head) == *sum);
     match () {
         () if found == wanted => Ok(()),
-        () if !sound => Err(Misfit::Head),
-        () if found.get(16..48) != wanted.get(16..48) => Err(Misfit::Store),
-        () => Err(Misfit::Space),
+        () if !sound => Err(HeaderMismatch::Damaged),
+        () if found.get(16..48) != wanted.get(16..48) => Err(HeaderMismatch::Store),
+        () => Err(HeaderMismatch::VectorSpace),
     }
 }
 
-fn check(bytes: &[u8]) -> [u8; CHECK] {
+fn check(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     Sha256::digest(bytes).first_chunk().copied().unwrap_or_default()
 }
 
 impl Record {
-    /// Writes it behind `out`.
+    /// Appends the record to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Put(page, key, rows) => put(*page, *key, rows, out),
@@ -110,7 +113,7 @@ impl Record {
         }
     }
 
-    /// The record of these bytes: kind and fields.
+    /// Decodes a record's kind and fields.
     fn read(bytes: &[u8], dimensions: usize) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (number, rest) = rest.split_first_chunk::<8>()?;
@@ -132,7 +135,7 @@ impl Record {
     }
 }
 
-/// Writes a page's vectors behind `out`.
+/// Appends a record of a page's vectors to `out`.
 pub(super) fn put(page: u64, key: Key, rows: &[Row], out: &mut Vec<u8>) {
     framed(out, |out| {
         out.push(PUT);
@@ -147,7 +150,7 @@ pub(super) fn put(page: u64, key: Key, rows: &[Row], out: &mut Vec<u8>) {
     });
 }
 
-/// Writes behind `out` that a page has no vectors any more.
+/// Appends the removal of a page's vectors to `out`.
 pub(super) fn remove(page: u64, out: &mut Vec<u8>) {
     framed(out, |out| {
         out.push(REMOVE);
@@ -155,9 +158,9 @@ pub(super) fn remove(page: u64, out: &mut Vec<u8>) {
     });
 }
 
-/// How many bytes a page's record takes.
+/// Returns the size of a page's record in bytes.
 pub(super) fn size(rows: usize, dimensions: usize) -> u64 {
-    (4 + 1 + 8 + 16 + CHECK + rows * (WINDOW + dimensions)) as u64
+    (4 + 1 + 8 + 16 + CHECKSUM_BYTES + rows * (WINDOW + dimensions)) as u64
 }
 
 fn row(bytes: &[u8]) -> Option<Row> {
@@ -184,10 +187,11 @@ fn framed(out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&check);
 }
 
-/// Reads the next record; `None` at the end, and where something else than a sound record is. `buffer` is taken for it. The second value is its length in the file.
+/// Reads the next record and its length in the file. Returns `None` at the end, and at a damaged
+/// record. `buffer` is scratch space.
 ///
 /// # Errors
-/// What the disk says, besides that there is no more.
+/// Errors of the disk, except the end of the file.
 pub(super) fn next(
     from: &mut impl Read,
     dimensions: usize,
@@ -198,16 +202,18 @@ pub(super) fn next(
         return Ok(None);
     }
     let length = u32::from_le_bytes(head) as usize;
-    if length == 0 || length > MOST {
+    if length == 0 || length > MAX_RECORD_BYTES {
         return Ok(None);
     }
     buffer.clear();
     buffer.extend_from_slice(&head);
-    // A length that was damaged takes no more memory than the file is long.
-    let wanted = (length + CHECK) as u64;
+    // A damaged length allocates no more memory than the file is long.
+    let wanted = (length + CHECKSUM_BYTES) as u64;
     let got = Read::take(&mut *from, wanted).read_to_end(buffer)? as u64;
     let sound = got == wanted
-        && buffer.split_last_chunk::<CHECK>().is_some_and(|(record, sum)| check(record) == *sum);
+        && buffer
+            .split_last_chunk::<CHECKSUM_BYTES>()
+            .is_some_and(|(record, sum)| check(record) == *sum);
     if !sound {
         return Ok(None);
     }
@@ -215,7 +221,7 @@ pub(super) fn next(
     Ok(record.map(|record| (record, 4 + wanted)))
 }
 
-/// Reads exactly as much; false when there is less.
+/// Fills `out`; returns `false` at the end of the file.
 fn fill(from: &mut impl Read, out: &mut [u8]) -> std::io::Result<bool> {
     match from.read_exact(out) {
         Ok(()) => Ok(true),
@@ -231,15 +237,21 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_head_says_what_does_not_fit() {
+    fn a_header_mismatch_is_named() {
         let ours = header("store", "model", 384);
         assert_eq!(compare(&ours, &ours), Ok(()));
-        assert_eq!(compare(&header("other", "model", 384), &ours), Err(Misfit::Store));
-        assert_eq!(compare(&header("store", "other", 384), &ours), Err(Misfit::Space));
-        assert_eq!(compare(&header("store", "model", 383), &ours), Err(Misfit::Space));
+        assert_eq!(compare(&header("other", "model", 384), &ours), Err(HeaderMismatch::Store));
+        assert_eq!(
+            compare(&header("store", "other", 384), &ours),
+            Err(HeaderMismatch::VectorSpace)
+        );
+        assert_eq!(
+            compare(&header("store", "model", 383), &ours),
+            Err(HeaderMismatch::VectorSpace)
+        );
         let mut newer = ours.clone();
         newer[8] = 2;
-        assert_eq!(compare(&newer, &ours), Err(Misfit::Format(2)));
+        assert_eq!(compare(&newer, &ours), Err(HeaderMismatch::Format(2)));
         for at in 0..ours.len() {
             let mut damaged = ours.clone();
             damaged[at] ^= 0x40;
@@ -250,13 +262,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_may_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..200), dimensions in 1usize..9) {
+        fn any_bytes_are_decoded_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), dimensions in 1usize..9) {
             let _ = next(&mut bytes.as_slice(), dimensions, &mut Vec::new()).unwrap();
             let _ = Record::read(&bytes, dimensions);
         }
 
         #[test]
-        fn what_is_written_is_read(page in any::<u64>(), key in any::<[u8; 16]>(), numbers in proptest::collection::vec(any::<[i8; 3]>(), 0..5)) {
+        fn written_records_are_read_back(page in any::<u64>(), key in any::<[u8; 16]>(), numbers in proptest::collection::vec(any::<[i8; 3]>(), 0..5)) {
             let rows: Vec<Row> = numbers.iter().map(|n| Row { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() }).collect();
             let records = [Record::Put(page, Key(key), rows), Record::Remove(page), Record::Seen(page)];
             let mut bytes = Vec::new();

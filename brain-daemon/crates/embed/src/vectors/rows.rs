@@ -1,63 +1,64 @@
-//! Vectors in memory: one row a window, all rows in one block, and which page has which. Knows no file.
+//! Vectors in memory: one row per window, all rows in one block, and the rows of each page.
 //!
-//! A row is int8: its numbers times the row's scale are the vector. A page is named by its slot within, so that a search keeps what it learns about pages in a plain array.
+//! A row is int8: its numbers times its scale are the vector. Pages have slots, so that a search
+//! keeps its state in a plain array.
 
 use std::collections::HashMap;
 
 use super::sketch::Sketch;
-use super::{Key, Windowed};
+use super::{Key, WindowVector};
 
-/// How much room is made at once: this part of what is there. Doubling would leave up to half of the memory empty.
+/// Fraction of the current size by which memory grows. Doubling would leave up to half of it empty.
 const GROWTH: usize = 8;
-/// The least room, in rows.
+/// Minimum capacity in rows.
 const LEAST: usize = 64;
 
-/// A vector as it is kept.
+/// A quantised vector.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// Where the window is in the body, in bytes.
+    /// Start of the window in the body, in bytes.
     pub(super) start: u32,
-    /// Where it ends.
+    /// End of the window in the body, in bytes.
     pub(super) end: u32,
-    /// What its numbers are to be multiplied with.
+    /// Factor of the numbers.
     pub(super) scale: f32,
-    /// Its numbers.
+    /// The quantised numbers.
     pub(super) numbers: Vec<i8>,
 }
 
 impl Row {
-    /// The nearest row to a window's vector. What is no number counts as 0.
-    pub(super) fn of(window: &Windowed) -> Self {
+    /// Quantises a window's vector; NaN counts as 0.
+    pub(super) fn of(window: &WindowVector) -> Self {
         let (numbers, scale) = quantised(&window.vector);
         Self { start: window.start, end: window.end, scale, numbers }
     }
 }
 
-/// `vector` as int8, and what those are to be multiplied with.
+/// Quantises `vector` to int8; returns the numbers and their factor.
 pub(super) fn quantised(vector: &[f32]) -> (Vec<i8>, f32) {
     let most = vector.iter().filter(|x| x.is_finite()).fold(0.0_f32, |most, x| most.max(x.abs()));
     if most == 0.0 {
         return (vec![0; vector.len()], 0.0);
     }
     let scale = most / 127.0;
-    // `as` keeps within the type's bounds, and makes 0 of what is no number.
+    // `as` saturates, and converts NaN to 0.
     (vector.iter().map(|x| (x / scale).round() as i8).collect(), scale)
 }
 
-/// Whose a row is.
+/// The page and window of a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owner {
     /// The page's slot.
     pub(super) slot: u32,
-    /// Which of the page's windows it is.
+    /// Index of the window in the page.
     nth: u32,
-    /// Where the window is in the body, in bytes.
+    /// Start of the window in the body, in bytes.
     pub(super) start: u32,
-    /// Where it ends.
+    /// End of the window in the body, in bytes.
     pub(super) end: u32,
 }
 
-/// A page.
+/// A page and its rows.
 #[derive(Debug, Default)]
 struct Slot {
     page: u64,
@@ -65,20 +66,20 @@ struct Slot {
     rows: Vec<u32>,
 }
 
-/// Everything that is in memory.
+/// All vectors in memory.
 #[derive(Debug)]
 pub(super) struct Rows {
     /// Length of a vector, at least 1.
     pub(super) dimensions: usize,
-    /// All numbers, row after row.
+    /// All numbers, row by row.
     pub(super) numbers: Vec<i8>,
     /// Each row's scale.
     pub(super) scales: Vec<f32>,
-    /// Each row's page and place.
+    /// Each row's page and window.
     pub(super) owners: Vec<Owner>,
-    /// What tells quickly which rows may be near, once there are many.
+    /// Bit sketches for a fast preselection, if there are many rows.
     pub(super) sketch: Option<Sketch>,
-    /// From how many rows on there is one.
+    /// Number of rows from which there is a sketch.
     pub(super) sketch_from: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -100,48 +101,48 @@ impl Rows {
         }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(super) fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// How many slots there are, taken or not.
+    /// Returns the number of slots, used or not.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The page in a slot.
+    /// Returns the page in a slot.
     pub(super) fn page(&self, slot: u32) -> u64 {
         self.slots.get(slot as usize).map_or(0, |slot| slot.page)
     }
 
-    /// How many pages there are.
+    /// Returns the number of pages.
     pub(super) fn pages(&self) -> usize {
         self.by_page.len()
     }
 
-    /// The pages' numbers, in no order.
+    /// Returns the page ids, in no order.
     pub(super) fn page_numbers(&self) -> Vec<u64> {
         self.by_page.keys().copied().collect()
     }
 
-    /// What a page's vectors were made of.
+    /// Returns the key of a page's vectors.
     pub(super) fn key(&self, page: u64) -> Option<Key> {
         self.slots.get(*self.by_page.get(&page)? as usize)?.key
     }
 
-    /// Where a page's rows are.
+    /// Returns the indexes of a page's rows.
     pub(super) fn rows_of(&self, page: u64) -> &[u32] {
         let slot = self.by_page.get(&page).and_then(|slot| self.slots.get(*slot as usize));
         slot.map_or(&[], |slot| &slot.rows)
     }
 
-    /// The numbers of a row.
+    /// Returns the numbers of a row.
     pub(super) fn numbers(&self, row: usize) -> &[i8] {
         self.numbers.get(row * self.dimensions..(row + 1) * self.dimensions).unwrap_or_default()
     }
 
-    /// A copy of a page's rows, in their order.
+    /// Returns a copy of a page's rows, in order.
     pub(super) fn copy(&self, page: u64) -> Option<(Key, Vec<Row>)> {
         let key = self.key(page)?;
         let row = |row: &u32| {
@@ -157,14 +158,14 @@ impl Rows {
         Some((key, self.rows_of(page).iter().filter_map(row).collect()))
     }
 
-    /// Replaces a page's rows. Each must be of this length.
+    /// Replaces a page's rows. Each must have the right length.
     pub(super) fn put(&mut self, page: u64, key: Key, rows: &[Row]) {
         self.remove(page);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
-        self.make_room(rows.len());
+        self.reserve(rows.len());
         let first = self.len() as u32;
         for (nth, row) in (0_u32..).zip(rows) {
             self.numbers.extend_from_slice(&row.numbers);
@@ -179,22 +180,23 @@ impl Rows {
             *place = Slot { page, key: Some(key), rows };
         }
         self.by_page.insert(page, slot);
-        self.keep_sketch();
+        self.update_sketch();
     }
 
-    /// Forgets a page, in time of its own rows: the last rows of all move into their places. Whether it was there.
+    /// Removes a page's rows; the last rows of all take their places. Returns whether the page was
+    /// there.
     pub(super) fn remove(&mut self, page: u64) -> bool {
         let Some(slot) = self.by_page.remove(&page) else { return false };
         let gone = self.slots.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         self.free.push(slot);
-        // From the last to the first: a row that moves is none that still has to go.
+        // From last to first, so that a moved row is never one to remove.
         let mut rows = gone.rows;
         rows.sort_unstable_by(|a, b| b.cmp(a));
         for row in rows {
             self.swap_remove(row as usize);
         }
-        self.give_room_back();
-        self.keep_sketch();
+        self.shrink();
+        self.update_sketch();
         true
     }
 
@@ -218,7 +220,7 @@ impl Rows {
         }
     }
 
-    fn make_room(&mut self, more: usize) {
+    fn reserve(&mut self, more: usize) {
         if self.owners.capacity() - self.len() >= more {
             return;
         }
@@ -228,25 +230,25 @@ impl Rows {
         self.owners.reserve_exact(rows);
     }
 
-    fn give_room_back(&mut self) {
+    fn shrink(&mut self) {
         if self.owners.capacity() > 2 * self.len() + 2 * LEAST {
             let rows = self.len() + self.len() / GROWTH + LEAST;
             self.numbers.shrink_to(rows * self.dimensions);
             self.scales.shrink_to(rows);
             self.owners.shrink_to(rows);
         }
-        // Slots at the end that nobody has.
+        // Unused slots at the end are freed.
         if self.by_page.is_empty() {
             (self.slots, self.free, self.by_page) = Default::default();
         }
     }
 
-    /// Makes the sketch, makes it anew, or lets go of it, by how many rows there are.
-    fn keep_sketch(&mut self) {
+    /// Creates, rebuilds or drops the sketch, depending on the number of rows.
+    fn update_sketch(&mut self) {
         let rows = self.len();
         match &self.sketch {
             None if rows >= self.sketch_from => {}
-            // What is near was judged by an average of half as many.
+            // The average came from half as many rows.
             Some(sketch) if rows >= sketch.made_of().saturating_mul(2) => {}
             Some(_) if rows < self.sketch_from / 2 => return self.sketch = None,
             _ => return,
@@ -255,7 +257,7 @@ impl Rows {
         self.sketch = Some(Sketch::of(&self.numbers, &self.scales, self.dimensions));
     }
 
-    /// About how many bytes all this takes.
+    /// Returns the approximate memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let rows = self.numbers.capacity() + 4 * self.scales.capacity();
         let owners = std::mem::size_of::<Owner>() * self.owners.capacity();
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_is_kept_to_half_a_step() {
+    fn quantisation_errs_by_at_most_half_a_step() {
         let vector = [0.3_f32, -0.9, 0.001, 0.0];
         let (numbers, scale) = quantised(&vector);
         for (x, n) in vector.iter().zip(&numbers) {
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn churn_takes_no_more_memory() {
+    fn many_changes_take_no_more_memory() {
         let mut rows = Rows::new(2, usize::MAX);
         let fill = |rows: &mut Rows, from: u64| {
             for page in from..from + 500 {
@@ -313,7 +315,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map(steps in proptest::collection::vec((0u64..8, proptest::option::of(0usize..5)), 0..80)) {
+        fn rows_behave_like_a_map(steps in proptest::collection::vec((0u64..8, proptest::option::of(0usize..5)), 0..80)) {
             let mut rows = Rows::new(2, 6);
             let mut model: HashMap<u64, (Key, Vec<Row>)> = HashMap::new();
             for (at, (page, put)) in steps.into_iter().enumerate() {

@@ -1,33 +1,33 @@
-//! Searching the rows: each page by its nearest window, only pages that may be seen.
+//! Searches rows: the nearest pages by their best windows, among visible pages only.
 
 use std::cmp::Ordering;
 
-use super::Near;
+use super::NearPage;
 use super::kernel::products;
 use super::rows::{Rows, quantised};
 
-/// Rows that are looked at between two looks at their products: both stay in the processor's nearest memory.
+/// Rows whose products are computed at once: both fit into the CPU's first cache.
 const BLOCK: usize = 1024;
-/// How many rows a sketch hands over, for each page that is asked for, and at least.
+/// Rows taken from the sketch per requested page, and at least.
 const EACH: usize = 5;
 const CANDIDATES: usize = 1000;
-/// How many times more pages than asked for are held before the best of them are picked.
+/// Multiple of the requested pages that are held before the best are picked.
 const MORE: usize = 3;
-/// How many windows of a page are compared with another page's, at the most.
-const COMPARED: usize = 128;
+/// Maximum windows of a page that are compared with another page's.
+const MAX_COMPARED: usize = 128;
 
-/// The `limit` pages nearest to `query`, nearest first.
+/// Returns the `limit` pages nearest to `query`, nearest first.
 pub(super) fn search(
     rows: &Rows,
     query: &[f32],
     limit: usize,
     admits: &dyn Fn(u64) -> bool,
-) -> Vec<Near> {
+) -> Vec<NearPage> {
     if limit == 0 || query.len() != rows.dimensions {
         return Vec::new();
     }
     let (numbers, scale) = quantised(query);
-    let mut best = Best::new(rows, limit, admits);
+    let mut best = TopPages::new(rows, limit, admits);
     match &rows.sketch {
         None => {
             let mut found = [0; BLOCK];
@@ -53,20 +53,20 @@ pub(super) fn search(
     best.into_pages()
 }
 
-/// The `limit` of `pages` nearest to `query`, nearest first, each row looked at exactly.
+/// Returns the `limit` of `pages` nearest to `query`, nearest first, comparing every row exactly.
 pub(super) fn among(
     rows: &Rows,
     query: &[f32],
     limit: usize,
     pages: &mut dyn Iterator<Item = u64>,
-) -> Vec<Near> {
+) -> Vec<NearPage> {
     if limit == 0 || query.len() != rows.dimensions {
         return Vec::new();
     }
     let (numbers, scale) = quantised(query);
-    let mut found: Vec<Near> = Vec::new();
+    let mut found: Vec<NearPage> = Vec::new();
     for page in pages {
-        let mut nearest: Option<Near> = None;
+        let mut nearest: Option<NearPage> = None;
         for &row in rows.rows_of(page) {
             let row = row as usize;
             let (Some(owner), Some(row_scale)) = (rows.owners.get(row), rows.scales.get(row))
@@ -77,7 +77,7 @@ pub(super) fn among(
             products(&numbers, rows.numbers(row), &mut product);
             let cosine = (product[0] as f32 * (scale * row_scale)).clamp(-1.0, 1.0);
             if nearest.is_none_or(|nearest| cosine > nearest.cosine) {
-                nearest = Some(Near { page, cosine, start: owner.start, end: owner.end });
+                nearest = Some(NearPage { page, cosine, start: owner.start, end: owner.end });
             }
         }
         found.extend(nearest);
@@ -90,8 +90,8 @@ pub(super) fn among(
     found
 }
 
-/// About `wanted` rows with the fewest differences, of pages that may be seen.
-fn candidates(differences: &[u16], wanted: usize, best: &mut Best<'_>) -> Vec<usize> {
+/// Returns about `wanted` rows of visible pages with the fewest differing bits.
+fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Vec<usize> {
     let most = differences.iter().copied().max().unwrap_or_default();
     let mut counts = vec![0_usize; usize::from(most) + 1];
     for difference in differences {
@@ -101,7 +101,7 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut Best<'_>) -> Vec<us
     }
     let mut out = Vec::with_capacity(2 * wanted);
     let mut from = 0_u16;
-    // As a rule once; again when many of the nearest may not be seen.
+    // Usually one round; more when many of the nearest are hidden.
     while out.len() < wanted && from <= most {
         let (mut to, mut sum) = (from, 0);
         for count in counts.iter().skip(usize::from(from)) {
@@ -121,11 +121,11 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut Best<'_>) -> Vec<us
     out
 }
 
-/// The cosine between the nearest windows of two pages.
+/// Returns the cosine between the nearest windows of two pages.
 pub(super) fn between(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     let some = |page| {
         let all = rows.rows_of(page);
-        all.iter().step_by(all.len().div_ceil(COMPARED).max(1)).map(|row| *row as usize)
+        all.iter().step_by(all.len().div_ceil(MAX_COMPARED).max(1)).map(|row| *row as usize)
     };
     let mut nearest: Option<f32> = None;
     for a in some(one) {
@@ -140,53 +140,53 @@ pub(super) fn between(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     nearest.map(|cosine| cosine.clamp(-1.0, 1.0))
 }
 
-/// The best pages so far, and some more: what is not among the best is thrown out when there are many.
-struct Best<'a> {
+/// The best pages so far, and some more: the rest is pruned when there are many.
+struct TopPages<'a> {
     rows: &'a Rows,
     limit: usize,
     admits: &'a dyn Fn(u64) -> bool,
-    /// What is known of each slot.
-    known: Vec<Known>,
-    /// Slots with what is found of them.
-    found: Vec<(u32, Near)>,
-    /// What is less than this cannot come in.
+    /// State of each slot.
+    known: Vec<SlotState>,
+    /// Found slots with their best windows.
+    found: Vec<(u32, NearPage)>,
+    /// Pages below this cosine cannot be among the best.
     bar: f32,
 }
 
-/// What is known of a page.
+/// State of a page in a search.
 #[derive(Clone, Copy)]
-enum Known {
+enum SlotState {
     Nothing,
-    /// It may not be seen.
-    Barred,
-    /// It may be seen, and is not in `found`.
+    /// The page is not visible.
+    Hidden,
+    /// The page is visible and not in `found`.
     Open,
-    /// It is in `found`, here.
+    /// The page is in `found`, at this index.
     Found(u32),
 }
 
-impl<'a> Best<'a> {
+impl<'a> TopPages<'a> {
     fn new(rows: &'a Rows, limit: usize, admits: &'a dyn Fn(u64) -> bool) -> Self {
         let limit = limit.min(rows.pages());
         Self {
             rows,
             limit,
             admits,
-            known: vec![Known::Nothing; rows.slots()],
+            known: vec![SlotState::Nothing; rows.slots()],
             found: Vec::with_capacity(MORE * limit),
             bar: f32::NEG_INFINITY,
         }
     }
 
-    /// Whether the page of a row may be seen. Asked once a page.
+    /// Whether the page of a row is visible. Checked once per page.
     fn may(&mut self, row: usize) -> bool {
         let Some(owner) = self.rows.owners.get(row) else { return false };
         let Some(known) = self.known.get_mut(owner.slot as usize) else { return false };
-        if matches!(known, Known::Nothing) {
+        if matches!(known, SlotState::Nothing) {
             let admitted = (self.admits)(self.rows.page(owner.slot));
-            *known = if admitted { Known::Open } else { Known::Barred };
+            *known = if admitted { SlotState::Open } else { SlotState::Hidden };
         }
-        !matches!(known, Known::Barred)
+        !matches!(known, SlotState::Hidden)
     }
 
     #[inline(always)]
@@ -203,26 +203,30 @@ impl<'a> Best<'a> {
         }
         let Some(owner) = self.rows.owners.get(row).copied() else { return };
         let Some(known) = self.known.get_mut(owner.slot as usize) else { return };
-        let near =
-            Near { page: self.rows.page(owner.slot), cosine, start: owner.start, end: owner.end };
-        if let Known::Found(at) = *known
+        let near = NearPage {
+            page: self.rows.page(owner.slot),
+            cosine,
+            start: owner.start,
+            end: owner.end,
+        };
+        if let SlotState::Found(at) = *known
             && let Some((_, old)) = self.found.get_mut(at as usize)
         {
-            // Of windows that are as near, the first.
+            // Of equally near windows, the first.
             if cosine > old.cosine || (cosine == old.cosine && near.start < old.start) {
                 *old = near;
             }
             return;
         }
-        *known = Known::Found(self.found.len() as u32);
+        *known = SlotState::Found(self.found.len() as u32);
         self.found.push((owner.slot, near));
         if self.found.len() >= MORE * self.limit {
-            self.throw_out();
+            self.prune();
         }
     }
 
-    /// Keeps the best only.
-    fn throw_out(&mut self) {
+    /// Keeps only the best pages.
+    fn prune(&mut self) {
         if self.found.len() <= self.limit || self.limit == 0 {
             return;
         }
@@ -231,27 +235,27 @@ impl<'a> Best<'a> {
         self.bar = least.1.cosine;
         for (slot, _) in self.found.drain(self.limit..) {
             if let Some(known) = self.known.get_mut(slot as usize) {
-                *known = Known::Open;
+                *known = SlotState::Open;
             }
         }
         for (at, (slot, _)) in (0_u32..).zip(&self.found) {
             if let Some(known) = self.known.get_mut(*slot as usize) {
-                *known = Known::Found(at);
+                *known = SlotState::Found(at);
             }
         }
     }
 
-    fn into_pages(mut self) -> Vec<Near> {
-        self.throw_out();
-        let mut pages: Vec<Near> = self.found.into_iter().map(|(_, near)| near).collect();
+    fn into_pages(mut self) -> Vec<NearPage> {
+        self.prune();
+        let mut pages: Vec<NearPage> = self.found.into_iter().map(|(_, near)| near).collect();
         pages.sort_by(order);
-        // Rounding may lead a little beyond.
+        // Rounding can exceed the range slightly.
         pages.iter_mut().for_each(|near| near.cosine = near.cosine.clamp(-1.0, 1.0));
         pages
     }
 }
 
-/// Nearest first, then by number.
-fn order(a: &Near, b: &Near) -> Ordering {
+/// Orders by cosine, nearest first, then by id.
+fn order(a: &NearPage, b: &NearPage) -> Ordering {
     b.cosine.total_cmp(&a.cosine).then(a.page.cmp(&b.page))
 }

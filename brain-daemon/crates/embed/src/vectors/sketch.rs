@@ -1,23 +1,26 @@
-//! A bit for each number of a vector: whether it is above the average of all vectors. Rows that are near differ in few bits, and a sketch is an eighth of a row, so that
-//! among very many rows a thousand that may be near are found quickly; those are looked at in full.
+//! Bit sketches of vectors, for a fast preselection among many rows.
+//!
+//! A sketch has a bit for each number of a vector: whether it is above the average of all vectors.
+//! Near rows differ in few bits, and a sketch is an eighth of a row. So a search finds a thousand
+//! candidates quickly and compares those exactly.
 
 use super::kernel::differences;
 
-/// How many rows the average is made of, at the most.
+/// Maximum rows from which the average is computed.
 const SAMPLE: usize = 20_000;
 
 /// Sketches of all rows, in their order.
 #[derive(Debug)]
 pub(super) struct Sketch {
     average: Vec<f32>,
-    /// Words of 64 bits a row.
+    /// 64-bit words per row.
     width: usize,
     bits: Vec<u64>,
     made_of: usize,
 }
 
 impl Sketch {
-    /// Sketches of these rows.
+    /// Computes the sketches of these rows.
     pub(super) fn of(numbers: &[i8], scales: &[f32], dimensions: usize) -> Self {
         let step = (scales.len() / SAMPLE).max(1);
         let mut average = vec![0.0_f32; dimensions];
@@ -42,18 +45,18 @@ impl Sketch {
         sketch
     }
 
-    /// How many rows there were when the average was taken.
+    /// Returns the number of rows when the average was computed.
     pub(super) fn made_of(&self) -> usize {
         self.made_of
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.bits.len() / self.width.max(1)
     }
 
-    /// The next row.
+    /// Adds a row.
     pub(super) fn push(&mut self, numbers: &[i8], scale: f32) {
         if self.bits.capacity() - self.bits.len() < self.width {
             self.bits.reserve_exact((self.bits.len() / 8).max(self.width));
@@ -62,14 +65,14 @@ impl Sketch {
         push_bits(pairs.map(|(number, average)| number > *average), &mut self.bits);
     }
 
-    /// Forgets a row; the last one takes its place.
+    /// Removes a row; the last one takes its place.
     pub(super) fn swap_remove(&mut self, row: usize) {
         let Some(last) = self.bits.len().checked_sub(self.width) else { return };
         self.bits.copy_within(last.., row * self.width);
         self.bits.truncate(last);
     }
 
-    /// In how many bits each row differs from `query`.
+    /// Returns the number of bits in which each row differs from `query`.
     pub(super) fn differences(&self, query: &[f32]) -> Vec<u16> {
         let mut bits = Vec::with_capacity(self.width);
         push_bits(
@@ -81,7 +84,7 @@ impl Sketch {
         out
     }
 
-    /// How many bytes it takes.
+    /// Returns the memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         8 * self.bits.capacity() + 4 * self.average.capacity()
     }

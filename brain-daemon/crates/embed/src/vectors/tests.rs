@@ -1,4 +1,4 @@
-//! The index as a whole: what is found, and what is left after faults.
+//! The vector index as a whole: search results, and recovery after errors.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::symlink;
@@ -34,8 +34,8 @@ fn unit(vector: Vec<f32>) -> Vec<f32> {
     vector.into_iter().map(|x| x / length).collect()
 }
 
-fn window(start: u32, vector: &[f32]) -> Windowed {
-    Windowed { start, end: start + 10, vector: vector.to_vec() }
+fn window(start: u32, vector: &[f32]) -> WindowVector {
+    WindowVector { start, end: start + 10, vector: vector.to_vec() }
 }
 
 fn key(n: u64) -> Key {
@@ -59,7 +59,8 @@ fn three(dir: &Path) -> Vectors {
     let vectors = open(dir);
     let mut dice = Dice(7);
     for page in 1..=3 {
-        let windows: Vec<Windowed> = (0..page as u32).map(|n| window(n, &dice.vector(8))).collect();
+        let windows: Vec<WindowVector> =
+            (0..page as u32).map(|n| window(n, &dice.vector(8))).collect();
         vectors.put(page, key(page), &windows).unwrap();
         vectors.flush(10 * page).unwrap();
     }
@@ -74,7 +75,7 @@ fn contents(vectors: &Vectors) -> Vec<(u64, Key, usize)> {
 }
 
 #[test]
-fn pages_are_found_by_their_nearest_window_and_only_those_that_may_be_seen() {
+fn visible_pages_are_found_by_their_nearest_window() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = Vectors::open(dir.path(), "s", "m", 3).unwrap().0;
     let (x, y, z) = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], unit(vec![1.0, 1.0, 0.0]));
@@ -104,13 +105,13 @@ fn pages_are_found_by_their_nearest_window_and_only_those_that_may_be_seen() {
 }
 
 #[test]
-fn the_exact_search_finds_what_the_definition_finds() {
+fn the_exact_search_agrees_with_its_definition() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = Vectors::open(dir.path(), "s", "m", 48).unwrap().0;
     let mut dice = Dice(1);
     let mut all = Vec::new();
     for page in 0..1500_u64 {
-        let windows: Vec<Windowed> =
+        let windows: Vec<WindowVector> =
             (0..page % 4).map(|n| window(n as u32, &dice.vector(48))).collect();
         vectors.put(page, key(page), &windows).unwrap();
         all.extend(windows.into_iter().map(|window| (page, window.vector)));
@@ -137,7 +138,7 @@ fn the_exact_search_finds_what_the_definition_finds() {
 }
 
 #[test]
-fn sketches_find_what_looking_at_everything_finds() {
+fn a_search_with_sketches_agrees_with_a_full_scan() {
     const PAGES: u64 = 6000;
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     // So few windows that a thousand candidates are a part, and not all.
@@ -185,7 +186,7 @@ fn sketches_find_what_looking_at_everything_finds() {
 }
 
 #[test]
-fn what_was_flushed_is_there_after_a_start() {
+fn flushed_vectors_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = three(dir.path());
     vectors.remove(2);
@@ -200,7 +201,7 @@ fn what_was_flushed_is_there_after_a_start() {
 }
 
 #[test]
-fn a_file_may_be_cut_anywhere() {
+fn a_file_truncated_anywhere_is_recovered() {
     let dir = tempfile::tempdir().unwrap();
     let whole_of_it = contents(&three(dir.path()));
     let file = only_file(dir.path());
@@ -219,7 +220,7 @@ fn a_file_may_be_cut_anywhere() {
         assert_eq!(there, whole_of_it[..there.len()], "at {length}");
         assert!(vectors.seen() <= 10 * there.len() as u64, "nothing is promised that is not there");
         assert!(lost.is_some() || ends.contains(&length), "at {length}: what is cut off is told");
-        // It is gone on with.
+        // The file is continued.
         vectors.put(9, key(9), &[window(1, &[0.5; 8])]).unwrap();
         vectors.flush(99).unwrap();
         let again = open(dir.path());
@@ -228,7 +229,7 @@ fn a_file_may_be_cut_anywhere() {
 }
 
 #[test]
-fn a_byte_that_is_wrong_makes_nothing_up() {
+fn a_damaged_byte_invents_no_vector() {
     let dir = tempfile::tempdir().unwrap();
     let whole_of_it = contents(&three(dir.path()));
     let file = only_file(dir.path());
@@ -245,7 +246,7 @@ fn a_byte_that_is_wrong_makes_nothing_up() {
 }
 
 #[test]
-fn what_is_of_another_store_or_format_is_replaced() {
+fn files_of_another_store_or_format_are_replaced() {
     let dir = tempfile::tempdir().unwrap();
     drop(three(dir.path()));
     let (other, lost) = Vectors::open(dir.path(), "another store", "model", 8).unwrap();
@@ -268,7 +269,7 @@ fn what_is_of_another_store_or_format_is_replaced() {
 }
 
 #[test]
-fn a_full_disk_takes_nothing_and_is_made_good_later() {
+fn a_flush_to_a_full_disk_is_repeated_later() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = three(dir.path());
     let file = only_file(dir.path());
@@ -295,7 +296,7 @@ fn a_full_disk_takes_nothing_and_is_made_good_later() {
 }
 
 #[test]
-fn churn_does_not_let_the_file_grow() {
+fn many_changes_do_not_grow_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
     let mut dice = Dice(5);
@@ -318,7 +319,7 @@ fn churn_does_not_let_the_file_grow() {
 }
 
 #[test]
-fn what_was_left_unfinished_is_no_file() {
+fn unfinished_files_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let there = contents(&three(dir.path()));
     let file = only_file(dir.path());
@@ -331,7 +332,7 @@ fn what_was_left_unfinished_is_no_file() {
 }
 
 #[test]
-fn what_changes_while_the_file_is_written_anew_is_in_it() {
+fn changes_during_a_rewrite_are_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = open(dir.path());
     let vector = [1.0; 8];
@@ -359,10 +360,10 @@ fn what_changes_while_the_file_is_written_anew_is_in_it() {
 
 const CHURNED: &str = "BRAIN_TEST_VECTORS_TO_CHURN";
 
-/// Not a test by itself: what [`killed_at_any_moment`] kills.
+/// Not a test by itself: what [`a_kill_at_any_moment_leaves_a_valid_file`] kills.
 #[test]
 #[ignore = "runs until it is killed"]
-fn churns_until_killed() {
+fn changes_vectors_until_killed() {
     let Some(dir) = std::env::var_os(CHURNED) else { return };
     let vectors = open(Path::new(&dir));
     let mut dice = Dice(11);
@@ -379,12 +380,12 @@ fn churns_until_killed() {
 }
 
 #[test]
-fn killed_at_any_moment() {
+fn a_kill_at_any_moment_leaves_a_valid_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut seen = 0;
     for round in 0..12 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "vectors::tests::churns_until_killed", "--ignored"])
+            .args(["--exact", "vectors::tests::changes_vectors_until_killed", "--ignored"])
             .env(CHURNED, dir.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

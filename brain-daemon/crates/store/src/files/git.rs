@@ -1,9 +1,9 @@
-//! Pulling a git work tree through the git program. Fast-forward only; never asks anybody anything, never waits for ever,
-//! and never shows what stands in an address before its `@`.
+//! Pulls a git work tree through the git program: fast-forward only.
 //!
-//! The user's own and the system's configuration are trusted. The repository's is not: hooks and the
-//! file system monitor are off, and a repository whose configuration may run a program is not pulled
-//! unless the owner approved just that ([`super::git_config`]).
+//! It never prompts, never waits without limit, and never shows credentials of an address. The
+//! configuration of the user and the system is trusted; the repository's is not. Hooks and the file
+//! system monitor are off. A repository whose configuration can run a program is pulled only if the
+//! owner approved that configuration ([`super::git_config`]).
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -16,20 +16,20 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::git_config::Programs;
 
-/// How long a pull may take.
-const PULL: Duration = Duration::from_secs(120);
-/// How long a question to the local repository may take.
-const ASK: Duration = Duration::from_secs(20);
-/// How long git may take to end when it is told to, so that it leaves no lock behind.
-const ENDING: Duration = Duration::from_secs(2);
-/// What is kept of its complaints, and of its answers, in bytes.
-const MAX_WORDS: u64 = 16_000;
-const MAX_ANSWER: u64 = 1_000_000;
-/// What is shown of them, in characters.
+/// Time limit of a pull.
+const PULL_TIMEOUT: Duration = Duration::from_secs(120);
+/// Time limit of a query to the local repository.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long git can take to end after a signal, so that it leaves no lock.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum bytes kept of git's errors and of its answers.
+const MAX_ERROR_BYTES: u64 = 16_000;
+const MAX_ANSWER_BYTES: u64 = 1_000_000;
+/// Maximum characters shown of them.
 const MAX_SHOWN: usize = 300;
 
-/// Variables that would lead git to another repository: the daemon may have been started by a hook.
-const NOT_OURS: &[&str] = &[
+/// Variables that would lead git to another repository: a hook may have started the daemon.
+const CLEARED_VARIABLES: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",
@@ -43,13 +43,13 @@ const NOT_OURS: &[&str] = &[
     "GIT_TRACE",
 ];
 
-/// Settings that stand over the repository's own in every call.
-const SAFE: &[&str] = &[
+/// Settings that override the repository's own in every call.
+const OVERRIDES: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
     "core.editor=true",
-    // A directory that looks like a repository, among the files of one.
+    // Refuses a bare repository among the files of a work tree.
     "safe.bareRepository=explicit",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
@@ -59,71 +59,75 @@ const SAFE: &[&str] = &[
     "gc.auto=0",
     "maintenance.auto=false",
 ];
-/// The transports of git itself; others are programs.
+/// Transports of git itself; others are programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
-/// What came of a pull.
+/// Result of a pull.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pulled {
-    /// There is nothing to pull from, for this reason.
+pub enum PullOutcome {
+    /// There is nothing to pull from; with the reason.
     Skipped(String),
-    /// Nothing was new.
+    /// There were no new commits.
     UpToDate,
-    /// From this commit to that one.
+    /// The work tree moved from one commit to another.
     Updated(String),
-    /// It did not work, for this reason; the files are as they were.
+    /// The pull failed for this reason; the files are unchanged.
     Failed(String),
 }
 
-/// Pulls the git work tree that `dir` is in, if it has an upstream. `approved` are the fingerprints of
-/// configurations that may run programs. `go_on` is asked several times a second; git is ended when it
-/// says no.
+/// Pulls the git work tree of `dir`, if it has an upstream. `approved` has the fingerprints of
+/// configurations that may run programs. `should_continue` is called several times a second; git is ended
+/// when it returns `false`.
 #[must_use]
-pub fn pull(dir: &Path, approved: &[String], go_on: &dyn Fn() -> bool) -> Pulled {
+pub fn pull(dir: &Path, approved: &[String], should_continue: &dyn Fn() -> bool) -> PullOutcome {
     if !dir.ancestors().any(|d| d.join(".git").exists()) {
-        return Pulled::Skipped("not a git work tree".into());
+        return PullOutcome::Skipped("not a git work tree".into());
     }
-    Git { dir, approved, go_on }.pull().unwrap_or_else(Pulled::Failed)
+    Git { dir, approved, should_continue }.pull().unwrap_or_else(PullOutcome::Failed)
 }
 
 struct Git<'a> {
     dir: &'a Path,
     approved: &'a [String],
-    go_on: &'a dyn Fn() -> bool,
+    should_continue: &'a dyn Fn() -> bool,
 }
 
-/// How git ended, and what it said.
-struct Ended {
+/// Exit status and output of git.
+struct GitOutput {
     status: ExitStatus,
     out: String,
     err: String,
 }
 
 impl Git<'_> {
-    fn pull(&self) -> Result<Pulled, String> {
+    fn pull(&self) -> Result<PullOutcome, String> {
         match self.answer(&["rev-parse", "--is-inside-work-tree"]) {
             Ok(Some(yes)) if yes == "true" => {}
-            // A directory that is called .git, and is none.
-            Err(why) if why.contains("not a git repository") => return Ok(Pulled::Skipped(why)),
-            other => return other.map(|_| Pulled::Skipped("not a git work tree".into())),
+            // A directory that is called .git but is none.
+            Err(why) if why.contains("not a git repository") => {
+                return Ok(PullOutcome::Skipped(why));
+            }
+            other => return other.map(|_| PullOutcome::Skipped("not a git work tree".into())),
         }
-        // Somebody keeps their whole home directory in git, and brain's own pages are not in it.
+        // The whole home directory may be in git, and brain's pages not.
         if !self.dir.join(".git").exists()
             && self.answer(&["ls-files", "."])?.is_none_or(|files| files.is_empty())
         {
-            return Ok(Pulled::Skipped("the git work tree around it has none of its files".into()));
+            return Ok(PullOutcome::Skipped(
+                "the git work tree around it has none of its files".into(),
+            ));
         }
         let Some(branch) = self.answer(&["symbolic-ref", "-q", "--short", "HEAD"])? else {
-            return Ok(Pulled::Skipped("HEAD is detached: no branch is checked out".into()));
+            return Ok(PullOutcome::Skipped("HEAD is detached: no branch is checked out".into()));
         };
         if self.answer(&["config", "--get", &format!("branch.{branch}.merge")])?.is_none() {
-            return Ok(Pulled::Skipped(format!("the branch {branch} has no upstream")));
+            return Ok(PullOutcome::Skipped(format!("the branch {branch} has no upstream")));
         }
         let programs = self.programs()?;
         if !programs.is_empty() {
             let fingerprint = programs.fingerprint(&self.top()?);
             if !self.approved.contains(&fingerprint) {
-                return Ok(Pulled::Failed(refusal(&programs, &fingerprint)));
+                return Ok(PullOutcome::Failed(refusal(&programs, &fingerprint)));
             }
         }
         let before = self.head()?;
@@ -135,26 +139,27 @@ impl Git<'_> {
             command.env("GIT_SSH_COMMAND", ssh());
         }
         command.args(["pull", "--ff-only", "--no-rebase", "--no-recurse-submodules", "--quiet"]);
-        let ended = self.run(command, PULL)?;
+        let ended = self.run(command, PULL_TIMEOUT)?;
         if !ended.status.success() {
-            return Ok(Pulled::Failed(words(&ended.err)));
+            return Ok(PullOutcome::Failed(error_line(&ended.err)));
         }
         let after = self.head()?;
         if before == after {
-            return Ok(Pulled::UpToDate);
+            return Ok(PullOutcome::UpToDate);
         }
         let short = |id: Option<String>| {
             id.map_or_else(|| "nothing".into(), |id| id.chars().take(8).collect())
         };
         let (before, after): (String, String) = (short(before), short(after));
-        Ok(Pulled::Updated(format!("{before}..{after}")))
+        Ok(PullOutcome::Updated(format!("{before}..{after}")))
     }
 
-    /// What of the repository's own configuration may run a program.
+    /// Returns the entries of the repository's own configuration that can run a program.
     fn programs(&self) -> Result<Programs, String> {
         let mut programs = Programs::default();
         for name in ["config", "config.worktree"] {
-            // In a linked work tree the first is in the repository's directory, the second in its own.
+            // In a linked work tree the first is in the repository's directory, the second in its
+            // own.
             let Some(path) = self.answer(&["rev-parse", "--git-path", name])? else { continue };
             let path = self.dir.join(path);
             if !path.exists() {
@@ -162,11 +167,11 @@ impl Git<'_> {
             }
             let mut command = self.command();
             command.args(["config", "--includes", "--list", "-z", "--file"]).arg(&path);
-            let ended = self.run(command, ASK)?;
+            let ended = self.run(command, QUERY_TIMEOUT)?;
             if !ended.status.success() {
-                return Err(words(&ended.err));
+                return Err(error_line(&ended.err));
             }
-            if ended.out.len() as u64 >= MAX_ANSWER {
+            if ended.out.len() as u64 >= MAX_ANSWER_BYTES {
                 return Err(format!(
                     "{} is too long to be looked at before git uses it",
                     path.display()
@@ -177,7 +182,7 @@ impl Git<'_> {
         Ok(programs)
     }
 
-    /// The root of the work tree.
+    /// Returns the root of the work tree.
     fn top(&self) -> Result<PathBuf, String> {
         let top = self.answer(&["rev-parse", "--show-toplevel"])?.unwrap_or_default();
         Ok(PathBuf::from(top))
@@ -187,7 +192,7 @@ impl Git<'_> {
         self.answer(&["rev-parse", "-q", "--verify", "HEAD"])
     }
 
-    /// Whether the user has said how ssh is to be called.
+    /// Whether the user has configured an ssh command.
     fn has_own_ssh(&self) -> Result<bool, String> {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Ok(set("GIT_SSH_COMMAND")
@@ -195,25 +200,25 @@ impl Git<'_> {
             || self.answer(&["config", "--get", "core.sshCommand"])?.is_some())
     }
 
-    /// What git answers to a question about the repository on disk; `None` when it says no.
+    /// Queries the local repository; `None` when git says no.
     fn answer(&self, args: &[&str]) -> Result<Option<String>, String> {
         let mut command = self.command();
         command.args(args).env("GIT_NO_LAZY_FETCH", "1");
-        let ended = self.run(command, ASK)?;
+        let ended = self.run(command, QUERY_TIMEOUT)?;
         match ended.status.code() {
             Some(0) => Ok(Some(ended.out.trim().to_owned())),
             Some(1) => Ok(None),
-            _ => Err(words(&ended.err)),
+            _ => Err(error_line(&ended.err)),
         }
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.dir);
-        for setting in SAFE {
+        for setting in OVERRIDES {
             command.args(["-c", setting]);
         }
-        for name in NOT_OURS {
+        for name in CLEARED_VARIABLES {
             command.env_remove(name);
         }
         command
@@ -229,18 +234,18 @@ impl Git<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // So that what it starts ends with it.
+            // Processes that git starts end with its group.
             .process_group(0);
         command
     }
 
-    fn run(&self, mut command: Command, deadline: Duration) -> Result<Ended, String> {
+    fn run(&self, mut command: Command, deadline: Duration) -> Result<GitOutput, String> {
         let mut child = command.spawn().map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => "the program git is not there".to_owned(),
             _ => format!("git cannot be started: {e}"),
         })?;
-        let out = listen(child.stdout.take(), MAX_ANSWER);
-        let err = listen(child.stderr.take(), MAX_WORDS);
+        let out = read_stream(child.stdout.take(), MAX_ANSWER_BYTES);
+        let err = read_stream(child.stderr.take(), MAX_ERROR_BYTES);
         let begun = Instant::now();
         let mut pause = Duration::from_micros(500);
         let status = loop {
@@ -256,19 +261,19 @@ impl Git<'_> {
                     deadline.as_secs()
                 ));
             }
-            if !(self.go_on)() {
+            if !(self.should_continue)() {
                 end(&mut child);
                 return Err("it was ended early".into());
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));
         };
-        Ok(Ended { status, out: heard(&out), err: heard(&err) })
+        Ok(GitOutput { status, out: received(&out), err: received(&err) })
     }
 }
 
-/// How ssh is called. In a user name space, files of root seem to be nobody's, and ssh refuses the
-/// system-wide configuration: it gets the user's own only.
+/// Returns the ssh command. In a user namespace, files of root seem to have no owner, and ssh
+/// refuses the system-wide configuration. It then gets the user's configuration only.
 fn ssh() -> &'static str {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let all = map.split_whitespace().eq(["0", "0", "4294967295"]);
@@ -279,7 +284,7 @@ fn ssh() -> &'static str {
     }
 }
 
-/// Why a repository is not pulled whose configuration may run programs, and what to do about it.
+/// Returns why a repository is not pulled whose configuration can run programs, and what to do.
 fn refusal(programs: &Programs, fingerprint: &str) -> String {
     format!(
         "the repository's own configuration may run programs ({}), so it was not pulled. Look at it with \
@@ -290,39 +295,39 @@ fn refusal(programs: &Programs, fingerprint: &str) -> String {
 }
 
 /// Reads a stream to its end and keeps its beginning.
-fn listen(stream: Option<impl Read + Send + 'static>, most: u64) -> Receiver<String> {
-    let (said, words) = sync_channel(1);
+fn read_stream(stream: Option<impl Read + Send + 'static>, max_bytes: u64) -> Receiver<String> {
+    let (sender, words) = sync_channel(1);
     if let Some(mut stream) = stream {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
-            let _ = (&mut stream).take(most).read_to_end(&mut bytes);
-            // Nobody waits any more when something that git left behind holds the stream.
-            let _ = said.send(String::from_utf8_lossy(&bytes).into_owned());
+            let _ = (&mut stream).take(max_bytes).read_to_end(&mut bytes);
+            // The receiver is gone when a process of git still holds the stream.
+            let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
             let _ = io::copy(&mut stream, &mut io::sink());
         });
     }
     words
 }
 
-fn heard(words: &Receiver<String>) -> String {
-    words.recv_timeout(ENDING).unwrap_or_default()
+fn received(words: &Receiver<String>) -> String {
+    words.recv_timeout(EXIT_TIMEOUT).unwrap_or_default()
 }
 
-/// Ends git and what it started: asked first, because it removes its locks then.
+/// Ends git and the processes that it started. SIGTERM comes first, so that git removes its locks.
 fn end(child: &mut Child) {
     let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
     let _ = kill_process_group(group, Signal::TERM);
-    let until = Instant::now() + ENDING;
+    let until = Instant::now() + EXIT_TIMEOUT;
     while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Also what outlived it.
+    // Also processes that outlived it.
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
 }
 
-/// What git complained about, on one line, without its advice and without anybody's password.
-fn words(err: &str) -> String {
+/// Returns git's error on one line, without advice and credentials.
+fn error_line(err: &str) -> String {
     let lines =
         err.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
     let text = lines.map(without_credentials).collect::<Vec<_>>().join("; ");
@@ -333,7 +338,7 @@ fn words(err: &str) -> String {
     }
 }
 
-/// The text with `scheme://user:password@host` as `scheme://host`.
+/// Replaces `scheme://user:password@host` by `scheme://host`.
 fn without_credentials(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -358,7 +363,7 @@ mod tests {
 
     #[test]
     fn credentials_are_never_shown() {
-        for (said, shown) in [
+        for (sender, shown) in [
             (
                 "fatal: unable to access 'https://me:s3cret@host/x.git/': no",
                 "fatal: unable to access 'https://host/x.git/': no",
@@ -368,16 +373,16 @@ mod tests {
             ("mail me@home.org about https://host/@x", "mail me@home.org about https://host/@x"),
             ("no address://", "no address://"),
         ] {
-            assert_eq!(without_credentials(said), shown);
+            assert_eq!(without_credentials(sender), shown);
         }
-        assert_eq!(words("hint: try\n\nfatal: one\nerror: two\n"), "fatal: one; error: two");
-        assert_eq!(words(""), "git failed and did not say why");
+        assert_eq!(error_line("hint: try\n\nfatal: one\nerror: two\n"), "fatal: one; error: two");
+        assert_eq!(error_line(""), "git failed and did not say why");
     }
 
     #[test]
     fn a_git_that_hangs_is_ended_with_what_it_started() {
         let dir = tempfile::tempdir().unwrap();
-        let git = Git { dir: dir.path(), approved: &[], go_on: &|| true };
+        let git = Git { dir: dir.path(), approved: &[], should_continue: &|| true };
         let mut command = Command::new("sh");
         command
             .args(["-c", "sleep 600 & echo $! > pid; wait"])

@@ -1,6 +1,7 @@
-//! What a repository's own configuration says, read as data. A repository is somebody's directory:
-//! its configuration can name programs that git runs (filters, helpers, hooks, transports). Only
-//! keys that are known to run nothing pass; a new key of git is asked about, not trusted.
+//! Checks a repository's own git configuration for entries that can run programs.
+//!
+//! Git configuration can name filters, helpers, hooks and transports, which git runs. Only keys
+//! known to run nothing are accepted. Unknown keys need the owner's approval.
 
 use sha2::{Digest as _, Sha256};
 use std::path::Path;
@@ -43,7 +44,7 @@ const CORE: &[&str] = &[
     "untrackedcache",
     "whitespace",
 ];
-/// Keys of a remote that run nothing; its addresses are looked at.
+/// Keys of a remote that run nothing; its addresses are checked.
 const REMOTE: &[&str] = &[
     "fetch",
     "gh-resolved",
@@ -59,10 +60,10 @@ const REMOTE: &[&str] = &[
 ];
 /// Keys of a branch that run nothing.
 const BRANCH: &[&str] = &["description", "merge", "pushremote", "rebase"];
-/// How keys of a branch begin that programs around git note there; git does not read them.
-const NOTES: &[&str] = &["github-pr-", "gk-", "vscode-"];
+/// Prefixes of branch keys that other tools write; git does not read them.
+const TOOL_PREFIXES: &[&str] = &["github-pr-", "gk-", "vscode-"];
 /// Sections, and keys in sections, that run nothing.
-const PLAIN: &[&str] = &[
+const HARMLESS: &[&str] = &[
     "advice.",
     "branch.autosetupmerge",
     "branch.autosetuprebase",
@@ -120,10 +121,10 @@ const PLAIN: &[&str] = &[
     "user.name",
     "user.signingkey",
 ];
-/// The keys that are shown at most.
+/// Maximum keys shown.
 const MAX_SHOWN: usize = 8;
 
-/// The entries of a configuration that may run a program.
+/// Configuration entries that can run a program.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     /// Keys and values.
@@ -131,7 +132,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Adds what may run a program of a listing by `git config --list -z`.
+    /// Adds the entries that can run a program from the output of `git config --list -z`.
     pub(super) fn add(&mut self, listing: &str) {
         for entry in listing.split('\0').filter(|entry| !entry.is_empty()) {
             let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
@@ -145,8 +146,8 @@ impl Programs {
         self.entries.is_empty()
     }
 
-    /// What stands for these entries, in their order, in the repository at `dir`. Whoever approves
-    /// it approves nothing else.
+    /// Returns the fingerprint of exactly these entries, in their order, in the repository at
+    /// `dir`.
     pub(super) fn fingerprint(&self, dir: &Path) -> String {
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
@@ -161,7 +162,7 @@ impl Programs {
         hex(&hash.finalize().into())
     }
 
-    /// The keys, without values: these may hold secrets.
+    /// Returns the keys without values, which may hold secrets.
     pub(super) fn shown(&self) -> String {
         let mut keys: Vec<String> = Vec::new();
         for (key, _) in &self.entries {
@@ -177,7 +178,7 @@ impl Programs {
     }
 }
 
-/// The key with its middle part shortened; an address there may hold a password.
+/// Shortens the middle part of a key; an address there may hold a password.
 fn without_address(key: &str) -> String {
     let (section, rest) = key.split_once('.').unwrap_or((key, ""));
     let shown = match rest.rsplit_once('.') {
@@ -191,7 +192,7 @@ fn without_address(key: &str) -> String {
     shown.escape_debug().collect()
 }
 
-/// Whether git runs nothing because of this entry. Sections and last parts are in lower case.
+/// Whether the entry makes git run nothing. Sections and last parts are in lower case.
 fn is_harmless(key: &str, value: &str) -> bool {
     let Some((section, rest)) = key.split_once('.') else { return false };
     let (middle, name) = match rest.rsplit_once('.') {
@@ -204,7 +205,7 @@ fn is_harmless(key: &str, value: &str) -> bool {
         ("remote", Some(_)) => REMOTE.contains(&name),
         ("branch", Some(_)) if name == "remote" => is_address(value),
         ("branch", Some(_)) => {
-            BRANCH.contains(&name) || NOTES.iter().any(|it| name.starts_with(it))
+            BRANCH.contains(&name) || TOOL_PREFIXES.iter().any(|it| name.starts_with(it))
         }
         ("submodule", Some(_)) => match name {
             "active" | "branch" => true,
@@ -216,17 +217,18 @@ fn is_harmless(key: &str, value: &str) -> bool {
         ("lfs", Some(_)) => matches!(name, "access" | "locksverify"),
         (_, Some(_)) => false,
         (_, None) => {
-            PLAIN.contains(&key) || PLAIN.iter().any(|it| it.strip_suffix('.') == Some(section))
+            HARMLESS.contains(&key)
+                || HARMLESS.iter().any(|it| it.strip_suffix('.') == Some(section))
         }
     }
 }
 
-/// Whether git reaches this address by itself, without a helper program.
+/// Whether git reaches this address without a helper program.
 fn is_address(value: &str) -> bool {
     let scheme = value.split_once("://").map(|(scheme, _)| scheme);
     let known =
         scheme.is_none_or(|scheme| ["https", "http", "ssh", "git", "file"].contains(&scheme));
-    // `ext::sh -c …` and the like.
+    // Such as `ext::sh -c …`.
     let helper = value.split_once("::").is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(&b))
     });
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_run_a_program_is_told_without_its_value() {
+    fn entries_are_shown_without_values() {
         let all = [
             ("core.fsmonitor", "x"),
             ("core.sshcommand", "x"),

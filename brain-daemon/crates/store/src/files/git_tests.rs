@@ -1,4 +1,4 @@
-//! A repository whose own configuration names programs: none of them runs when it is pulled.
+//! Pulling a repository whose own configuration names programs runs none of them.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Pulled, pull};
+use super::{PullOutcome, pull};
 
 fn git(dir: &Path, args: &[&str]) {
     let mut command = Command::new("git");
@@ -67,7 +67,7 @@ impl Clone {
         git(&self.notes, &["config", "--replace-all", key, &value]);
     }
 
-    fn pulled(&self, approved: &[String]) -> Pulled {
+    fn pulled(&self, approved: &[String]) -> PullOutcome {
         pull(&self.notes, approved, &|| true)
     }
 }
@@ -194,8 +194,8 @@ fn no_program_of_a_repository_runs() {
         let pulled = clone.pulled(&[]);
         assert!(!clone.ran.exists(), "{name} ran: {pulled:?}");
         match &pulled {
-            Pulled::Updated(_) => assert!(name.contains("hook"), "{name}: {pulled:?}"),
-            Pulled::Failed(why) => assert!(why.contains("may run programs"), "{name}: {why}"),
+            PullOutcome::Updated(_) => assert!(name.contains("hook"), "{name}: {pulled:?}"),
+            PullOutcome::Failed(why) => assert!(why.contains("may run programs"), "{name}: {why}"),
             other => panic!("{name}: {other:?}"),
         }
         // That the trap is one shows by git itself.
@@ -207,7 +207,7 @@ fn no_program_of_a_repository_runs() {
             .args(["pull", "-q", "--ff-only"])
             .stdin(Stdio::null());
         plain.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_TERMINAL_PROMPT", "0");
-        if matches!(pulled, Pulled::Updated(_)) {
+        if matches!(pulled, PullOutcome::Updated(_)) {
             git(
                 &clone.notes,
                 &["-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard", "HEAD~1"],
@@ -232,29 +232,29 @@ fn a_plain_clone_is_pulled_without_asking() {
     {
         clone.config(key, value);
     }
-    assert!(matches!(clone.pulled(&[]), Pulled::Updated(_)));
+    assert!(matches!(clone.pulled(&[]), PullOutcome::Updated(_)));
     assert!(clone.notes.join("two.md").exists());
 }
 
 #[test]
-fn only_the_configuration_that_was_approved_may_run_programs() {
+fn only_an_approved_configuration_runs_programs() {
     if is_missing() {
         return;
     }
     let clone = Clone::new();
     clone.config("filter.x.smudge", "SCRIPT");
-    let Pulled::Failed(why) = clone.pulled(&[]) else { panic!("it was pulled") };
+    let PullOutcome::Failed(why) = clone.pulled(&[]) else { panic!("it was pulled") };
     assert!(why.contains("(filter.x.smudge)") && !clone.ran.exists(), "{why}");
     let fingerprint = why.split('"').nth(1).unwrap().to_owned();
     let approved = [fingerprint];
     // One entry more is another configuration.
     clone.config("filter.x.clean", "SCRIPT");
     assert!(
-        matches!(clone.pulled(&approved), Pulled::Failed(why) if why.contains("filter.x.clean"))
+        matches!(clone.pulled(&approved), PullOutcome::Failed(why) if why.contains("filter.x.clean"))
     );
     assert!(!clone.ran.exists());
     git(&clone.notes, &["config", "--unset", "filter.x.clean"]);
-    assert!(matches!(clone.pulled(&approved), Pulled::Updated(_)));
+    assert!(matches!(clone.pulled(&approved), PullOutcome::Updated(_)));
     assert!(clone.ran.exists() && clone.notes.join("two.md").exists());
 }
 
@@ -263,7 +263,8 @@ fn a_repository_among_the_files_of_a_source_is_not_used() {
     if is_missing() {
         return;
     }
-    // The files of a bare repository, as anybody may commit them; its configuration names a program.
+    // The files of a bare repository, as anybody may commit them; its configuration names a
+    // program.
     let clone = Clone::new();
     let bare = clone.notes.join("sub");
     git(&clone.notes, &["init", "-q", "--bare", "sub"]);
@@ -272,5 +273,5 @@ fn a_repository_among_the_files_of_a_source_is_not_used() {
     git(&bare, &["config", "core.fsmonitor", clone.script.to_str().unwrap()]);
     let pulled = pull(&bare, &[], &|| true);
     assert!(!clone.ran.exists(), "{pulled:?}");
-    assert!(!matches!(pulled, Pulled::Updated(_)), "{pulled:?}");
+    assert!(!matches!(pulled, PullOutcome::Updated(_)), "{pulled:?}");
 }

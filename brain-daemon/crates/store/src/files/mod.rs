@@ -1,19 +1,20 @@
-//! Pages as files: one markdown file a page, and the trash. Knows paths and bytes; must not know the store,
-//! slugs, or who asks.
+//! Pages as markdown files, and the trash.
 //!
-//! A file is written beside its place and exchanged with what is there. What somebody else left there is never touched:
-//! a file is ours only when its bytes are what we wrote, and everything else is reported and stays. All paths are resolved
-//! from a handle of the directory, so that no link leads out of it.
+//! Knows paths and bytes; must not know the store, slugs or callers.
+//!
+//! A file is written beside its path and exchanged with the file there. Brain replaces only bytes
+//! that it wrote. Any other file is reported and left alone. Paths are resolved from a handle of
+//! the directory, so that no symbolic link leads out of it.
 
-mod beneath;
+mod file_entry;
 mod git;
 mod git_config;
 #[cfg(test)]
 mod git_tests;
-mod late;
-mod own;
+mod own_contents;
+mod replaced_files;
+mod root_dir;
 mod scan;
-mod spot;
 mod swap;
 mod trash;
 mod tree;
@@ -21,12 +22,12 @@ mod tree;
 #[cfg(test)]
 mod tree_tests;
 
-pub use beneath::Root;
-pub use git::{Pulled, pull};
-pub use late::Save;
-pub use own::{Own, digest, is_torn};
+pub use git::{PullOutcome, pull};
+pub use own_contents::{OwnContents, digest, is_torn};
+pub use replaced_files::LostSave;
+pub use root_dir::RootDir;
 pub use scan::{
-    Found, MarkdownFile, Stat, each_markdown_file, is_not_there, markdown_files, stat_of,
+    MarkdownFile, ScanReport, Stat, for_each_markdown_file, is_missing, markdown_files, stat_of,
 };
 pub use trash::TRASH;
 pub use tree::{Outcome, Tree};

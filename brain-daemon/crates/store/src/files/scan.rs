@@ -1,4 +1,4 @@
-//! Finding the markdown files of a directory, and how each one is, without reading them.
+//! Finds the markdown files of a directory and their sizes and times, without reading them.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use super::beneath::Root;
+use super::root_dir::RootDir;
 use brain_page::is_markdown;
 
-/// What tells without reading it whether a file has changed.
+/// Size and times of a file, to notice changes without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size: u64,
-    /// When its content changed, in nanoseconds since 1970.
+    /// When the content changed, in nanoseconds since 1970.
     pub mtime_ns: i64,
-    /// When anything about it changed, in nanoseconds since 1970.
+    /// When the content or metadata changed, in nanoseconds since 1970.
     pub ctime_ns: i64,
 }
 
 impl Stat {
-    /// What the system says of a file.
+    /// Converts metadata of the file system.
     #[must_use]
     pub fn of(meta: &fs::Metadata) -> Self {
         Self {
@@ -44,53 +44,55 @@ fn nanoseconds(seconds: i64, rest: i64) -> i64 {
 /// A markdown file.
 #[derive(Debug, Clone)]
 pub struct MarkdownFile {
-    /// Its path relative to the directory, with `/` between its parts.
+    /// Path relative to the directory, with `/` as separator.
     pub path: String,
-    /// How it is.
+    /// Size and times.
     pub stat: Stat,
 }
 
-/// What a walk found.
+/// Result of a directory walk.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ScanReport {
     /// Markdown files, in the order of the walk.
     pub files: Vec<MarkdownFile>,
-    /// Files that are not markdown.
+    /// Number of files that are not markdown.
     pub skipped: u64,
-    /// Places that could not be read, or whose name is not UTF-8, with the reason; relative to the directory, which is
-    /// itself empty.
+    /// Paths that could not be read or are not UTF-8, with the reason. Relative to the directory;
+    /// empty for the directory itself.
     pub unreadable: Vec<(String, String)>,
-    /// Directories below that are git work trees of their own.
+    /// Directories below that are separate git work trees.
     pub repositories: Vec<String>,
 }
 
-/// All `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below` (everything when that is empty). The directory
-/// `except` and those whose name begins with a dot are left out; links are not followed, and count as skipped.
+/// Returns all `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below`; an empty
+/// path means all of `dir`. Leaves out the directory `except` and directories whose names begin
+/// with a dot. Links are skipped.
 #[must_use]
-pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> Found {
+pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> ScanReport {
     let mut files = Vec::new();
-    let found = each_markdown_file(dir, below, except, &mut |file| {
+    let found = for_each_markdown_file(dir, below, except, &mut |file| {
         files.push(file);
         true
     });
-    Found { files, ..found }
+    ScanReport { files, ..found }
 }
 
-/// The same; the files are given to `each`, one after the other in the order of their paths' bytes, until it says stop.
-pub fn each_markdown_file(
+/// Calls `each` with the files of [`markdown_files`], sorted by the bytes of their paths. Stops
+/// when it returns `false`.
+pub fn for_each_markdown_file(
     dir: &Path,
     below: &str,
     except: Option<&Path>,
     each: &mut dyn FnMut(MarkdownFile) -> bool,
-) -> Found {
-    let mut found = Found::default();
+) -> ScanReport {
+    let mut found = ScanReport::default();
     let start = if below.is_empty() { dir.to_owned() } else { dir.join(below) };
     if !below.is_empty() && !is_reached(dir, below) {
         return found;
     }
     let name = |path: &Path| path.strip_prefix(dir).unwrap_or(path).display().to_string();
     let mut repositories = Vec::new();
-    // Only the directory itself may be reached by a link.
+    // Only the root directory can be a link.
     let walk = walkdir::WalkDir::new(&start).follow_root_links(below.is_empty());
     let visible = |e: &walkdir::DirEntry| {
         if e.file_name() == ".git"
@@ -106,7 +108,7 @@ pub fn each_markdown_file(
     };
     let mut directory = Directory::default();
     for entry in walk.sort_by(by_path).into_iter().filter_entry(visible) {
-        // What goes while we look was never there.
+        // A file that disappears during the walk is ignored.
         let gone = |e: &walkdir::Error| {
             e.path() != Some(dir)
                 && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound)
@@ -141,13 +143,13 @@ pub fn each_markdown_file(
     found
 }
 
-/// The directory of the file that was looked at last. The kernel finds a name in an open directory
-/// faster than at the end of a path.
+/// Handle of the last file's directory. The kernel finds a name in an open directory faster than at
+/// the end of a path.
 #[derive(Default)]
 struct Directory(Option<(PathBuf, OwnedFd)>);
 
 impl Directory {
-    /// Returns how the file at `path` is. A link is not followed.
+    /// Returns size and times of the file at `path`. Does not follow a link.
     fn stat(&mut self, path: &Path) -> Result<Stat, Errno> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Errno::NOENT);
@@ -169,8 +171,8 @@ impl Directory {
     }
 }
 
-/// The order of two entries of a directory in which the paths of all files below come in the order
-/// of their bytes: a directory's name ends with `/`.
+/// Orders directory entries so that all files below come in byte order of their paths; a
+/// directory's name ends with `/`.
 fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
     fn parts(entry: &walkdir::DirEntry) -> (&[u8], &[u8]) {
         let end: &[u8] = if entry.file_type().is_dir() { b"/" } else { b"" };
@@ -184,41 +186,42 @@ fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
         .then_with(|| a[common..].iter().chain(a_end).cmp(b[common..].iter().chain(b_end)))
 }
 
-/// How the file at `path` in `dir` is; `None` when there is no file that a walk would find.
+/// Returns size and times of the file at `path` in `dir`; `None` when a walk would not find it.
 ///
 /// # Errors
-/// When that cannot be told.
+/// When the file system does not answer.
 pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
-    // A file may be called so; a directory may not.
+    // A file name can begin with a dot; a directory's cannot.
     let hidden =
         path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|d| d.starts_with('.')));
     if hidden {
         return Ok(None);
     }
-    match Root::open(dir)
-        .and_then(|root| root.stand(Path::new(path)))
+    match RootDir::open(dir)
+        .and_then(|root| root.open_path(Path::new(path)))
         .and_then(|place| place.metadata())
     {
         Ok(meta) => Ok(meta.is_file().then(|| Stat::of(&meta))),
-        Err(e) if is_not_there(&e) => Ok(None),
+        Err(e) if is_missing(&e) => Ok(None),
         Err(e) => Err(e),
     }
 }
 
-/// Whether an error of [`Root::file`] or [`Root::stand`] says that there is no such file, or only behind a link.
-pub fn is_not_there(error: &io::Error) -> bool {
+/// Whether an error of [`RootDir::open_file`] or [`RootDir::open_path`] means that there is no such
+/// file outside of links.
+pub fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::XDEV))
 }
 
-/// Whether a walk comes to `path`: over directories that are no links and not hidden.
+/// Whether a walk reaches `path`: through directories that are neither links nor hidden.
 fn is_reached(dir: &Path, path: &str) -> bool {
     let mut place = dir.to_owned();
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
         place.push(part);
         let last = parts.peek().is_none();
-        // A file may be called so; a directory may not.
+        // A file name can begin with a dot; a directory's cannot.
         if part.starts_with('.') && (!last || place.is_dir()) {
             return false;
         }
@@ -240,12 +243,12 @@ mod tests {
         fs::write(place, "x").unwrap();
     }
 
-    fn paths(found: &Found) -> Vec<&str> {
+    fn paths(found: &ScanReport) -> Vec<&str> {
         found.files.iter().map(|file| file.path.as_str()).collect()
     }
 
     #[test]
-    fn what_is_hidden_or_linked_is_not_found() {
+    fn hidden_and_linked_files_are_not_found() {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = dir.path();
         write(outside.path(), "secret.md");
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_in_the_order_of_their_paths() {
+    fn files_are_sorted_by_path() {
         let dir = tempfile::tempdir().unwrap();
         for path in
             ["a/x.md", "a-b/x.md", "a.md", "a/b/c.md", "a/b-c.md", "b/é.md", "b/z.md", "B.md"]
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_gone_is_reported() {
+    fn a_missing_directory_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let found = markdown_files(&dir.path().join("none"), "", None);
         assert_eq!((found.files.len(), found.unreadable[0].0.as_str()), (0, ""));

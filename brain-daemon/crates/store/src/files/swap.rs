@@ -1,4 +1,4 @@
-//! Renaming without overwriting: exchange two files, or take a free name.
+//! Renames without overwriting: exchanges two files, or takes a free name.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Exchanges the files `ours` and `theirs` of a directory. `ours` is a name that no other program uses.
+/// Exchanges the files `ours` and `theirs` of a directory. No other program uses the name `ours`.
 ///
 /// # Errors
-/// `NotFound` when one of them is not there.
+/// `NotFound` when one of them is missing.
 pub(super) fn exchange(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> {
     match renameat_with(dir, ours, dir, theirs, RenameFlags::EXCHANGE) {
         Err(e) if is_unknown(e) => exchange_in_steps(dir, ours, theirs),
@@ -17,8 +17,8 @@ pub(super) fn exchange(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()
     }
 }
 
-/// The same where the file system has no such call. In between nothing is at `theirs`; what another program puts there
-/// then stays there, as if it had come after the exchange.
+/// Exchanges two files on file systems without such a call. Meanwhile nothing is at `theirs`. A
+/// file that another program creates there stays, as if created afterwards.
 fn exchange_in_steps(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> {
     let aside = format!("{ours}.old");
     renameat(dir, theirs, dir, &aside)?;
@@ -35,7 +35,7 @@ fn exchange_in_steps(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> 
 /// Renames a file to a name that must be free.
 ///
 /// # Errors
-/// `AlreadyExists` when it is not, `NotFound` when there is no such file.
+/// `AlreadyExists` when the name is taken, `NotFound` when there is no such file.
 pub(super) fn rename_new(from: &OwnedFd, name: &str, to: &OwnedFd, free: &str) -> io::Result<()> {
     match renameat_with(from, name, to, free, RenameFlags::NOREPLACE) {
         Err(e) if is_unknown(e) => {}
@@ -44,7 +44,7 @@ pub(super) fn rename_new(from: &OwnedFd, name: &str, to: &OwnedFd, free: &str) -
     match linkat(from, name, to, free, AtFlags::empty()) {
         Ok(()) => Ok(unlinkat(from, name, AtFlags::empty())?),
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
-            // Neither call is there: look, then rename.
+            // Neither call is supported: check, then rename.
             match statat(to.as_fd(), free, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => Ok(renameat(from, name, to, free)?),
                 Ok(_) => Err(Errno::EXIST.into()),

@@ -1,96 +1,105 @@
-//! Making one file be as it should.
+//! Writes the page files of one source without overwriting other programs' saves.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::beneath::Root;
-use super::late::{Late, Save};
-use super::own::Own;
-use super::spot::{Looked, Owner, Seen, Spot, keep_mode_and_owner};
+use super::file_entry::{EntryState, FileEntry, FileOwner, OpenedFile, copy_mode_and_owner};
+use super::own_contents::OwnContents;
+use super::replaced_files::{LostSave, ReplacedFiles};
+use super::root_dir::RootDir;
 use super::swap::{exchange, rename_new};
 
-/// How often a file is tried that another program changes at the same time.
-const TRIES: usize = 8;
+/// Attempts to write a file that other programs change meanwhile.
+const MAX_ATTEMPTS: usize = 8;
 
-/// How an attempt on a file ended.
+/// Result of an operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The file is as it should be.
+    /// The file is as requested.
     Done,
-    /// Somebody else changed it; it was left alone.
+    /// The file has other contents than brain's; it was left alone.
     Foreign,
-    /// Somebody else emptied it, and may be about to write it; it was left alone.
+    /// Another program emptied the file and may be about to write it; it was left alone.
     Emptied,
 }
 
 /// The directory of one source.
 ///
-/// A file is written beside its place and exchanged with what is there; what comes out is looked at before it is removed. So
-/// a save of another program is never overwritten, however close it comes.
+/// A file is written beside its path and exchanged with the file there. The replaced file is
+/// checked before it is removed. So a concurrent save of another program is never lost.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
-    pub(super) late: Late,
+    pub(super) replaced_files: ReplacedFiles,
 }
 
 impl Tree {
-    /// The tree below `root`, which need not exist yet.
+    /// Returns the tree below `root`, which need not exist yet.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), late: Late::default() }
+        Self { root: root.into(), replaced_files: ReplacedFiles::default() }
     }
 
-    /// The directory itself.
+    /// Returns the root directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The absolute place of a file.
+    /// Returns the absolute path of a file.
     #[must_use]
     pub fn place(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    /// Saves of other programs that are in no file any more, because brain wrote at the same time. Each is given once.
+    /// Returns saves of other programs that are in no file any more, because brain wrote at the
+    /// same time. Each is returned once.
     #[must_use]
-    pub fn late_saves(&self) -> Vec<Save> {
-        self.late.take()
+    pub fn take_lost_saves(&self) -> Vec<LostSave> {
+        self.replaced_files.take()
     }
 
-    /// Makes the file at `path` hold `text`, with the mode and the owner of the file that is there. `tag` keeps temporary files
-    /// apart.
+    /// Writes `text` to the file at `path`. Keeps the mode and owner of an existing file. `tag`
+    /// makes the name of the temporary file unique.
     ///
     /// # Errors
-    /// When the disk refuses; the file is as it was then.
-    pub fn put(&self, path: &str, text: &str, own: &Own<'_>, tag: u64) -> io::Result<Outcome> {
-        for _ in 0..TRIES {
-            let (spot, seen) = match self.spot(path)? {
-                Some(spot) => {
-                    let seen = spot.look()?;
-                    (spot, seen)
+    /// When the file system refuses; the file is unchanged then.
+    pub fn put(
+        &self,
+        path: &str,
+        text: &str,
+        own: &OwnContents<'_>,
+        tag: u64,
+    ) -> io::Result<Outcome> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (entry, seen) = match self.entry(path)? {
+                Some(entry) => {
+                    let seen = entry.read()?;
+                    (entry, seen)
                 }
-                None => (self.make_spot(path)?, Seen::Nothing),
+                None => (self.create_entry(path)?, EntryState::Missing),
             };
             let former = match seen {
-                Seen::Nothing => None,
-                Seen::File(found) if found.bytes == text.as_bytes() => return Ok(Outcome::Done),
-                Seen::File(found) if own.has(&found.bytes) => Some(found.owner),
-                Seen::File(found) if found.bytes.is_empty() => return Ok(Outcome::Emptied),
-                Seen::File(_) | Seen::Other => return Ok(Outcome::Foreign),
+                EntryState::Missing => None,
+                EntryState::File(found) if found.bytes == text.as_bytes() => {
+                    return Ok(Outcome::Done);
+                }
+                EntryState::File(found) if own.contains(&found.bytes) => Some(found.owner),
+                EntryState::File(found) if found.bytes.is_empty() => return Ok(Outcome::Emptied),
+                EntryState::File(_) | EntryState::Other => return Ok(Outcome::Foreign),
             };
-            let new = self.stage(&spot, path, text, former, own, tag)?;
+            let new = self.write_temporary(&entry, path, text, former, own, tag)?;
             let placed = match former {
-                None => rename_new(&spot.dir, &new.name, &spot.dir, &spot.name),
-                Some(_) => exchange(&spot.dir, &new.name, &spot.name),
+                None => rename_new(&entry.dir, &new.name, &entry.dir, &entry.name),
+                Some(_) => exchange(&entry.dir, &new.name, &entry.name),
             };
             match placed {
                 Ok(()) if former.is_none() => return Ok(Outcome::Done),
-                Ok(()) => return self.inspect(&spot, &new, (path, tag), text, own),
+                Ok(()) => return self.inspect(&entry, &new, (path, tag), text, own),
                 Err(e) => {
                     let _ = new.remove();
-                    // It came or went since it was looked at.
+                    // The file appeared or disappeared meanwhile.
                     if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) {
                         return Err(e);
                     }
@@ -100,29 +109,30 @@ impl Tree {
         Err(io::Error::other("other programs change it again and again"))
     }
 
-    /// Looks at what came out of a page's place, and is at `out` now. What is not ours goes back, and ours goes again.
+    /// Checks the replaced file, which is at `out` now. If it is not brain's own, exchanges the two
+    /// again.
     fn inspect(
         &self,
-        spot: &Spot,
-        out: &Spot,
+        entry: &FileEntry,
+        out: &FileEntry,
         (path, tag): (&str, u64),
         text: &str,
-        own: &Own<'_>,
+        own: &OwnContents<'_>,
     ) -> io::Result<Outcome> {
-        let mut came = match out.look()? {
-            Seen::File(found) if own.has(&found.bytes) => {
+        let mut replaced = match out.read()? {
+            EntryState::File(found) if own.contains(&found.bytes) => {
                 self.discard(out, path, tag, found)?;
                 return Ok(Outcome::Done);
             }
             seen => seen,
         };
-        // What was put in last, as far as it is known.
+        // The last bytes put at the path, if known.
         let mut there = Some(text.as_bytes().to_vec());
-        for _ in 0..TRIES {
-            match exchange(&out.dir, &out.name, &spot.name) {
+        for _ in 0..MAX_ATTEMPTS {
+            match exchange(&out.dir, &out.name, &entry.name) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    // Somebody removed ours: theirs goes back all the same.
-                    match rename_new(&out.dir, &out.name, &spot.dir, &spot.name) {
+                    // Another program removed brain's file; its own file goes back nevertheless.
+                    match rename_new(&out.dir, &out.name, &entry.dir, &entry.name) {
                         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                         other => other?,
                     }
@@ -130,40 +140,40 @@ impl Tree {
                 }
                 other => other?,
             }
-            let next = out.look()?;
+            let next = out.read()?;
             match next {
-                Seen::File(found) if there.as_ref() == Some(&found.bytes) => {
+                EntryState::File(found) if there.as_ref() == Some(&found.bytes) => {
                     if found.bytes != text.as_bytes() {
-                        self.late.add(tag, path, found.bytes.clone());
+                        self.replaced_files.add(tag, path, found.bytes.clone());
                     }
                     self.discard(out, path, tag, found)?;
-                    return Ok(match came {
-                        Seen::File(found) if found.bytes.is_empty() => Outcome::Emptied,
+                    return Ok(match replaced {
+                        EntryState::File(found) if found.bytes.is_empty() => Outcome::Emptied,
                         _ => Outcome::Foreign,
                     });
                 }
-                Seen::Nothing => return Ok(Outcome::Foreign),
-                // A newer save came in between: it goes back in its turn.
+                EntryState::Missing => return Ok(Outcome::Foreign),
+                // A newer save arrived meanwhile: put it back in turn.
                 _ => {
-                    there = match came {
-                        Seen::File(found) => Some(found.bytes),
+                    there = match replaced {
+                        EntryState::File(found) => Some(found.bytes),
                         _ => None,
                     };
-                    came = next;
+                    replaced = next;
                 }
             }
         }
-        if let Seen::File(found) = came {
-            self.late.add(tag, path, found.bytes.clone());
+        if let EntryState::File(found) = replaced {
+            self.replaced_files.add(tag, path, found.bytes.clone());
             self.discard(out, path, tag, found)?;
         }
         Ok(Outcome::Foreign)
     }
 
-    /// Puts on the disk itself whatever was written below the tree, so that a power loss cannot take it.
+    /// Flushes all files below the tree to the disk.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When the disk fails.
     pub fn sync(&self) -> io::Result<()> {
         match File::open(&self.root) {
             Ok(root) => Ok(rustix::fs::syncfs(&root)?),
@@ -172,57 +182,58 @@ impl Tree {
         }
     }
 
-    /// Removes a temporary file that was looked at. A program that still has it open may yet write to it.
+    /// Removes a checked temporary file. Watches it, because a program may still have it open.
     pub(super) fn discard(
         &self,
-        out: &Spot,
+        out: &FileEntry,
         path: &str,
         tag: u64,
-        found: Looked,
+        found: OpenedFile,
     ) -> io::Result<()> {
         out.remove()?;
-        self.late.watch(tag, path, found.file, &found.bytes);
+        self.replaced_files.watch(tag, path, found.file, &found.bytes);
         Ok(())
     }
 
-    /// Removes a temporary file that a kill left. It may be somebody's save that had just come out of its place.
-    pub(super) fn clear(
+    /// Removes a temporary file that a kill left. It may be a save of another program that was just
+    /// taken out of its path.
+    pub(super) fn remove_temporary(
         &self,
-        temporary: &Spot,
+        temporary: &FileEntry,
         path: &str,
-        own: &Own<'_>,
+        own: &OwnContents<'_>,
         tag: u64,
     ) -> io::Result<()> {
-        match temporary.look()? {
-            Seen::Nothing => return Ok(()),
-            Seen::File(found) if !own.has_temporary(&found.bytes) => {
-                self.late.add(tag, path, found.bytes)
+        match temporary.read()? {
+            EntryState::Missing => return Ok(()),
+            EntryState::File(found) if !own.contains_temporary(&found.bytes) => {
+                self.replaced_files.add(tag, path, found.bytes)
             }
-            Seen::File(_) | Seen::Other => {}
+            EntryState::File(_) | EntryState::Other => {}
         }
         temporary.remove()
     }
 
-    /// Writes `text` beside its place, with the mode and the owner of the file that it replaces.
-    fn stage(
+    /// Writes `text` to a temporary file with the mode and owner of the file that it replaces.
+    fn write_temporary(
         &self,
-        spot: &Spot,
+        entry: &FileEntry,
         path: &str,
         text: &str,
-        former: Option<Owner>,
-        own: &Own<'_>,
+        former: Option<FileOwner>,
+        own: &OwnContents<'_>,
         tag: u64,
-    ) -> io::Result<Spot> {
-        let new = spot.beside(tag);
+    ) -> io::Result<FileEntry> {
+        let new = entry.temporary(tag);
         let mut file = match new.create() {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                self.clear(&new, path, own, tag)?;
+                self.remove_temporary(&new, path, own, tag)?;
                 new.create()?
             }
             other => other?,
         };
         let written = file.write_all(text.as_bytes()).and_then(|()| match former {
-            Some(former) => keep_mode_and_owner(&file, former),
+            Some(former) => copy_mode_and_owner(&file, former),
             None => Ok(()),
         });
         if let Err(e) = written {
@@ -232,31 +243,32 @@ impl Tree {
         Ok(new)
     }
 
-    /// The place of a file; `None` when its directory is not there.
-    pub(super) fn spot(&self, path: &str) -> io::Result<Option<Spot>> {
+    /// Returns the entry of a file; `None` when its directory is missing.
+    pub(super) fn entry(&self, path: &str) -> io::Result<Option<FileEntry>> {
         let (dir, name) = parts(path);
-        match Root::open(&self.root).and_then(|root| root.dir(dir)) {
-            Ok(dir) => Ok(Some(Spot::new(dir, name))),
+        match RootDir::open(&self.root).and_then(|root| root.open_dir(dir)) {
+            Ok(dir) => Ok(Some(FileEntry::new(dir, name))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
         }
     }
 
-    /// The place of a file, whose directory is made. The directory above the tree must be there: else it was moved away.
-    pub(super) fn make_spot(&self, path: &str) -> io::Result<Spot> {
+    /// Returns the entry of a file and creates its directory. The directory above the tree must
+    /// exist; otherwise the tree was moved away.
+    pub(super) fn create_entry(&self, path: &str) -> io::Result<FileEntry> {
         let (dir, name) = parts(path);
-        let root = match Root::open(&self.root) {
+        let root = match RootDir::open(&self.root) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 std::fs::create_dir(&self.root)?;
-                Root::open(&self.root)?
+                RootDir::open(&self.root)?
             }
             other => other?,
         };
-        Ok(Spot::new(root.make_dir(dir)?, name))
+        Ok(FileEntry::new(root.create_dir(dir)?, name))
     }
 }
 
-/// The directory and the name of a path.
+/// Splits a path into directory and name.
 fn parts(path: &str) -> (&Path, &str) {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     (Path::new(dir), name)

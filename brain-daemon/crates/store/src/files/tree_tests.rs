@@ -1,4 +1,4 @@
-//! One file, other programs, and a power loss.
+//! Page files with concurrent programs and after a power loss.
 #![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use super::{Outcome, Own, Tree, digest, is_torn};
+use super::{Outcome, OwnContents, Tree, digest, is_torn};
 
 fn tree() -> (tempfile::TempDir, Tree) {
     let dir = tempfile::tempdir().unwrap();
@@ -16,7 +16,7 @@ fn tree() -> (tempfile::TempDir, Tree) {
 
 fn put(tree: &Tree, path: &str, text: &str, ours: &[&str]) -> Outcome {
     let digests: Vec<_> = ours.iter().map(|text| digest(text.as_bytes())).collect();
-    tree.put(path, text, &Own::whole(&digests), 1).unwrap()
+    tree.put(path, text, &OwnContents::whole(&digests), 1).unwrap()
 }
 
 fn read(tree: &Tree, path: &str) -> String {
@@ -44,24 +44,25 @@ fn a_file_that_somebody_changed_is_left_alone() {
     fs::write(tree.place("a/b.md"), "").unwrap();
     assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Emptied);
     assert_eq!(names(&tree, "a"), ["b.md"], "no temporary file is left");
-    assert_eq!(tree.late_saves(), []);
+    assert_eq!(tree.take_lost_saves(), []);
 }
 
 #[test]
-fn a_save_between_the_look_and_the_write_stays() {
+fn a_save_between_check_and_write_stays() {
     for (saved, outcome) in [("saved now", Outcome::Foreign), ("", Outcome::Emptied)] {
         let (_dir, tree) = tree();
         put(&tree, "a.md", "one", &[]);
         let place = tree.place("a.md");
         let (digests, looks) = ([digest(b"one")], Cell::new(0));
-        // Asked about what is not whole: here, when the temporary file of a kill is found, after the look.
+        // Asked about what is not whole: here, when the temporary file of a kill is found, after
+        // the look.
         let torn = |_: &[u8]| {
             looks.set(looks.get() + 1);
             fs::write(&place, saved).unwrap();
             true
         };
         fs::write(tree.place(".brain-1.tmp"), "half").unwrap();
-        let own = Own { digests: &digests, torn: &torn, recovering: false };
+        let own = OwnContents { digests: &digests, torn: &torn, recovering: false };
         assert_eq!(tree.put("a.md", "two", &own, 1).unwrap(), outcome);
         assert_eq!((read(&tree, "a.md").as_str(), looks.get()), (saved, 1));
         assert_eq!(names(&tree, ""), ["a.md"]);
@@ -69,19 +70,19 @@ fn a_save_between_the_look_and_the_write_stays() {
 }
 
 #[test]
-fn what_is_written_to_a_replaced_file_is_not_lost() {
+fn writes_to_a_replaced_file_are_not_lost() {
     let (_dir, tree) = tree();
     put(&tree, "a.md", "one", &[]);
     let mut open = File::options().write(true).open(tree.place("a.md")).unwrap();
     assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
-    assert_eq!(tree.late_saves(), []);
+    assert_eq!(tree.take_lost_saves(), []);
     open.write_all(b"late").unwrap();
-    let saves = tree.late_saves();
+    let saves = tree.take_lost_saves();
     assert_eq!(saves.len(), 1);
     assert_eq!((saves[0].tag, saves[0].path.as_str(), &*saves[0].bytes), (1, "a.md", &b"late"[..]));
-    assert_eq!(tree.late_saves(), [], "each is told once");
+    assert_eq!(tree.take_lost_saves(), [], "each is told once");
     open.write_all(b" and later").unwrap();
-    assert_eq!(tree.late_saves()[0].bytes, b"late and later");
+    assert_eq!(tree.take_lost_saves()[0].bytes, b"late and later");
     assert_eq!(read(&tree, "a.md"), "two");
 }
 
@@ -105,11 +106,11 @@ fn mode_and_owner_stay() {
 }
 
 #[test]
-fn the_trash_keeps_what_it_has() {
+fn the_trash_keeps_existing_files() {
     let (_dir, tree) = tree();
     for text in ["first", "second"] {
         put(&tree, "x.md", text, &[]);
-        tree.trash("x.md", &Own::whole(&[digest(text.as_bytes())]), true).unwrap();
+        tree.trash("x.md", &OwnContents::whole(&[digest(text.as_bytes())]), true).unwrap();
     }
     assert_eq!(
         (read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")),
@@ -117,7 +118,7 @@ fn the_trash_keeps_what_it_has() {
     );
     let purge = |texts: &[&[u8]]| {
         let digests: Vec<_> = texts.iter().map(|text| digest(text)).collect();
-        tree.purge("x.md", &Own::whole(&digests), true, 1).unwrap()
+        tree.purge("x.md", &OwnContents::whole(&digests), true, 1).unwrap()
     };
     assert_eq!(purge(&[b"other"]), Outcome::Foreign);
     fs::write(tree.place(".trash/x.md~2"), "").unwrap();
@@ -126,23 +127,23 @@ fn the_trash_keeps_what_it_has() {
 }
 
 #[test]
-fn a_restore_that_was_cut_short_leaves_no_copy_in_the_trash() {
+fn an_interrupted_restore_leaves_no_copy_in_the_trash() {
     let (_dir, tree) = tree();
     put(&tree, "x.md", "text", &[]);
     put(&tree, ".trash/x.md", "text", &[]);
     assert_eq!(put(&tree, "x.md", "text", &[]), Outcome::Done);
-    tree.untrash("x.md", "text", &Own::whole(&[]), 1).unwrap();
+    tree.remove_trashed_copy("x.md", "text", &OwnContents::whole(&[]), 1).unwrap();
     assert_eq!((names(&tree, ".trash").len(), read(&tree, "x.md").as_str()), (0, "text"));
 }
 
 #[test]
-fn what_a_power_loss_left_is_ours_at_the_first_look_only() {
+fn an_incomplete_write_is_brains_at_the_first_check_only() {
     let whole = "A line that is long enough to be cut.\n".repeat(60);
     let torn = |bytes: &[u8]| is_torn(bytes, whole.as_bytes());
     for left in ["", &whole[..700], &"\0".repeat(900)] {
         let (_dir, tree) = tree();
         put(&tree, "a.md", left, &[]);
-        let mut own = Own { digests: &[], torn: &torn, recovering: false };
+        let mut own = OwnContents { digests: &[], torn: &torn, recovering: false };
         assert_ne!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
         own.recovering = true;
         assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
@@ -150,16 +151,16 @@ fn what_a_power_loss_left_is_ours_at_the_first_look_only() {
     }
     let (_dir, tree) = tree();
     put(&tree, "a.md", "A line of somebody else.\n", &[]);
-    let own = Own { digests: &[], torn: &torn, recovering: true };
+    let own = OwnContents { digests: &[], torn: &torn, recovering: true };
     assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Foreign);
 }
 
 #[test]
-fn what_a_power_loss_left_in_the_trash_is_made_one_whole_file() {
+fn incomplete_trash_copies_become_one_complete_file() {
     let text = "A page that was deleted.\n".repeat(60);
     let torn = |bytes: &[u8]| is_torn(bytes, text.as_bytes());
     let digests = [digest(text.as_bytes())];
-    let own = Own { digests: &digests, torn: &torn, recovering: true };
+    let own = OwnContents { digests: &digests, torn: &torn, recovering: true };
     type Left<'a> = &'a [(&'a str, &'a str)];
     let lefts: [Left<'_>; 6] = [
         &[],
@@ -183,7 +184,7 @@ fn what_a_power_loss_left_in_the_trash_is_made_one_whole_file() {
             (names(&tree, ".trash"), read(&tree, ".trash/x.md")),
             (vec!["x.md".into()], text.clone())
         );
-        assert_eq!(tree.late_saves(), []);
+        assert_eq!(tree.take_lost_saves(), []);
     }
     // Somebody's own file in the trash stays.
     let (_dir, tree) = tree();
@@ -198,12 +199,12 @@ fn what_a_power_loss_left_in_the_trash_is_made_one_whole_file() {
 }
 
 #[test]
-fn a_save_that_a_kill_left_beside_its_place_is_found() {
+fn a_save_in_a_leftover_temporary_file_is_found() {
     let (_dir, tree) = tree();
     put(&tree, "a.md", "two", &[]);
     fs::write(tree.place(".brain-3.tmp"), "somebody's save").unwrap();
-    tree.recover("a.md", "two", &Own::whole(&[]), false, 3).unwrap();
-    let saves = tree.late_saves();
+    tree.recover("a.md", "two", &OwnContents::whole(&[]), false, 3).unwrap();
+    let saves = tree.take_lost_saves();
     assert_eq!((saves.len(), &*saves[0].bytes, saves[0].tag), (1, &b"somebody's save"[..], 3));
     assert_eq!(names(&tree, ""), ["a.md"]);
     let kept = tree.keep_in_trash(&saves[0]).unwrap();
@@ -211,7 +212,7 @@ fn a_save_that_a_kill_left_beside_its_place_is_found() {
 }
 
 #[test]
-fn a_link_out_of_the_tree_is_refused_whenever_it_comes() {
+fn a_link_out_of_the_tree_is_refused_at_any_time() {
     let (dir, tree) = tree();
     let outside = dir.path().join("outside");
     fs::create_dir_all(outside.join("deep")).unwrap();
@@ -220,12 +221,12 @@ fn a_link_out_of_the_tree_is_refused_whenever_it_comes() {
     put(&tree, "mine.md", "mine", &[]);
     fs::rename(tree.place("sub"), dir.path().join("away")).unwrap();
     symlink(&outside, tree.place("sub")).unwrap();
-    let own = Own::whole(&[]);
+    let own = OwnContents::whole(&[]);
     for path in ["sub/x.md", "sub/y.md", "sub/deep/x.md"] {
         let error = tree.put(path, "text", &own, 1).unwrap_err();
         assert!(error.to_string().contains("leads out of"), "{error}");
         assert!(tree.trash(path, &own, false).is_err());
-        assert!(tree.purge(path, &Own::whole(&[digest(b"theirs")]), true, 1).is_err());
+        assert!(tree.purge(path, &OwnContents::whole(&[digest(b"theirs")]), true, 1).is_err());
         assert!(tree.keep(path, |_| true).is_err());
     }
     // A trash that leads out.
@@ -237,9 +238,9 @@ fn a_link_out_of_the_tree_is_refused_whenever_it_comes() {
 }
 
 #[test]
-fn a_directory_that_was_moved_away_is_not_made_anew() {
+fn a_moved_directory_is_not_created_again() {
     let (dir, _) = tree();
     let tree = Tree::new(dir.path().join("home/pages"));
-    assert!(tree.put("a.md", "text", &Own::whole(&[]), 1).is_err());
+    assert!(tree.put("a.md", "text", &OwnContents::whole(&[]), 1).is_err());
     assert!(!dir.path().join("home").exists());
 }

@@ -1,4 +1,4 @@
-//! What HTTP left in the store: items on their way to a page, clients, tokens, the audit.
+//! Verifies the rows of HTTP: ingest jobs, clients, tokens and the audit.
 
 use brain_protocol::{JobId, JobState};
 use redb::{ReadableTable, ReadableTableMetadata};
@@ -6,11 +6,11 @@ use redb::{ReadableTable, ReadableTableMetadata};
 use super::super::jobs::rows_of;
 use super::super::record::{AuditPage, ClientRecord, JobRecord, TokenRecord, from_bytes};
 use super::super::{StoreError, migrate, tables as t};
-use super::Look;
+use super::Verifier;
 use brain_page as page;
 
-impl Look<'_> {
-    /// Reads all of it.
+impl Verifier<'_> {
+    /// Verifies all of them.
     pub(super) fn http(
         &self,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
@@ -31,7 +31,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Every item on its way to a page, and that the tables agree on it.
+    /// Checks every ingest job, and that the tables agree on it.
     fn jobs(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
         let (jobs, due) = (self.must(t::JOBS)?, self.must(t::JOBS_DUE)?);
         let (over, seen) = (self.must(t::JOBS_OVER)?, self.must(t::JOBS_SEEN)?);

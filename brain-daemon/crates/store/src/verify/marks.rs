@@ -1,4 +1,4 @@
-//! The rows by which pages are found by tag and by type, and their numbers by tag: as many as the pages have, and those.
+//! Verifies the rows by tag and type, and the page counts by tag.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -7,18 +7,18 @@ use redb::{ReadableTable, TableDefinition};
 
 use super::super::record::PageRecord;
 use super::super::{StoreError, tables as t};
-use super::Look;
+use super::Verifier;
 
-/// What the tables should have.
+/// Expected contents of the tables.
 #[derive(Default)]
 pub(super) struct Marks {
     tags: Rows,
     types: Rows,
-    /// How many pages there are by source and tag.
+    /// Number of pages by source and tag.
     counts: BTreeMap<(String, String), u64>,
 }
 
-/// Rows in any order: how many there are, and the sum of their hashes.
+/// Rows in any order: their number, and the sum of their hashes.
 #[derive(Default, PartialEq, Eq)]
 struct Rows {
     number: u64,
@@ -45,8 +45,8 @@ impl Marks {
     }
 }
 
-impl Look<'_> {
-    /// That the tables have what is expected, and nothing else.
+impl Verifier<'_> {
+    /// Checks that the tables have the expected rows and no others.
     pub(super) fn marks(
         &self,
         expected: Marks,

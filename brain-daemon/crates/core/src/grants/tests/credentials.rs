@@ -135,7 +135,7 @@ fn a_client_that_asks_again_and_again_fills_no_memory() {
     let kept = lab.credentials(&quiet, None).unwrap().access_token;
     let first = lab.credentials(&who, None).unwrap().access_token;
     // As many as a client may have, written at once rather than one by one.
-    let mut change = brain_store::GrantChange::default();
+    let mut change = brain_store::GrantUpdate::default();
     {
         let table = lab.brain().grants.table();
         let hash = crate::grants::table::digest(first.expose());

@@ -83,7 +83,7 @@ fn their_number_is_bounded_and_those_that_nobody_wanted_make_room() {
     let used = Credentials { client_id: first.client_id.clone(), secret: None };
     lab.consented(&used);
     // As many as there may be, written at once rather than one by one.
-    let mut change = brain_store::GrantChange::default();
+    let mut change = brain_store::GrantUpdate::default();
     let record = lab.brain().grants.table().client(&first.client_id).unwrap().record.clone();
     for n in 1..register::MOST as i64 {
         let created_at = record.created_at + n;

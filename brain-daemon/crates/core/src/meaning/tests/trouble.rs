@@ -52,7 +52,7 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
-    *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Later(Some(300))));
+    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(Some(300))));
     assert_eq!(
         brain.embed_in_background(),
         Duration::from_secs(60),
@@ -74,9 +74,12 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     assert_eq!(none.text(&guest), "search by meaning: the embedding model cannot be asked now");
     assert!(none.text(&Caller::local(0)).contains("/home/ann"));
     // A command retries, and it still fails.
-    assert_eq!(brain.embed_round(false, &|| true).unwrap_err().why, EmbedWhy::Later(Some(300)));
-    *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Refused));
-    assert_eq!(brain.embed_round(false, &|| true).unwrap_err().why, EmbedWhy::Refused);
+    assert_eq!(
+        brain.embed_round(false, &|| true).unwrap_err().kind,
+        EmbedErrorKind::Later(Some(300))
+    );
+    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Refused));
+    assert_eq!(brain.embed_round(false, &|| true).unwrap_err().kind, EmbedErrorKind::Refused);
     let calls = words.calls.load(Ordering::SeqCst);
     for _ in 0..3 {
         assert_eq!(brain.embed_in_background(), Duration::from_secs(60));
@@ -88,7 +91,7 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     assert_eq!(brain.meaning_status().problem, None);
     assert_eq!(near(&brain, "boats moor"), [id]);
     assert_eq!(brain.embed_round(true, &|| true).unwrap().pages, 1, "all of them again");
-    assert_eq!(brain.embed_round(true, &|| false).unwrap_err().why, EmbedWhy::Stopped);
+    assert_eq!(brain.embed_round(true, &|| false).unwrap_err().kind, EmbedErrorKind::Stopped);
     work(&brain);
     assert_eq!(near(&brain, "boats moor"), [id], "what was left undone is done in the background");
 }
@@ -148,7 +151,7 @@ fn a_model_that_changed_begins_anew_and_never_mixes() {
     work(&brain);
     for by_question in [true, false] {
         *words.identity.lock().unwrap() = format!("changed, by question: {by_question}");
-        *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Changed));
+        *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Changed));
         words.texts.lock().unwrap().clear();
         if by_question {
             let meant = brain.near("boats", 10, &|_| true, None);
@@ -170,7 +173,7 @@ fn all_is_begun_only_when_there_is_somebody_who_makes_vectors() {
     let brain = start(dir.path(), Some(&words));
     put(&brain, "page", "boats moor");
     work(&brain);
-    *words.fault.lock().unwrap() = Some(fault(EmbedWhy::Refused));
+    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Refused));
     assert!(brain.embed(&Embed { all: true, dry_run: false }, &Silent).is_err());
     assert_eq!(brain.meaning_status().pages, 1);
     // A worker that gave up still releases the model.

@@ -1,4 +1,4 @@
-//! What an endpoint answers: numbers in the order of the texts, or nothing. Pure.
+//! Parses an endpoint's response: vectors in the order of the texts. No I/O.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
-/// The longest vector that is taken.
-const LONGEST: usize = 8192;
+/// Maximum length of a vector.
+const MAX_DIMENSIONS: usize = 8192;
 
-/// An answer that is one.
+/// A valid response.
 #[derive(Debug, PartialEq)]
-pub(super) struct Vectors {
-    /// One of length one for each text, in the order of the texts, all of the same length.
+pub(super) struct EmbeddingResponse {
+    /// One vector of length one per text, in their order, all equally long.
     pub(super) vectors: Vec<Vec<f32>>,
-    /// Tokens, as the service counts them; 0 when it does not say.
+    /// Number of tokens as counted by the service; 0 if not given.
     pub(super) tokens: u64,
 }
 
@@ -40,7 +40,7 @@ struct Usage {
     total_tokens: Option<u64>,
 }
 
-/// Numbers as JSON, or as the bytes of little-endian 32-bit floats in base64.
+/// Numbers as JSON, or as little-endian 32-bit floats in base64.
 struct Numbers(Vec<f32>);
 
 impl<'de> Deserialize<'de> for Numbers {
@@ -55,9 +55,10 @@ impl<'de> Deserialize<'de> for Numbers {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Numbers, A::Error> {
-                let mut numbers = Vec::with_capacity(list.size_hint().unwrap_or(0).min(LONGEST));
+                let mut numbers =
+                    Vec::with_capacity(list.size_hint().unwrap_or(0).min(MAX_DIMENSIONS));
                 while let Some(number) = list.next_element::<f32>()? {
-                    if numbers.len() == LONGEST {
+                    if numbers.len() == MAX_DIMENSIONS {
                         return Err(A::Error::custom("too many numbers"));
                     }
                     numbers.push(number);
@@ -68,7 +69,7 @@ impl<'de> Deserialize<'de> for Numbers {
             fn visit_str<E: Error>(self, text: &str) -> Result<Numbers, E> {
                 let bytes = STANDARD.decode(text).map_err(E::custom)?;
                 let (fours, rest) = bytes.as_chunks::<4>();
-                if !rest.is_empty() || fours.len() > LONGEST {
+                if !rest.is_empty() || fours.len() > MAX_DIMENSIONS {
                     return Err(E::custom("not a vector's bytes"));
                 }
                 Ok(Numbers(fours.iter().map(|four| f32::from_le_bytes(*four)).collect()))
@@ -79,11 +80,15 @@ impl<'de> Deserialize<'de> for Numbers {
     }
 }
 
-/// Reads the answer to `count` texts, whose vectors are to have this length, where it is known.
+/// Parses the response to `count` texts, with vectors of length `length` if given.
 ///
 /// # Errors
-/// What is wrong with it, in words that go on after "its answer".
-pub(super) fn read(body: &[u8], count: usize, length: Option<usize>) -> Result<Vectors, String> {
+/// What is wrong, as a phrase that follows "its answer".
+pub(super) fn read(
+    body: &[u8],
+    count: usize,
+    length: Option<usize>,
+) -> Result<EmbeddingResponse, String> {
     let text = body.trim_ascii_start();
     if text.starts_with(b"<") {
         return Err("is a page for people, not JSON".into());
@@ -98,7 +103,7 @@ pub(super) fn read(body: &[u8], count: usize, length: Option<usize>) -> Result<V
     }
     let mut sorted: Vec<Option<Vec<f32>>> = vec![None; count];
     for (place, row) in body.data.into_iter().enumerate() {
-        // Some leave the index out: their vectors are in the order of the texts.
+        // Some services omit the index: their vectors are in the order of the texts.
         match sorted.get_mut(row.index.unwrap_or(place)) {
             Some(free @ None) => *free = Some(row.embedding.0),
             _ => return Err("has two vectors for one text".into()),
@@ -116,13 +121,16 @@ pub(super) fn read(body: &[u8], count: usize, length: Option<usize>) -> Result<V
         normalise(vector)?;
     }
     let usage = body.usage.unwrap_or_default();
-    Ok(Vectors { vectors, tokens: usage.prompt_tokens.or(usage.total_tokens).unwrap_or(0) })
+    Ok(EmbeddingResponse {
+        vectors,
+        tokens: usage.prompt_tokens.or(usage.total_tokens).unwrap_or(0),
+    })
 }
 
-/// Makes a vector one of length one.
+/// Scales a vector to length one.
 fn normalise(vector: &mut [f32]) -> Result<(), String> {
     let square: f64 = vector.iter().map(|n| f64::from(*n) * f64::from(*n)).sum();
-    // Not finite numbers end up here, too.
+    // Vectors with numbers that are not finite are refused here too.
     if !square.is_finite() || square <= f64::MIN_POSITIVE {
         return Err("has a vector that points nowhere".into());
     }
@@ -143,11 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
+    fn vectors_are_in_order_and_of_length_one() {
         let body = r#"{"object":"list","data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[3,4]}],
             "usage":{"prompt_tokens":7,"total_tokens":9}}"#;
         let answer = read(body.as_bytes(), 2, Some(2)).unwrap();
-        assert_eq!(answer, Vectors { vectors: vec![vec![0.6, 0.8], vec![0.0, 1.0]], tokens: 7 });
+        assert_eq!(
+            answer,
+            EmbeddingResponse { vectors: vec![vec![0.6, 0.8], vec![0.0, 1.0]], tokens: 7 }
+        );
         let plain = texts(r#"{"data":[{"embedding":[1,0]},{"embedding":[0,1]}]}"#, 2).unwrap();
         assert_eq!(plain, [[1.0, 0.0], [0.0, 1.0]]);
         let bytes: Vec<u8> = [3.0_f32, 4.0].iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -157,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_never_a_vector() {
+    fn an_invalid_response_yields_no_vector() {
         let nan = STANDARD.encode(f32::NAN.to_le_bytes());
         let endless = STANDARD.encode(f32::INFINITY.to_le_bytes());
         for (body, count, what) in [
@@ -182,7 +193,7 @@ mod tests {
             (r#"{"data":[{"embedding":[1,0]},{"embedding":[1]}]}"#, 2, "of 1 numbers where 2"),
             (r#"{"data":[{"embedding":[]}]}"#, 1, "of 0 numbers"),
             (r#"{"data":[{"embedding":[0,0]}]}"#, 1, "nowhere"),
-            // Beyond f32: told by whoever reads the number, or as what it became.
+            // Numbers beyond f32 are refused by the parser or become infinite.
             (r#"{"data":[{"embedding":[1e39,0]}]}"#, 1, ""),
             (r#"{"data":[{"embedding":[NaN,0]}]}"#, 1, "not JSON"),
             (r#"{"data":[{"embedding":[null,0]}]}"#, 1, "openai shape"),

@@ -1,10 +1,11 @@
-//! The answer to somebody who may see some sources only: candidates and statistics out of
-//! [`Visible`] pages.
+//! Search for callers who can see some sources only.
 //!
-//! One pass over the postings counts how each group stands in every visible page; the same counts
-//! make the statistics, choose the candidates and fill their cells. A page counts the same on disk
-//! and in the overlay, and a prefix stands for all its terms: which segment a page is in, and which
-//! words other pages have, makes no difference.
+//! Statistics and candidates come from [`VisiblePages`].
+//!
+//! One pass over the postings counts each group in every visible page. These counts yield the
+//! statistics, the candidates and their cells. Pages count the same on disk and in the overlay, and
+//! a prefix stands for all its terms. So neither a page's segment nor the words of other pages make
+//! a difference.
 
 use std::{
     cmp::Reverse,
@@ -20,29 +21,29 @@ use tantivy::{
 };
 
 use super::{
-    bits::Bits,
+    doc_bit_set::DocBitSet,
     overlay,
     plan::Plan,
-    rank::{Candidate, Cell, Counts, Hits, Occurrences, Stats, Weights, tier},
+    rank::{Candidate, Cell, Counts, MatchTable, Occurrences, Stats, Weights, tier},
     schema::Fields,
     terms::{Segment, reach},
-    visible::Visible,
+    visible_pages::VisiblePages,
 };
 
 type Result<T> = tantivy::Result<T>;
 
-/// Stands for the overlay in the place of a segment.
+/// Stands for the overlay in place of a segment.
 const NEWEST: u32 = u32::MAX;
 
-/// Answers `plan` out of `visible` pages: their statistics, and the best of them, `most` of them,
-/// as they are without pairs.
-pub(super) fn gather(
+/// Runs `plan` on `visible` pages. Returns their statistics and the best `max_count` of them,
+/// scored without pairs.
+pub(super) fn search(
     searcher: &Searcher,
     fields: Fields,
     plan: &Plan,
-    visible: &Visible,
-    most: usize,
-) -> Result<(Stats, Hits)> {
+    visible: &VisiblePages,
+    max_count: usize,
+) -> Result<(Stats, MatchTable)> {
     let totals = &visible.totals;
     let mut stats = Stats {
         docs: totals.docs,
@@ -53,15 +54,15 @@ pub(super) fn gather(
     let mut parts = Vec::new();
     for (reader, docs) in searcher.segment_readers().iter().zip(&visible.segments) {
         let segment = Segment::open_whole(reader, fields, plan)?;
-        parts.push(Part::of(segment, fields, plan, docs, &mut stats)?);
+        parts.push(SegmentMatches::of(segment, fields, plan, docs, &mut stats)?);
     }
     let matched = overlay::count_visible(&visible.newest, plan, &mut stats);
     let weights = Weights::new(&stats, plan);
-    let mut best = Best { heap: BinaryHeap::new(), most };
+    let mut best = TopPages { heap: BinaryHeap::new(), max_count };
     for (number, part) in parts.iter().enumerate() {
         part.offer(number as u32, plan, &weights, &mut best);
     }
-    let mut newest = Hits::new(plan.groups.len());
+    let mut newest = MatchTable::new(plan.groups.len());
     overlay::collect(&matched, plan, &mut newest);
     for (index, candidate) in newest.candidates.iter().enumerate() {
         let cells = newest.row(index).iter().enumerate();
@@ -75,7 +76,7 @@ pub(super) fn gather(
     }
     let mut chosen = best.places();
     chosen.sort_unstable();
-    let mut hits = Hits::new(plan.groups.len());
+    let mut hits = MatchTable::new(plan.groups.len());
     for places in chosen.chunk_by(|a, b| a.0 == b.0) {
         let docs = places.iter().map(|(_, doc)| *doc);
         match parts.get(places[0].0 as usize) {
@@ -90,27 +91,27 @@ pub(super) fn gather(
 }
 
 /// The best pages so far.
-struct Best {
+struct TopPages {
     heap: BinaryHeap<Reverse<(Rank, Place)>>,
-    most: usize,
+    max_count: usize,
 }
 
-/// Tier, score, time and number: the order of an answer.
+/// Tier, score, time and id: the order of results.
 type Rank = (u8, u32, i64, Reverse<u64>);
 /// A segment, or [`NEWEST`], and the document there.
 type Place = (u32, u32);
 
-impl Best {
+impl TopPages {
     fn offer(&mut self, tier: u8, score: f32, place: Place, times: impl FnOnce() -> (i64, u64)) {
-        // Scores are not negative, so their bits have their order.
+        // Scores are not negative, so their bits have the same order.
         let score = score.max(0.0).to_bits();
-        let least = self.heap.peek().filter(|_| self.heap.len() >= self.most);
+        let least = self.heap.peek().filter(|_| self.heap.len() >= self.max_count);
         if least.is_some_and(|Reverse((least, _))| (least.0, least.1) > (tier, score)) {
             return;
         }
         let (updated_at, id) = times();
         self.heap.push(Reverse(((tier, score, updated_at, Reverse(id)), place)));
-        if self.heap.len() > self.most {
+        if self.heap.len() > self.max_count {
             self.heap.pop();
         }
     }
@@ -120,25 +121,25 @@ impl Best {
     }
 }
 
-/// How a plan stands in the visible documents of one segment.
-struct Part<'a> {
+/// Matches of a plan in the visible documents of one segment.
+struct SegmentMatches<'a> {
     segment: Segment<'a>,
     body_norms: FieldNormReader,
     title_norms: FieldNormReader,
     /// The visible documents that meet the plan's conditions.
-    allowed: Arc<Bits>,
-    /// For each group the visible documents that have it.
+    allowed: Arc<DocBitSet>,
+    /// Visible documents by group.
     groups: Vec<Vec<(u32, Counts)>>,
     /// The allowed documents whose name is the question.
     names: HashMap<u32, [bool; 3]>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SegmentMatches<'a> {
     fn of(
         segment: Segment<'a>,
         fields: Fields,
         plan: &Plan,
-        visible: &Arc<Bits>,
+        visible: &Arc<DocBitSet>,
         stats: &mut Stats,
     ) -> Result<Self> {
         let mut allowed = Arc::clone(visible);
@@ -178,8 +179,8 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Offers every allowed document that the plan finds.
-    fn offer(&self, number: u32, plan: &Plan, weights: &Weights<'_>, best: &mut Best) {
+    /// Offers every allowed document that matches.
+    fn offer(&self, number: u32, plan: &Plan, weights: &Weights<'_>, best: &mut TopPages) {
         let times = |doc| {
             let time = self.segment.times.first(doc).unwrap_or(0);
             (time, self.segment.ids.first(doc).unwrap_or(u64::MAX))
@@ -210,7 +211,7 @@ impl<'a> Part<'a> {
     }
 
     /// Adds `docs`, ascending, to the candidates.
-    fn look(&self, docs: &[u32], plan: &Plan, hits: &mut Hits) -> Result<()> {
+    fn look(&self, docs: &[u32], plan: &Plan, hits: &mut MatchTable) -> Result<()> {
         let mut rows = HashMap::with_capacity(docs.len());
         for &doc in docs {
             let row = hits.push(Candidate {
@@ -233,7 +234,7 @@ impl<'a> Part<'a> {
         let is_paired =
             |group| plan.pairs.iter().any(|pair| pair.first == group || pair.second == group);
         for (group, found) in self.segment.groups.iter().enumerate() {
-            // Places are read only where two words could stand together.
+            // Positions are read only for words that can form a pair.
             if plan.groups[group].prefix.is_some() || !is_paired(group) {
                 continue;
             }
@@ -253,15 +254,15 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Notes where the forms of a group stand in `docs`.
+    /// Records the positions of a group's forms in `docs`.
     fn places(
         &self,
         reader: &InvertedIndexReader,
         infos: &[TermInfo],
         docs: &[u32],
-        hits: &mut Hits,
+        hits: &mut MatchTable,
         row: impl Fn(u32) -> usize,
-        cell: impl Fn(&mut Hits, usize) -> &mut Occurrences,
+        cell: impl Fn(&mut MatchTable, usize) -> &mut Occurrences,
     ) -> Result<()> {
         let open = |info| {
             reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions)
@@ -283,13 +284,13 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The visible documents that have a group, with how it stands there. `scratch` has a place for
-/// each document of the segment and is left as it was: empty.
+/// Returns the visible documents with a group, and its counts. `scratch` has an entry for each
+/// document of the segment and is empty before and after.
 fn count(
     segment: &Segment<'_>,
     plan: &Plan,
     group: usize,
-    visible: &Bits,
+    visible: &DocBitSet,
     scratch: &mut [Counts],
 ) -> Result<Vec<(u32, Counts)>> {
     let found = &segment.groups[group];

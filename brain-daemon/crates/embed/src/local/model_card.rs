@@ -1,8 +1,8 @@
-//! What is written about a model in the small files beside its weights. Pure but for reading them.
+//! Model card: the description of a model in the small files beside its weights.
 //!
-//! A model is laid out as the reference library for sentence models has it: `config.json`, `tokenizer.json`, and where they differ from the
-//! usual `1_Pooling/config.json`, `sentence_bert_config.json`, `tokenizer_config.json`, `config_sentence_transformers.json` and
-//! `modules.json`.
+//! The layout is that of the sentence-transformers library: `config.json` and `tokenizer.json`;
+//! where a model differs from the defaults, `1_Pooling/config.json`, `sentence_bert_config.json`,
+//! `tokenizer_config.json`, `config_sentence_transformers.json` and `modules.json`.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -12,51 +12,51 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::fault::{damaged, missing, unread};
-use crate::EmbedFault;
+use super::error::{damaged, missing, unreadable};
+use crate::EmbedError;
 
-/// The largest file of settings, in bytes.
-const SETTINGS_MOST: u64 = 1024 * 1024;
-/// The most tokens of one text, whatever the model allows: attention costs their square.
-const TOKENS_MOST: usize = 2048;
-/// As many where the model does not say.
-const TOKENS: usize = 512;
+/// Maximum size of a settings file, in bytes.
+const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;
+/// Maximum tokens of a text, whatever the model allows: attention costs their square.
+const MAX_TOKENS: usize = 2048;
+/// Maximum tokens if the model does not specify it.
+const DEFAULT_TOKENS: usize = 512;
 
-/// A model as it is described.
+/// Description of a model.
 #[derive(Debug)]
-pub(super) struct Card {
-    /// Its directory's name.
+pub(super) struct ModelCard {
+    /// Its name, from its directory.
     pub(super) name: String,
     /// The file with the weights.
     pub(super) file: PathBuf,
-    /// What is in it.
+    /// Kind of the weights.
     pub(super) weights: Weights,
-    /// The file of the tokenizer, which is there.
+    /// The tokenizer's file, which exists.
     pub(super) tokenizer: PathBuf,
-    /// How the vectors of the tokens become one.
+    /// How token vectors become one vector.
     pub(super) pooling: Pooling,
-    /// As many tokens of a text count, with those at its ends; at least 8.
+    /// Maximum tokens of a text, including special ones; at least 8.
     pub(super) max_tokens: usize,
-    /// Whether text is made lower-case before it is taken apart.
+    /// Whether text is converted to lower case first.
     pub(super) lower_case: bool,
-    /// What goes before a question.
+    /// Prefix of a question.
     pub(super) query: String,
-    /// What goes before a window of a page.
+    /// Prefix of a window of a page.
     pub(super) document: String,
-    /// Length of its vectors, where it is written.
+    /// Length of its vectors, if specified.
     pub(super) dimensions: Option<usize>,
 }
 
-/// What kind of weights.
+/// Kind of weights.
 #[derive(Debug)]
 pub(super) enum Weights {
-    /// Tensors alone; what is computed with them is known by the shape.
+    /// Tensors only; the shape determines the computation.
     Safetensors(Shape),
     /// A graph with its tensors.
     Onnx,
 }
 
-/// How the vectors of the tokens become one.
+/// How token vectors become one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pooling {
     /// Their mean.
@@ -65,32 +65,32 @@ pub(super) enum Pooling {
     First,
 }
 
-/// The shape of an encoder of BERT's kind. Every number is within bounds, and they fit one another.
+/// Shape of a BERT encoder. The numbers are within bounds and consistent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
     /// Length of a token's vector.
     pub(super) hidden: usize,
-    /// Layers.
+    /// Number of layers.
     pub(super) layers: usize,
     /// Attention heads; `hidden` is a multiple of it.
     pub(super) heads: usize,
-    /// Length between the two halves of a feed-forward block.
+    /// Inner length of a feed-forward block.
     pub(super) inner: usize,
-    /// Tokens in the vocabulary.
+    /// Size of the vocabulary.
     pub(super) vocabulary: usize,
-    /// Rows of the table of places.
+    /// Rows of the position table.
     pub(super) positions: usize,
-    /// The row of the first place.
+    /// Row of the first position.
     pub(super) first_position: usize,
-    /// Rows of the table of token types, at least 1.
+    /// Rows of the token type table, at least 1.
     pub(super) types: usize,
-    /// What keeps a norm from being divided by nothing.
+    /// Added in a layer norm to avoid division by zero.
     pub(super) epsilon: f32,
-    /// Between the halves of a feed-forward block.
+    /// Activation of a feed-forward block.
     pub(super) activation: Activation,
 }
 
-/// A function between the halves of a feed-forward block.
+/// Activation of a feed-forward block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activation {
     /// GELU by the error function.
@@ -118,7 +118,7 @@ struct Config {
     position_embedding_type: Option<String>,
 }
 
-/// `1_Pooling/config.json`, as it was and as it is.
+/// `1_Pooling/config.json`, old and new form.
 #[derive(Deserialize)]
 struct PoolingConfig {
     #[serde(alias = "embedding_dimension")]
@@ -126,7 +126,7 @@ struct PoolingConfig {
     pooling_mode: Option<String>,
     #[serde(default = "yes")]
     include_prompt: bool,
-    /// `pooling_mode_cls_token` and its like.
+    /// `pooling_mode_cls_token` and similar keys.
     #[serde(flatten)]
     modes: HashMap<String, serde_json::Value>,
 }
@@ -143,7 +143,7 @@ struct SentenceConfig {
     do_lower_case: bool,
 }
 
-/// `tokenizer_config.json`; the number may be absurdly large.
+/// `tokenizer_config.json`; the number can be very large.
 #[derive(Deserialize, Default)]
 struct TokenizerConfig {
     model_max_length: Option<f64>,
@@ -156,15 +156,15 @@ struct PromptConfig {
     default_prompt_name: Option<String>,
 }
 
-/// One line of `modules.json`.
+/// An entry of `modules.json`.
 #[derive(Deserialize)]
 struct Module {
     r#type: String,
 }
 
-impl Card {
-    /// Reads what is written about the model in a directory, and finds its weights.
-    pub(super) fn read(directory: &Path) -> Result<Self, EmbedFault> {
+impl ModelCard {
+    /// Reads the model card in a directory and finds the weights.
+    pub(super) fn read(directory: &Path) -> Result<Self, EmbedError> {
         let tokenizer = directory.join("tokenizer.json");
         let config_file = directory.join("config.json");
         let config: Option<Config> = settings(&config_file)?;
@@ -188,8 +188,9 @@ impl Card {
         };
         let words: TokenizerConfig =
             settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
-        let written = sentence.max_seq_length.or(words.model_max_length.map(|most| most as usize));
-        let max_tokens = written.unwrap_or(TOKENS).min(places.unwrap_or(TOKENS));
+        let written =
+            sentence.max_seq_length.or(words.model_max_length.map(|max_bytes| max_bytes as usize));
+        let max_tokens = written.unwrap_or(DEFAULT_TOKENS).min(places.unwrap_or(DEFAULT_TOKENS));
 
         let prompts_file = directory.join("config_sentence_transformers.json");
         let prompts: PromptConfig = settings(&prompts_file)?.unwrap_or_default();
@@ -216,7 +217,7 @@ impl Card {
             weights,
             tokenizer,
             pooling: pooling.map_or(Ok(Pooling::Mean), |pooling| pooling.mode(&pooling_file))?,
-            max_tokens: max_tokens.clamp(8, TOKENS_MOST),
+            max_tokens: max_tokens.clamp(8, MAX_TOKENS),
             lower_case: sentence.do_lower_case,
             query,
             document,
@@ -225,8 +226,8 @@ impl Card {
     }
 }
 
-/// The file with the weights, and whether it is a graph.
-fn find(directory: &Path) -> Result<(PathBuf, bool), EmbedFault> {
+/// Returns the weights' file, and whether it is a graph.
+fn find(directory: &Path) -> Result<(PathBuf, bool), EmbedError> {
     let plain = directory.join("model.safetensors");
     let known = [(plain.clone(), false)]
         .into_iter()
@@ -234,9 +235,9 @@ fn find(directory: &Path) -> Result<(PathBuf, bool), EmbedFault> {
     known.into_iter().find(|(path, _)| path.is_file()).ok_or_else(|| missing(&plain))
 }
 
-/// The settings in a JSON file; `None` when it is not there.
-fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedFault> {
-    let Some(bytes) = small(path, SETTINGS_MOST)? else { return Ok(None) };
+/// Parses a JSON file; `None` when it is missing.
+fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
+    let Some(bytes) = read_small_file(path, MAX_SETTINGS_BYTES)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         damaged(
             path,
@@ -249,7 +250,7 @@ fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedFault> {
     })
 }
 
-/// What kind of thing is wrong, without a piece of the file.
+/// Returns the kind of a JSON error, without text of the file.
 fn category(error: &serde_json::Error) -> &'static str {
     match error.classify() {
         serde_json::error::Category::Eof => "it ends too early",
@@ -258,29 +259,29 @@ fn category(error: &serde_json::Error) -> &'static str {
     }
 }
 
-/// A whole file of at most so many bytes; `None` when it is not there.
-pub(super) fn small(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedFault> {
+/// Reads a file of at most `max_bytes` bytes; `None` when it is missing.
+pub(super) fn read_small_file(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>, EmbedError> {
     match fs::metadata(path) {
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
             return Ok(None);
         }
-        Err(error) => return Err(unread(path, &error)),
+        Err(error) => return Err(unreadable(path, &error)),
         Ok(found) if !found.is_file() => return Err(damaged(path, "is no file")),
         Ok(_) => {}
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| unread(path, &error))?;
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| unread(path, &error))?;
-    if bytes.len() as u64 > most {
-        return Err(damaged(path, format_args!("is larger than {} MiB", most >> 20)));
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(damaged(path, format_args!("is larger than {} MiB", max_bytes >> 20)));
     }
     Ok(Some(bytes))
 }
 
-/// Checks that a text goes through nothing but an encoder, pooling and the making of length one.
-fn modules(path: &Path) -> Result<(), EmbedFault> {
+/// Checks that the model consists of encoder, pooling and normalisation only.
+fn modules(path: &Path) -> Result<(), EmbedError> {
     let modules: Vec<Module> = settings(path)?.unwrap_or_default();
     for module in modules {
         let part = module.r#type.rsplit('.').next().unwrap_or_default();
@@ -291,10 +292,10 @@ fn modules(path: &Path) -> Result<(), EmbedFault> {
     Ok(())
 }
 
-/// What `config.json` says about the encoder, checked.
-fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedFault> {
+/// Returns the checked shape of the encoder from `config.json`.
+fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
     let kind = config.model_type.as_deref().unwrap_or_default();
-    // The second kind counts places from behind the padding token's number.
+    // The second kind counts positions from the padding token's id on.
     let first_position = match kind {
         "bert" => 0,
         "roberta" | "xlm-roberta" | "camembert" => {
@@ -313,9 +314,11 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedFault> {
             "asks for places relative to one another, which brain cannot do",
         ));
     }
-    let within = |name: &str, value: Option<usize>, most: usize| match value {
-        Some(value) if (1..=most).contains(&value) => Ok(value),
-        Some(value) => Err(damaged(path, format_args!("has {name} = {value}, not 1 to {most}"))),
+    let within = |name: &str, value: Option<usize>, max: usize| match value {
+        Some(value) if (1..=max).contains(&value) => Ok(value),
+        Some(value) => {
+            Err(damaged(path, format_args!("has {name} = {value}, not 1 to {max}")))
+        }
         None => Err(damaged(path, format_args!("has no {name}"))),
     };
     let shape = Shape {
@@ -353,7 +356,7 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedFault> {
 }
 
 impl PoolingConfig {
-    fn mode(&self, path: &Path) -> Result<Pooling, EmbedFault> {
+    fn mode(&self, path: &Path) -> Result<Pooling, EmbedError> {
         let asked: Vec<&str> = match &self.pooling_mode {
             Some(mode) => vec![mode],
             None => self
@@ -375,7 +378,7 @@ impl PoolingConfig {
 }
 
 impl PromptConfig {
-    /// The first of these prompts that there is, or the one for all texts.
+    /// Returns the first of these prompts that exists, or the one for all texts.
     fn find(&self, names: &[&str]) -> String {
         let prompts = self.prompts.as_ref();
         let names = names.iter().copied().chain(self.default_prompt_name.as_deref());

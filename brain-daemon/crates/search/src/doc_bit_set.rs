@@ -1,16 +1,16 @@
-//! A set of documents of one segment.
+//! Bit set of the documents of one segment.
 
 /// A set of numbers below a bound.
 #[derive(Debug, Clone)]
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct DocBitSet(Vec<u64>);
 
-impl Bits {
-    /// The empty set of numbers below `bound`.
+impl DocBitSet {
+    /// Creates an empty set for numbers below `bound`.
     pub(super) fn empty(bound: u32) -> Self {
         Self(vec![0; (bound as usize).div_ceil(64)])
     }
 
-    /// All numbers below `bound`.
+    /// Creates the set of all numbers below `bound`.
     pub(super) fn full(bound: u32) -> Self {
         let mut bits = Self(vec![u64::MAX; (bound as usize).div_ceil(64)]);
         if let (Some(last), rest @ 1..) = (bits.0.last_mut(), bound % 64) {
@@ -35,17 +35,17 @@ impl Bits {
         self.0.get((n / 64) as usize).is_some_and(|word| word >> (n % 64) & 1 == 1)
     }
 
-    /// Adds what is in `other`.
+    /// Adds the numbers of `other`.
     pub(super) fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
-    /// Keeps what is in `other` too.
+    /// Keeps only numbers that are in `other` too.
     pub(super) fn keep(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);
     }
 
-    /// Drops what is in `other`.
+    /// Removes the numbers of `other`.
     pub(super) fn drop(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
     }
@@ -54,7 +54,7 @@ impl Bits {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The numbers, ascending.
+    /// Returns the numbers in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter().enumerate().flat_map(|(index, &word)| {
             let mut word = word;
@@ -74,15 +74,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set() {
-        let mut bits = Bits::empty(130);
+    fn set_operations_agree() {
+        let mut bits = DocBitSet::empty(130);
         for n in [0, 63, 64, 129] {
             bits.insert(n);
         }
         bits.insert(1000);
         assert_eq!(bits.iter().collect::<Vec<_>>(), [0, 63, 64, 129]);
         assert!(bits.contains(64) && !bits.contains(65) && !bits.contains(9999));
-        let mut all = Bits::full(130);
+        let mut all = DocBitSet::full(130);
         assert_eq!(all.count(), 130);
         all.drop(&bits);
         assert_eq!(all.count(), 126);
@@ -90,6 +90,6 @@ mod tests {
         assert_eq!(all.count(), 0);
         bits.remove(0);
         assert_eq!(bits.count(), 3);
-        assert_eq!(Bits::full(128).count(), 128);
+        assert_eq!(DocBitSet::full(128).count(), 128);
     }
 }

@@ -1,16 +1,17 @@
-//! What goes wrong with an endpoint, and what is to be done: ask again, ask for less, or give up. Pure.
+//! Errors of an endpoint, and what to do: retry, split the batch, or fail. No I/O.
 //!
-//! Of what a service says only what it calls the problem is repeated: its words may have the key in them, or the text of pages.
+//! Of an endpoint's error, only its name for the problem is repeated: the text may contain the key
+//! or text of pages.
 
 use serde_json::Value;
 use url::Url;
 
-use crate::{EmbedFault, EmbedWhy};
+use crate::{EmbedError, EmbedErrorKind};
 use brain_net::{Answer, Trouble};
 
-/// An account without credit is looked at again after this, in seconds.
-const CREDIT: u64 = 3600;
-/// Words by which services say that there is too much in a request.
+/// Seconds before an account without credit is tried again.
+const CREDIT_RETRY_SECONDS: u64 = 3600;
+/// Phrases by which services report that a request is too large.
 const TOO_LONG: [&str; 10] = [
     "context length",
     "context_length",
@@ -24,70 +25,71 @@ const TOO_LONG: [&str; 10] = [
     "batch size",
 ];
 
-/// What is to be done about a call that did not come to vectors.
+/// What to do after a failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Then {
-    /// Ask again, after so many seconds where it says so; when that does not help, this.
-    Again(Option<u64>, EmbedFault),
-    /// Ask for half of it; when it cannot be halved, this.
-    Less(EmbedFault),
-    /// Give up.
-    Fail(EmbedFault),
+pub(super) enum NextStep {
+    /// Retry, after so many seconds if the service says so. Otherwise report this error.
+    Retry(Option<u64>, EmbedError),
+    /// Split the batch. If it has one text, report this error.
+    Split(EmbedError),
+    /// Report this error.
+    Fail(EmbedError),
 }
 
-/// Which endpoint, for words.
+/// Address and model of an endpoint, for messages.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
-    /// Where it is.
+pub(super) struct EndpointLabel {
+    /// The address.
     pub(super) url: Url,
     /// The model.
     pub(super) model: String,
     /// Whether there is a key.
-    pub(super) keyed: bool,
+    pub(super) has_key: bool,
 }
 
-impl Named {
-    fn fault(&self, why: EmbedWhy, what: &str, hint: &str) -> EmbedFault {
+impl EndpointLabel {
+    fn fault(&self, kind: EmbedErrorKind, what: &str, hint: &str) -> EmbedError {
         let message = format!("the embedding model \"{}\" at {} {what}", self.model, self.url);
-        EmbedFault { why, message, hint: Some(hint.to_owned()) }
+        EmbedError { kind, message, hint: Some(hint.to_owned()) }
     }
 
-    /// No answer came, or not all of it.
-    pub(super) fn trouble(&self, trouble: &Trouble) -> Then {
+    /// Handles a request without a complete response.
+    pub(super) fn unreachable(&self, trouble: &Trouble) -> NextStep {
         let hint = "is it running? check embedding.base_url and the network; search goes on with full text";
-        let fault = self.fault(EmbedWhy::Later(None), &format!("does not answer: {trouble}"), hint);
+        let fault =
+            self.fault(EmbedErrorKind::Later(None), &format!("does not answer: {trouble}"), hint);
         match trouble {
             Trouble::Address(_) | Trouble::Setup(_) => {
-                Then::Fail(EmbedFault { why: EmbedWhy::Refused, ..fault })
+                NextStep::Fail(EmbedError { kind: EmbedErrorKind::Refused, ..fault })
             }
-            _ => Then::Again(None, fault),
+            _ => NextStep::Retry(None, fault),
         }
     }
 
-    /// What it answers is nonsense.
-    pub(super) fn nonsense(&self, what: &str) -> EmbedFault {
+    /// Returns the error for an invalid response.
+    pub(super) fn invalid_response(&self, what: &str) -> EmbedError {
         let hint = "check that embedding.base_url is an endpoint of the openai shape, and embedding.model one for vectors";
         self.fault(
-            EmbedWhy::Later(None),
+            EmbedErrorKind::Later(None),
             &format!("does not answer with vectors: its answer {what}"),
             hint,
         )
     }
 
-    /// The whole of it took too long.
-    pub(super) fn late(&self, seconds: u64) -> EmbedFault {
+    /// Returns the error for a request that exceeded its time limit.
+    pub(super) fn timed_out(&self, seconds: u64) -> EmbedError {
         let what = format!("has not answered within {seconds} seconds");
-        self.fault(EmbedWhy::Later(None), &what, "a smaller or nearer model answers sooner")
+        self.fault(EmbedErrorKind::Later(None), &what, "a smaller or nearer model answers sooner")
     }
 
-    /// It was told to stop.
-    pub(super) fn stopped(&self) -> EmbedFault {
-        self.fault(EmbedWhy::Stopped, "was not waited for", "it is asked again later")
+    /// Returns the error for work that the caller stopped.
+    pub(super) fn stopped(&self) -> EmbedError {
+        self.fault(EmbedErrorKind::Stopped, "was not waited for", "it is asked again later")
     }
 
-    /// What a status other than 200 means.
-    pub(super) fn refusal(&self, answer: &Answer) -> Then {
-        use EmbedWhy::{Later, Refused, Text};
+    /// Handles a status other than 200.
+    pub(super) fn refusal(&self, answer: &Answer) -> NextStep {
+        use EmbedErrorKind::{Later, Refused, Text};
         let (status, wait) = (answer.status, retry_after(answer));
         let said = String::from_utf8_lossy(&answer.body).to_lowercase();
         let problem = problem(&answer.body);
@@ -96,38 +98,42 @@ impl Named {
         let fault = |why, hint: &str| self.fault(why, &what, hint);
         let spent = said.contains("insufficient_quota") || said.contains("credit balance");
         match status {
-            401 | 403 if !self.keyed => Then::Fail(fault(
+            401 | 403 if !self.has_key => NextStep::Fail(fault(
                 Refused,
                 "put the key into secrets/embedding-api-key in the brain's home (mode 600), or set BRAIN_EMBEDDING_API_KEY or embedding.api_key_file",
             )),
-            401 | 403 => Then::Fail(fault(
+            401 | 403 => NextStep::Fail(fault(
                 Refused,
                 "the key is refused, or may not use this model: check embedding-api-key and embedding.model",
             )),
-            402 => Then::Fail(fault(Later(Some(CREDIT)), "the account has no credit: add some")),
-            400 | 429 if spent => {
-                Then::Fail(fault(Later(Some(CREDIT)), "the account has no credit: add some"))
-            }
-            404 | 405 => Then::Fail(fault(
+            402 => NextStep::Fail(fault(
+                Later(Some(CREDIT_RETRY_SECONDS)),
+                "the account has no credit: add some",
+            )),
+            400 | 429 if spent => NextStep::Fail(fault(
+                Later(Some(CREDIT_RETRY_SECONDS)),
+                "the account has no credit: add some",
+            )),
+            404 | 405 => NextStep::Fail(fault(
                 Refused,
                 "check embedding.base_url, and that it has this model (`ollama pull NAME` for Ollama)",
             )),
-            408 => Then::Again(wait, fault(Later(wait), "it is asked again later")),
-            429 => Then::Again(
+            408 => NextStep::Retry(wait, fault(Later(wait), "it is asked again later")),
+            429 => NextStep::Retry(
                 wait,
                 fault(Later(wait), "it limits how often it is asked; it is asked again later"),
             ),
-            // Some servers call it their own fault that a text does not fit.
+            // Some servers answer 500 when a text is too long.
             400 | 413 | 422 | 500
                 if status == 413 || TOO_LONG.iter().any(|words| said.contains(words)) =>
             {
-                Then::Less(fault(Text, "it takes shorter texts only: another model may do"))
+                NextStep::Split(fault(Text, "it takes shorter texts only: another model may do"))
             }
-            500.. => Then::Again(
+            500.. => NextStep::Retry(
                 wait,
                 fault(Later(wait), "look at the service's own log; it is asked again later"),
             ),
-            _ => Then::Fail(fault(
+            _ => NextStep::Fail(fault(
                 Refused,
                 "it does not take such a request: check embedding.model and embedding.dimensions",
             )),
@@ -135,12 +141,12 @@ impl Named {
     }
 }
 
-/// The seconds that a service asks to wait. One that names a date is asked again in our own time.
+/// Returns the seconds in a `Retry-After` header; dates are ignored.
 fn retry_after(answer: &Answer) -> Option<u64> {
     answer.header("retry-after")?.trim().parse().ok()
 }
 
-/// What an error's body calls the problem: `type`, `code` and `param` where they are plain names.
+/// Returns the error's `type`, `code` and `param`, if they are plain names.
 fn problem(body: &[u8]) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let plain = |text: &&str| {

@@ -1,9 +1,9 @@
-//! The disk index's part of a question: the statistics, the candidates, and how the question stands in each of them.
+//! Runs a plan on the disk index: statistics, candidates, and their term occurrences.
 //!
-//! Candidates come in one of two ways. Plain words, with no condition or a loose one, on a large segment go through
-//! tantivy's block-max WAND, which skips what cannot be among the best. Everything else adds up scores over the whole
-//! posting lists: a few nanoseconds a posting, and any condition is a bit set; where
-//! the words of a phrase stand is looked up for those only that are among the best so far.
+//! Candidates are found in one of two ways. Plain words on a large segment, with no condition or a
+//! weak one, use tantivy's block-max WAND. It skips documents that cannot be among the best. All
+//! other plans add up scores over whole posting lists, with conditions as bit sets. Positions of
+//! phrases are read only for documents that are among the best so far.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -21,25 +21,25 @@ use super::{
     overlay::Overlay,
     plan::Plan,
     query::Scope,
-    rank::{Candidate, Cell, Hits, Occurrences, SLUG, Stats, TAG, damping, saturated},
+    rank::{Candidate, Cell, MatchTable, Occurrences, SLUG, Stats, TAG, damping, saturated},
     schema::Fields,
     terms::{Allowed, Segment, reach},
 };
 
 type Result<T> = tantivy::Result<T>;
 
-/// At most so many pages of one segment count as called just so.
+/// Maximum documents per segment that are found by name.
 const MAX_NAMED: usize = 64;
-/// Below so many documents in a segment, scores are added up, which is quicker at 100,000 (measured). What adding up takes
-/// grows with the documents, what pruning takes grows less; where they meet was not measured.
-const LARGE: u32 = if cfg!(test) { 32 } else { 262_144 };
-/// So many documents are looked at at once.
-const STRIDE: usize = 64;
-/// A condition that leaves at least this share (one in …) of a segment is loose.
-const LOOSE: u32 = 4;
+/// Segments with fewer documents are scored in full, which is faster at 100,000 documents
+/// (measured). Scoring in full grows faster with size than pruning; the crossover was not measured.
+const PRUNING_MIN_DOCS: u32 = if cfg!(test) { 32 } else { 262_144 };
+/// Documents that are compared with the threshold at once.
+const CHUNK_DOCS: usize = 64;
+/// A condition is weak if at least one document in this many meets it.
+const LOOSE_DIVISOR: u32 = 4;
 
-/// A question at work on the disk index.
-pub(super) struct Gather<'a> {
+/// A plan running on the disk index.
+pub(super) struct DiskSearch<'a> {
     searcher: &'a Searcher,
     fields: Fields,
     plan: &'a Plan,
@@ -48,49 +48,49 @@ pub(super) struct Gather<'a> {
 }
 
 /// The best documents so far: score, segment, document.
-struct Best {
-    heap: BinaryHeap<Reverse<(Ordered, u32, u32)>>,
-    most: usize,
+struct TopDocs {
+    heap: BinaryHeap<Reverse<(OrderedScore, u32, u32)>>,
+    max_count: usize,
 }
 
-/// A score with an order. Not a number is least.
+/// A score with a total order; NaN is the least.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Ordered(f64);
+struct OrderedScore(f64);
 
-impl Eq for Ordered {}
+impl Eq for OrderedScore {}
 
-impl PartialOrd for Ordered {
+impl PartialOrd for OrderedScore {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Ordered {
+impl Ord for OrderedScore {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
-impl Best {
+impl TopDocs {
     fn threshold(&self) -> f64 {
         match self.heap.peek() {
-            Some(Reverse((least, ..))) if self.heap.len() >= self.most => least.0,
+            Some(Reverse((least, ..))) if self.heap.len() >= self.max_count => least.0,
             _ => f64::MIN,
         }
     }
 
     fn add(&mut self, score: f64, segment: usize, doc: u32) {
         if score > self.threshold() {
-            if self.heap.len() >= self.most {
+            if self.heap.len() >= self.max_count {
                 self.heap.pop();
             }
-            self.heap.push(Reverse((Ordered(score), segment as u32, doc)));
+            self.heap.push(Reverse((OrderedScore(score), segment as u32, doc)));
         }
     }
 }
 
-impl<'a> Gather<'a> {
-    /// Looks the plan's terms up.
+impl<'a> DiskSearch<'a> {
+    /// Looks up the plan's terms.
     pub(super) fn new(
         searcher: &'a Searcher,
         fields: Fields,
@@ -105,7 +105,8 @@ impl<'a> Gather<'a> {
         Ok(Self { searcher, fields, plan, overlay, segments })
     }
 
-    /// The statistics of the disk index. Documents that have been replaced count until tantivy merges them away.
+    /// Returns the statistics of the disk index. Replaced documents count until tantivy merges them
+    /// away.
     pub(super) fn stats(&self) -> Stats {
         let mut stats =
             Stats { frequency: vec![[0; 4]; self.plan.groups.len()], ..Stats::default() };
@@ -120,35 +121,49 @@ impl<'a> Gather<'a> {
         stats
     }
 
-    /// The candidates, about `most` of them, into `hits`.
-    pub(super) fn collect(&self, stats: &Stats, most: usize, hits: &mut Hits) -> Result<()> {
-        let mut best = Best { heap: BinaryHeap::with_capacity(most + 1), most };
-        let mut named = Vec::new();
+    /// Adds about `max_count` candidates to `hits`.
+    pub(super) fn collect(
+        &self,
+        stats: &Stats,
+        max_count: usize,
+        hits: &mut MatchTable,
+    ) -> Result<()> {
+        let mut best = TopDocs { heap: BinaryHeap::with_capacity(max_count + 1), max_count };
+        let mut collect_named = Vec::new();
         let pruned = self.pruned_query(stats);
         for (number, segment) in self.segments.iter().enumerate() {
             let unconditional = self.plan.is_unconditional();
-            let mut allowed =
-                if unconditional { None } else { Some(segment.nearly_allowed(self.plan)?) };
+            let mut allowed = if unconditional {
+                None
+            } else {
+                Some(segment.allowed_without_phrases(self.plan)?)
+            };
             let count = allowed.as_ref().map_or(u32::MAX, Allowed::count);
             if count == 0 {
                 continue;
             }
-            self.named(number, allowed.as_ref(), &mut named)?;
+            self.collect_named(number, allowed.as_ref(), &mut collect_named)?;
             match &pruned {
                 Some(query)
-                    if segment.reader.max_doc() >= LARGE
-                        && count >= segment.reader.max_doc() / LOOSE =>
+                    if segment.reader.max_doc() >= PRUNING_MIN_DOCS
+                        && count >= segment.reader.max_doc() / LOOSE_DIVISOR =>
                 {
-                    self.by_pruning(query.as_ref(), stats, number, allowed.as_mut(), &mut best)?;
+                    self.collect_pruned(
+                        query.as_ref(),
+                        stats,
+                        number,
+                        allowed.as_mut(),
+                        &mut best,
+                    )?;
                 }
-                _ => self.by_adding(stats, number, allowed.as_mut(), &mut best)?,
+                _ => self.collect_scored(stats, number, allowed.as_mut(), &mut best)?,
             }
         }
         let mut docs: Vec<(u32, u32, [bool; 3])> = best
             .heap
             .into_iter()
             .map(|Reverse((_, segment, doc))| (segment, doc, [false; 3]))
-            .chain(named)
+            .chain(collect_named)
             .collect();
         docs.sort_unstable();
         docs.dedup_by(|b, a| {
@@ -159,16 +174,14 @@ impl<'a> Gather<'a> {
             same
         });
         for of_segment in docs.chunk_by(|a, b| a.0 == b.0) {
-            self.look(&self.segments[of_segment[0].0 as usize], of_segment, hits)?;
+            self.fill_matches(&self.segments[of_segment[0].0 as usize], of_segment, hits)?;
         }
         Ok(())
     }
 
-    /// Whether the document is there, meets the plan's conditions (`allowed`, when it has some), and the overlay has no
-    /// other opinion about it.
-    ///
-    /// To be asked of a segment's documents in ascending order.
-    fn counts(&self, segment: &Segment<'_>, allowed: Option<&mut Allowed>, doc: u32) -> bool {
+    /// Whether the document exists, meets the plan's conditions (`allowed`), and is not replaced in
+    /// the overlay. Call it with a segment's documents in ascending order.
+    fn is_match(&self, segment: &Segment<'_>, allowed: Option<&mut Allowed>, doc: u32) -> bool {
         let may = match &allowed {
             Some(allowed) => allowed.may_hold(doc),
             None => !segment.reader.is_deleted(doc),
@@ -179,7 +192,7 @@ impl<'a> Gather<'a> {
             && allowed.is_none_or(|allowed| allowed.phrases_hold(doc))
     }
 
-    /// The query for block-max WAND, when the plan is one of plain words.
+    /// Returns the query for block-max WAND, if the plan has plain words only.
     fn pruned_query(&self, stats: &Stats) -> Option<Box<dyn Query>> {
         let plan = self.plan;
         if plan.groups.is_empty() || plan.groups.iter().any(|g| g.prefix.is_some()) {
@@ -225,54 +238,56 @@ impl<'a> Gather<'a> {
         Some(Box::new(BooleanQuery::new(clauses)))
     }
 
-    fn by_pruning(
+    fn collect_pruned(
         &self,
         query: &dyn Query,
         stats: &Stats,
         number: usize,
         mut allowed: Option<&mut Allowed>,
-        best: &mut Best,
+        best: &mut TopDocs,
     ) -> Result<()> {
         let segment = &self.segments[number];
-        let provider = Provider { stats, plan: self.plan, fields: self.fields };
+        let provider = CorpusStatistics { stats, plan: self.plan, fields: self.fields };
         let scoring =
             EnableScoring::Enabled { searcher: self.searcher, statistics_provider: &provider };
         let weight = query.weight(scoring)?;
         let threshold = best.threshold().max(f64::from(Score::MIN)) as Score;
         weight.for_each_pruning(threshold, segment.reader, &mut |doc, score| {
-            if self.counts(segment, allowed.as_deref_mut(), doc) {
+            if self.is_match(segment, allowed.as_deref_mut(), doc) {
                 best.add(f64::from(score), number, doc);
             }
             best.threshold().max(f64::from(Score::MIN)) as Score
         })
     }
 
-    fn by_adding(
+    fn collect_scored(
         &self,
         stats: &Stats,
         number: usize,
         mut allowed: Option<&mut Allowed>,
-        best: &mut Best,
+        best: &mut TopDocs,
     ) -> Result<()> {
         let segment = &self.segments[number];
         if self.plan.groups.is_empty() {
-            // Found by a filter alone: the newest first.
+            // Only filters: the newest pages are the best.
             for doc in allowed.as_ref().map_or_else(Vec::new, |allowed| allowed.candidates()) {
                 let time = segment.times.first(doc).unwrap_or(i64::MIN) as f64;
-                if time > best.threshold() && self.counts(segment, allowed.as_deref_mut(), doc) {
+                if time > best.threshold() && self.is_match(segment, allowed.as_deref_mut(), doc) {
                     best.add(time, number, doc);
                 }
             }
             return Ok(());
         }
-        // Most documents have none of the words, or are not among the best: many are passed over at once.
+        // Most documents have none of the words or a low score; whole chunks are skipped.
         let mut least = best.threshold().max(0.0) as f32;
-        for (first, sums) in (0..).step_by(STRIDE).zip(self.sums(stats, segment)?.chunks(STRIDE)) {
-            if !sums.iter().fold(false, |any, sum| any | (*sum > least)) {
+        for (first, scores) in
+            (0..).step_by(CHUNK_DOCS).zip(self.scores(stats, segment)?.chunks(CHUNK_DOCS))
+        {
+            if !scores.iter().fold(false, |any, sum| any | (*sum > least)) {
                 continue;
             }
-            for (doc, &sum) in (first..).zip(sums) {
-                if sum > least && self.counts(segment, allowed.as_deref_mut(), doc) {
+            for (doc, &sum) in (first..).zip(scores) {
+                if sum > least && self.is_match(segment, allowed.as_deref_mut(), doc) {
                     best.add(f64::from(sum), number, doc);
                     least = best.threshold().max(0.0) as f32;
                 }
@@ -281,9 +296,9 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// The score of every document of the segment.
-    fn sums(&self, stats: &Stats, segment: &Segment<'_>) -> Result<Vec<f32>> {
-        let mut sums = vec![0.0_f32; segment.reader.max_doc() as usize];
+    /// Returns the score of every document of the segment.
+    fn scores(&self, stats: &Stats, segment: &Segment<'_>) -> Result<Vec<f32>> {
+        let mut scores = vec![0.0_f32; segment.reader.max_doc() as usize];
         let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
         let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
         let body = Shares::new(&body_norms, stats.average(stats.body_terms));
@@ -292,7 +307,7 @@ impl<'a> Gather<'a> {
             let weight = stats.idf(index) * self.plan.groups[index].times;
             let is_prefix = self.plan.groups[index].prefix.is_some();
             if is_prefix {
-                // It counts once, however many of its terms a document has: no frequency is read.
+                // A prefix counts once, however many of its terms match: no frequencies are needed.
                 let bodies = segment
                     .with_any(&[(&segment.body, &found.body), (&segment.words, &found.words)])?;
                 for (bits, shares) in [
@@ -300,7 +315,7 @@ impl<'a> Gather<'a> {
                     (segment.with_any(&[(&segment.title, &found.title)])?, &title),
                 ] {
                     for doc in bits.iter() {
-                        if let Some(sum) = sums.get_mut(doc as usize) {
+                        if let Some(sum) = scores.get_mut(doc as usize) {
                             *sum += weight * shares.share(doc, 1);
                         }
                     }
@@ -315,7 +330,7 @@ impl<'a> Gather<'a> {
                         reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
                     let mut doc = postings.doc();
                     while doc != TERMINATED {
-                        if let Some(sum) = sums.get_mut(doc as usize) {
+                        if let Some(sum) = scores.get_mut(doc as usize) {
                             let share = shares
                                 .map_or(1.0, |shares| shares.share(doc, postings.term_freq()));
                             *sum += weight * share;
@@ -332,11 +347,11 @@ impl<'a> Gather<'a> {
             add(&segment.keys, found.tag.as_slice(), None, weight * TAG)?;
             add(&segment.keys, found.slug.as_slice(), None, weight * SLUG)?;
         }
-        Ok(sums)
+        Ok(scores)
     }
 
-    /// The documents whose name is the question.
-    fn named(
+    /// Collects documents whose title, alias or slug is the question.
+    fn collect_named(
         &self,
         number: usize,
         allowed: Option<&Allowed>,
@@ -345,12 +360,12 @@ impl<'a> Gather<'a> {
         let segment = &self.segments[number];
         for (which, key) in self.plan.names.iter().flatten().enumerate() {
             let Some(mut postings) = segment.with_key(key)? else { continue };
-            // Each begins at the first document anew.
+            // Each list starts at the first document again.
             let mut allowed = allowed.cloned();
             let mut left = MAX_NAMED;
             while postings.doc() != TERMINATED && left > 0 {
                 let doc = postings.doc();
-                if self.counts(segment, allowed.as_mut(), doc) {
+                if self.is_match(segment, allowed.as_mut(), doc) {
                     let mut names = [false; 3];
                     names[which] = true;
                     out.push((number as u32, doc, names));
@@ -362,12 +377,12 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// How the question stands in `docs` of `segment`, ascending.
-    fn look(
+    /// Adds `docs` of `segment`, ascending, to `hits` with their term occurrences.
+    fn fill_matches(
         &self,
         segment: &Segment<'_>,
         docs: &[(u32, u32, [bool; 3])],
-        hits: &mut Hits,
+        hits: &mut MatchTable,
     ) -> Result<()> {
         let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
         let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
@@ -381,7 +396,7 @@ impl<'a> Gather<'a> {
                 names,
             });
         }
-        // Places are read only where two words could stand together.
+        // Positions are read only for words that can form a pair.
         let mut paired = vec![false; self.plan.groups.len()];
         for pair in &self.plan.pairs {
             paired[pair.first] = true;
@@ -395,37 +410,38 @@ impl<'a> Gather<'a> {
             } else {
                 IndexRecordOption::WithFreqs
             };
-            let mut look = |reader: &InvertedIndexReader,
-                            infos: &[TermInfo],
-                            cell: fn(&mut Cell) -> &mut Occurrences| {
-                let open = |info| reader.read_postings_from_terminfo(info, option);
-                let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
-                for (row, &(_, doc, _)) in docs.iter().enumerate() {
-                    let at = hits.positions.len();
-                    let mut found = Occurrences { at: at as u32, ..Occurrences::default() };
-                    let mut several = 0;
-                    for form in &mut forms {
-                        if reach(form, doc) {
-                            found.count += form.term_freq();
-                            several += 1;
-                            if places {
-                                form.append_positions_with_offset(0, &mut hits.positions);
+            let mut fill_matches =
+                |reader: &InvertedIndexReader,
+                 infos: &[TermInfo],
+                 cell: fn(&mut Cell) -> &mut Occurrences| {
+                    let open = |info| reader.read_postings_from_terminfo(info, option);
+                    let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
+                    for (row, &(_, doc, _)) in docs.iter().enumerate() {
+                        let at = hits.positions.len();
+                        let mut found = Occurrences { at: at as u32, ..Occurrences::default() };
+                        let mut several = 0;
+                        for form in &mut forms {
+                            if reach(form, doc) {
+                                found.count += form.term_freq();
+                                several += 1;
+                                if places {
+                                    form.append_positions_with_offset(0, &mut hits.positions);
+                                }
                             }
                         }
+                        if several > 1 {
+                            hits.positions[at..].sort_unstable();
+                        }
+                        found.places = (hits.positions.len() - at) as u32;
+                        if prefix {
+                            found.count = found.count.min(1);
+                        }
+                        *cell(hits.cell(first + row, group)) = found;
                     }
-                    if several > 1 {
-                        hits.positions[at..].sort_unstable();
-                    }
-                    found.places = (hits.positions.len() - at) as u32;
-                    if prefix {
-                        found.count = found.count.min(1);
-                    }
-                    *cell(hits.cell(first + row, group)) = found;
-                }
-                Ok::<(), std::io::Error>(())
-            };
-            look(&segment.body, &found.body, |cell| &mut cell.body)?;
-            look(&segment.title, &found.title, |cell| &mut cell.title)?;
+                    Ok::<(), std::io::Error>(())
+                };
+            fill_matches(&segment.body, &found.body, |cell| &mut cell.body)?;
+            fill_matches(&segment.title, &found.title, |cell| &mut cell.title)?;
             let mut mark =
                 |reader: &InvertedIndexReader, infos: &[TermInfo], set: fn(&mut Cell)| {
                     for info in infos {
@@ -447,10 +463,10 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// The shares of BM25 in one field of one segment.
+/// BM25 term saturation in one field of one segment.
 struct Shares<'a> {
     norms: &'a FieldNormReader,
-    /// By the number that stands for a length.
+    /// Damping by encoded field length.
     dampings: [f32; 256],
 }
 
@@ -465,14 +481,14 @@ impl<'a> Shares<'a> {
     }
 }
 
-/// Tells tantivy the statistics of the whole corpus.
-struct Provider<'a> {
+/// Gives tantivy the statistics of the whole corpus.
+struct CorpusStatistics<'a> {
     stats: &'a Stats,
     plan: &'a Plan,
     fields: Fields,
 }
 
-impl Bm25StatisticsProvider for Provider<'_> {
+impl Bm25StatisticsProvider for CorpusStatistics<'_> {
     fn total_num_tokens(&self, field: Field) -> Result<u64> {
         Ok(match field {
             _ if field == self.fields.body => self.stats.body_terms,

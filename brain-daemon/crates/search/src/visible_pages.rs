@@ -1,8 +1,8 @@
-//! The pages that a caller with a grant for some sources may see, and what they add up to.
+//! Pages that a caller with access to some sources can see, and their statistics.
 //!
-//! Statistics, languages and names of a restricted question are made of these pages alone: living
-//! ones, each counted once, wherever it is kept. So no answer depends on a page of another source,
-//! nor on what was merged or committed because of one.
+//! Statistics, languages and names for a restricted question come from these pages alone, each
+//! counted once. So no answer depends on a page of another source, nor on merges and commits caused
+//! by one.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -13,10 +13,10 @@ use brain_protocol::SourceId;
 use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, index::SegmentId};
 
 use super::{
-    bits::Bits,
+    doc_bit_set::DocBitSet,
     document::{Analyzer, Entry, key, key_of},
     fold::{BuildTermHasher, hash},
-    index::View,
+    index_state::View,
     language::Lang,
     plan::{Hashed, Plan},
     schema::{Fields, coarse},
@@ -25,25 +25,25 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// So many segments' parts are remembered. Each takes an eighth of a byte a document.
+/// Maximum cached segments. Each takes an eighth of a byte per document.
 const MAX_PARTS: usize = 512;
 
-/// The pages that one caller may see, as one search sees them.
-pub(super) struct Visible {
-    /// By segment, in the searcher's order: documents that are neither deleted nor replaced.
-    pub(super) segments: Vec<Arc<Bits>>,
-    /// The newest pages, taken apart.
+/// The pages that one caller can see in one search.
+pub(super) struct VisiblePages {
+    /// Documents by segment, in the searcher's order: neither deleted nor replaced.
+    pub(super) segments: Vec<Arc<DocBitSet>>,
+    /// The analyzed pages of the overlay.
     pub(super) newest: Vec<Arc<Entry>>,
-    /// What all of them add up to.
+    /// Statistics of all of them.
     pub(super) totals: Totals,
     /// The default language, then those of the pages, most used first.
     pub(super) languages: Vec<Lang>,
 }
 
-/// What pages add up to. Lengths are in the coarse steps of the disk index.
+/// Statistics of pages. Lengths are rounded as in the disk index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Totals {
-    /// How many pages.
+    /// Number of pages.
     pub(super) docs: u64,
     /// Terms in their bodies.
     pub(super) body_terms: u64,
@@ -62,8 +62,8 @@ impl Totals {
         }
     }
 
-    /// Those of `docs` of one segment.
-    fn of(segment: &Segment<'_>, fields: Fields, docs: &Bits) -> Result<Self> {
+    /// Returns the statistics of `docs` of one segment.
+    fn of(segment: &Segment<'_>, fields: Fields, docs: &DocBitSet) -> Result<Self> {
         let body = segment.reader.get_fieldnorms_reader(fields.body)?;
         let title = segment.reader.get_fieldnorms_reader(fields.title)?;
         let mut totals = Self::default();
@@ -85,13 +85,13 @@ impl Totals {
     }
 }
 
-impl Visible {
-    /// The pages of `sources` in `view`.
+impl VisiblePages {
+    /// Returns the pages of `sources` in `view`.
     pub(super) fn of(
         view: &View,
         sources: &[SourceId],
         fields: Fields,
-        parts: &Parts,
+        parts: &PartCache,
         analyzer: &mut Analyzer,
     ) -> Result<Self> {
         let (mut newest, mut changed) = (Vec::new(), HashSet::default());
@@ -99,7 +99,7 @@ impl Visible {
             match &slot.entry {
                 Some(entry) if !sources.contains(&entry.source) => continue,
                 Some(entry) => newest.push(Arc::clone(entry)),
-                // Whose page that was is not known any more.
+                // The source of a removed page is unknown.
                 None => {}
             }
             changed.insert(*id);
@@ -145,17 +145,17 @@ fn each(segment: &Segment<'_>, space: char, value: &str, mut f: impl FnMut(u32))
     Ok(())
 }
 
-/// The visible part of one segment.
+/// The visible documents of one segment.
 #[derive(Clone)]
 struct Part {
-    docs: Arc<Bits>,
+    docs: Arc<DocBitSet>,
     totals: Totals,
 }
 
 impl Part {
     fn of(reader: &SegmentReader, sources: &[SourceId], fields: Fields) -> Result<Self> {
         let segment = Segment::open(reader, fields, &Plan::default())?;
-        let mut docs = Bits::empty(reader.max_doc());
+        let mut docs = DocBitSet::empty(reader.max_doc());
         for source in sources {
             each(&segment, key::SOURCE, source.as_str(), |doc| {
                 if !reader.is_deleted(doc) {
@@ -167,7 +167,7 @@ impl Part {
         Ok(Self { docs: Arc::new(docs), totals })
     }
 
-    /// Without the documents of pages that have changed since.
+    /// Returns the part without documents of pages that have changed since.
     fn without(
         self: Arc<Self>,
         reader: &SegmentReader,
@@ -183,7 +183,7 @@ impl Part {
         if gone.is_empty() {
             return Ok(self);
         }
-        let mut docs = Bits::clone(&self.docs);
+        let mut docs = DocBitSet::clone(&self.docs);
         gone.into_iter().for_each(|doc| docs.remove(doc));
         let segment = Segment::open(reader, fields, &Plan::default())?;
         let totals = Totals::of(&segment, fields, &docs)?;
@@ -191,14 +191,14 @@ impl Part {
     }
 }
 
-/// A segment as it is after so many deletions, and the sources of a caller.
+/// Segment, number of its deletions, and the caller's sources.
 type PartKey = (SegmentId, u32, Vec<SourceId>);
 
-/// The parts of segments that were worked out: they stay as they are until the segment changes.
+/// Cache of visible documents: they stay valid until the segment changes.
 #[derive(Default)]
-pub(super) struct Parts(Mutex<HashMap<PartKey, Arc<Part>>>);
+pub(super) struct PartCache(Mutex<HashMap<PartKey, Arc<Part>>>);
 
-impl Parts {
+impl PartCache {
     fn of(
         &self,
         searcher: &Searcher,

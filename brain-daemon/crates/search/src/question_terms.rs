@@ -1,5 +1,7 @@
-//! What a question says besides ranking: its words, the pages that it calls by name, and the pages that its conditions allow. For those
-//! who look for answers on other ways than by words and must keep to the same question.
+//! Words and subjects of a question, and the pages that its conditions allow.
+//!
+//! Searches by vectors and links use them, so that they answer the same question as the full-text
+//! search.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,79 +13,80 @@ use tantivy::{DocSet, TERMINATED};
 
 use super::{
     Index, IndexError, Question,
-    bits::Bits,
+    doc_bit_set::DocBitSet,
     document::{Analyzer, key, key_of},
     fold::{BuildTermHasher, hash},
-    index::View,
+    index_state::View,
     language::{Lang, alphabet, stem, stop_words},
     overlay,
     plan::{Hashed, Plan},
     query::{parse, plain},
     terms::Segment,
     token::{self, Kind, name_key},
-    visible::Visible,
+    visible_pages::VisiblePages,
 };
 
-/// In longer questions no names are looked for.
+/// Longer questions have no subjects.
 const MAX_WORDS: usize = 24;
-/// Longer names are not looked for, in words.
-const MAX_NAME: usize = 12;
-/// At most so many things that a question is about.
+/// Maximum words of a name.
+const MAX_NAME_WORDS: usize = 12;
+/// Maximum subjects of a question.
 const MAX_SUBJECTS: usize = 3;
-/// At most so many pages of one name.
+/// Maximum pages of one name.
 const MAX_PAGES: usize = 8;
-/// Words are compared by their stems in at most so many languages.
+/// Maximum languages in which words are compared by stem.
 const MAX_LANGUAGES: usize = 4;
 
-/// What a question says.
+/// The words and subjects of a question.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
-    /// Its words and phrases as typed, without operators, filters and what it excludes.
+pub struct QuestionTerms {
+    /// Words and phrases as typed, without operators, filters and exclusions.
     pub text: String,
     /// The words of `text`, in order.
-    pub words: Vec<AskedWord>,
-    /// What it is about: runs of its words that are the title, an alias, or the first part of the title of pages. They do not overlap;
-    /// longest first.
+    pub words: Vec<QuestionWord>,
+    /// Subjects: runs of words that are the title, an alias, or the short title of pages. They do
+    /// not overlap; longest first.
     pub subjects: Vec<Subject>,
 }
 
 /// A word of a question.
 #[derive(Debug, Clone)]
-pub struct AskedWord {
-    /// Folded: lower case, without accents.
+pub struct QuestionWord {
+    /// Folded word: lower case, without accents.
     pub text: String,
-    /// Where it stands in [`Asked::text`], in bytes.
+    /// Byte range in [`QuestionTerms::text`].
     pub place: Range<usize>,
-    /// Whether it says little by itself.
+    /// Whether it is a stop word.
     pub stop: bool,
     stems: Vec<(Lang, String)>,
 }
 
-/// Something that a question is about.
+/// A page name in a question.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// Which of [`Asked::words`] name it.
+    /// Indexes of its words in [`QuestionTerms::words`].
     pub words: Range<usize>,
-    /// The pages that are called so.
+    /// Ids of the pages with this name.
     pub pages: Vec<u64>,
 }
 
-impl AskedWord {
-    /// A word of no language.
+impl QuestionWord {
+    /// Creates a word outside a question, stemmed as English.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let stems = vec![(Lang::ENGLISH, stem(text, Lang::ENGLISH).into_owned())];
         Self { text: text.to_owned(), place: 0..0, stop: false, stems }
     }
 
-    /// How far the folded `word` says the same: 1 by its stem, 0.8 when both are of one family (`invested`, `investors`), else 0.
+    /// Returns how similar the folded `word` is: 1 for an equal stem, 0.8 for a common family
+    /// (`invested`, `investors`), else 0.
     #[must_use]
-    pub fn said_by(&self, word: &str) -> f32 {
+    pub fn similarity(&self, word: &str) -> f32 {
         if self.text == word {
             return 1.0;
         }
         let common = self.text.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
-        // Stems keep how a word begins.
+        // Stems keep the beginning of a word.
         if common < 2 {
             return 0.0;
         }
@@ -100,7 +103,7 @@ impl AskedWord {
     }
 }
 
-/// Calls `sink` with every word of `text`, folded.
+/// Calls `sink` with every folded word of `text`.
 pub fn each_word(text: &str, sink: &mut dyn FnMut(&str)) {
     token::scan(text, &mut |t| {
         if !matches!(t.kind, Kind::Whole | Kind::Tail) {
@@ -110,24 +113,29 @@ pub fn each_word(text: &str, sink: &mut dyn FnMut(&str)) {
 }
 
 impl Index {
-    /// What `question`, as typed, says to somebody who may see `sources`, or with `None` all.
+    /// Returns the words and subjects of `question` for a caller who can see `sources`; `None` for
+    /// all.
     ///
     /// # Errors
     /// As [`Index::search`].
-    pub fn asked(&self, question: &str, sources: Option<&[SourceId]>) -> Result<Asked, IndexError> {
+    pub fn question_terms(
+        &self,
+        question: &str,
+        sources: Option<&[SourceId]>,
+    ) -> Result<QuestionTerms, IndexError> {
         let text = plain(&parse(question));
-        self.look(|view, analyzer| {
+        self.with_view(|view, analyzer| {
             let visible = self.visible(view, sources, analyzer)?;
             self.take_apart(&text, view, visible.as_ref(), analyzer)
         })
     }
 
-    /// The numbers of the pages of `sources`, ascending.
+    /// Returns the ids of the pages of `sources`, ascending.
     ///
     /// # Errors
     /// As [`Index::search`].
     pub fn pages_of(&self, sources: &[SourceId]) -> Result<Vec<u64>, IndexError> {
-        self.look(|view, analyzer| {
+        self.with_view(|view, analyzer| {
             let Some(visible) = self.visible(view, Some(sources), analyzer)? else {
                 return Ok(Vec::new());
             };
@@ -141,20 +149,21 @@ impl Index {
         })
     }
 
-    /// The pages that meet the conditions of `question`: sources, type, tags, times, and what its text requires and excludes; `None` when
-    /// it has no condition. None at all when its text asks for nothing.
+    /// Returns the pages that meet the conditions of `question`: sources, type, tags, times,
+    /// required and excluded words. Returns `None` when it has no conditions, and an empty set when
+    /// its text is empty.
     ///
     /// # Errors
     /// As [`Index::search`].
     pub fn allowed(&self, question: &Question) -> Result<Option<HashSet<u64>>, IndexError> {
-        self.look(|view, analyzer| {
+        self.with_view(|view, analyzer| {
             let visible = self.visible(view, question.view.as_deref(), analyzer)?;
             let languages = match &visible {
                 Some(visible) => visible.languages.clone(),
-                None => view.every_language(analyzer),
+                None => view.corpus_languages(analyzer),
             };
             let plan = Plan::new(question, &languages, analyzer);
-            // A plan of nothing has no conditions either, not even those of the options.
+            // An empty plan ignores the conditions of the options too.
             if plan.is_empty() {
                 return Ok(Some(HashSet::new()));
             }
@@ -163,7 +172,7 @@ impl Index {
                 for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments)
                 {
                     let segment = Segment::open_whole(reader, self.fields(), &Plan::default())?;
-                    let mut allowed = Bits::clone(docs);
+                    let mut allowed = DocBitSet::clone(docs);
                     if !plan.is_unconditional() {
                         allowed.keep(&segment.allowed(&plan)?);
                     }
@@ -191,12 +200,12 @@ impl Index {
         &self,
         text: &str,
         view: &View,
-        visible: Option<&Visible>,
+        visible: Option<&VisiblePages>,
         analyzer: &mut Analyzer,
-    ) -> tantivy::Result<Asked> {
+    ) -> tantivy::Result<QuestionTerms> {
         let mut languages = match visible {
             Some(visible) => visible.languages.clone(),
-            None => view.every_language(analyzer),
+            None => view.corpus_languages(analyzer),
         };
         languages.truncate(MAX_LANGUAGES);
         let mut words = Vec::new();
@@ -207,7 +216,7 @@ impl Index {
                     .map(|&lang| lang.of_word(alphabet(t.text), lang))
                     .map(|lang| (lang, stem(t.text, lang).into_owned()))
                     .collect();
-                words.push(AskedWord {
+                words.push(QuestionWord {
                     text: t.text.to_owned(),
                     place: t.start..t.end,
                     stop: false,
@@ -225,21 +234,21 @@ impl Index {
         } else {
             Vec::new()
         };
-        Ok(Asked { text: text.to_owned(), words, subjects })
+        Ok(QuestionTerms { text: text.to_owned(), words, subjects })
     }
 
     fn subjects(
         &self,
         text: &str,
-        words: &[AskedWord],
+        words: &[QuestionWord],
         view: &View,
-        visible: Option<&Visible>,
+        visible: Option<&VisiblePages>,
     ) -> tantivy::Result<Vec<Subject>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         let mut keys: HashMap<u64, (usize, Hashed), BuildTermHasher> = HashMap::default();
         for from in 0..words.len() {
-            for to in from + 1..=words.len().min(from + MAX_NAME) {
-                // A name of words that say nothing is met by chance.
+            for to in from + 1..=words.len().min(from + MAX_NAME_WORDS) {
+                // A name of stop words matches by chance.
                 if words[from..to].iter().all(|word| word.stop || word.text.chars().count() < 2) {
                     continue;
                 }
@@ -291,12 +300,12 @@ impl Index {
         Ok(choose(text, words, &runs, pages))
     }
 
-    /// The visible pages that have one of `keys`, by the run of words: the oldest of each.
+    /// Returns the visible pages that have one of `keys`, by run of words: the oldest of each.
     fn named_within(
         &self,
         keys: &HashMap<u64, (usize, Hashed), BuildTermHasher>,
         view: &View,
-        visible: &Visible,
+        visible: &VisiblePages,
     ) -> tantivy::Result<HashMap<usize, Vec<u64>>> {
         let mut pages: HashMap<usize, Vec<u64>> = HashMap::new();
         for document in visible.newest.iter().filter_map(|entry| entry.ready()) {
@@ -326,10 +335,10 @@ impl Index {
     }
 }
 
-/// The longest runs that name pages and do not overlap; where some are written as names, only those.
+/// Chooses the longest runs that do not overlap. If some are written as names, only those.
 fn choose(
     text: &str,
-    words: &[AskedWord],
+    words: &[QuestionWord],
     runs: &[Range<usize>],
     mut pages: HashMap<usize, Vec<u64>>,
 ) -> Vec<Subject> {
@@ -368,8 +377,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_one_family_meet() {
-        let said = |asked: &str, word: &str| AskedWord::new(asked).said_by(word);
+    fn words_of_one_family_are_similar() {
+        let said = |asked: &str, word: &str| QuestionWord::new(asked).similarity(word);
         assert!((said("attended", "attend") - 1.0).abs() < 1e-6);
         for (asked, word) in
             [("invested", "investors"), ("attended", "attendees"), ("advises", "advisor")]
@@ -384,12 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_names_win_and_proper_ones_before_others() {
+    fn the_longest_and_capitalised_names_win() {
         let text = "who works at Acme Labs in paris";
-        let words: Vec<AskedWord> = {
+        let words: Vec<QuestionWord> = {
             let mut all = Vec::new();
             token::scan(text, &mut |t| {
-                all.push(AskedWord { place: t.start..t.end, ..AskedWord::new(t.text) });
+                all.push(QuestionWord { place: t.start..t.end, ..QuestionWord::new(t.text) });
             });
             all
         };

@@ -1,29 +1,29 @@
-//! Which bytes in a page's file are brain's own.
+//! File contents that brain wrote and may overwrite.
 
 use sha2::{Digest, Sha256};
 
-/// A disk writes at least so many bytes at once.
+/// Smallest unit that a disk writes, in bytes.
 const BLOCK: usize = 512;
 
-/// SHA-256 of a file's bytes.
+/// Returns the SHA-256 of a file's bytes.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// What may be overwritten in a page's file.
-pub struct Own<'a> {
-    /// Digests of whole texts that brain may have left there.
+/// Contents of a page's file that brain may overwrite.
+pub struct OwnContents<'a> {
+    /// Digests of complete texts that brain may have written.
     pub digests: &'a [[u8; 32]],
-    /// Whether bytes are what a power loss leaves of a text that brain wrote.
+    /// Whether bytes are a text of brain's that a power loss left incomplete.
     pub torn: &'a dyn Fn(&[u8]) -> bool,
-    /// Whether the file is looked at for the first time after an end without a flush: then what is torn is brain's own. At any
-    /// other time it is somebody's save.
+    /// Whether this is the first check after an unclean end. Only then does an incomplete text
+    /// count as brain's own; later it is another program's save.
     pub recovering: bool,
 }
 
-impl<'a> Own<'a> {
-    /// Only whole texts with these digests.
+impl<'a> OwnContents<'a> {
+    /// Accepts only complete texts with these digests.
     #[must_use]
     pub fn whole(digests: &'a [[u8; 32]]) -> Self {
         Self { digests, torn: &|_| false, recovering: false }
@@ -31,18 +31,18 @@ impl<'a> Own<'a> {
 
     /// Whether a file with these bytes may be overwritten.
     #[must_use]
-    pub fn has(&self, bytes: &[u8]) -> bool {
+    pub fn contains(&self, bytes: &[u8]) -> bool {
         self.digests.contains(&digest(bytes)) || (self.recovering && (self.torn)(bytes))
     }
 
-    /// Whether a temporary file with these bytes holds nobody's work: a kill leaves half-written ones.
-    pub(super) fn has_temporary(&self, bytes: &[u8]) -> bool {
-        self.has(bytes) || (self.torn)(bytes)
+    /// Whether a temporary file with these bytes may be removed: a kill leaves incomplete ones.
+    pub(super) fn contains_temporary(&self, bytes: &[u8]) -> bool {
+        self.contains(bytes) || (self.torn)(bytes)
     }
 }
 
-/// Whether `bytes` is what a power loss may leave of a file with this text: its beginning, with blocks of zeros where nothing
-/// was written.
+/// Whether `bytes` is what a power loss can leave of `text`: a beginning of it, with zeros in
+/// unwritten blocks.
 #[must_use]
 pub fn is_torn(bytes: &[u8], text: &[u8]) -> bool {
     bytes.len() <= text.len()
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_power_loss_leaves_is_told_from_an_edit() {
+    fn an_incomplete_write_differs_from_an_edit() {
         let text: Vec<u8> =
             (0..200).flat_map(|n| format!("Line {n} of the page.\n").into_bytes()).collect();
         for len in [0, 1, 511, 512, 1000, 2048, text.len()] {

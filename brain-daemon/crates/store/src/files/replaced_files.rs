@@ -1,7 +1,8 @@
-//! Saves of other programs that brain's own write came between.
+//! Watches replaced files for late writes of other programs.
 //!
-//! A program that had a file open when brain replaced it goes on writing to the file that was replaced, which has no
-//! name any more. So brain keeps replaced files open for a while and looks at them again.
+//! A program that has a file open while brain replaces it continues to write to the replaced file,
+//! which has no name any more. So brain keeps replaced files open for a while and checks them
+//! again.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,29 +10,29 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::own::digest;
+use super::own_contents::digest;
 
-/// How long after its last change a replaced file is looked at.
-const WATCHED_FOR: Duration = Duration::from_secs(30);
-/// How many replaced files are kept open; the oldest one has its last look early.
+/// How long a replaced file is watched after its last change.
+const WATCH_TIME: Duration = Duration::from_secs(30);
+/// Maximum watched files; beyond it, the oldest is checked a last time and closed.
 const MAX_WATCHED: usize = 256;
-/// How many bytes of such a file are read.
+/// Maximum bytes read of a replaced file.
 const MAX_BYTES: usize = 8_000_000;
 
-/// What another program saved in a page's file, and is not there any more.
+/// A save of another program that is in no file any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Save {
-    /// The number that the file was written with.
+pub struct LostSave {
+    /// The tag of the write that replaced the file.
     pub tag: u64,
-    /// Where it was saved, relative to the tree.
+    /// The path of the file, relative to the tree.
     pub path: String,
-    /// What was saved.
+    /// The saved bytes.
     pub bytes: Vec<u8>,
 }
 
-/// A file that was replaced.
+/// An open file that was replaced.
 #[derive(Debug)]
-struct Replaced {
+struct ReplacedFile {
     tag: u64,
     path: String,
     file: File,
@@ -41,15 +42,15 @@ struct Replaced {
 
 /// The replaced files of one tree.
 #[derive(Debug, Default)]
-pub(super) struct Late {
-    replaced: Mutex<VecDeque<Replaced>>,
-    saves: Mutex<Vec<Save>>,
+pub(super) struct ReplacedFiles {
+    replaced: Mutex<VecDeque<ReplacedFile>>,
+    saves: Mutex<Vec<LostSave>>,
 }
 
-impl Late {
-    /// Watches a file that was replaced when it held `bytes`.
+impl ReplacedFiles {
+    /// Starts to watch a file that held `bytes` when it was replaced.
     pub(super) fn watch(&self, tag: u64, path: &str, file: File, bytes: &[u8]) {
-        let one = Replaced {
+        let one = ReplacedFile {
             tag,
             path: path.to_owned(),
             file,
@@ -61,45 +62,45 @@ impl Late {
         let oldest = if replaced.len() > MAX_WATCHED { replaced.pop_front() } else { None };
         drop(replaced);
         if let Some(mut oldest) = oldest {
-            self.saves.lock().unwrap_or_else(PoisonError::into_inner).extend(oldest.look());
+            self.saves.lock().unwrap_or_else(PoisonError::into_inner).extend(oldest.check());
         }
     }
 
-    /// Notes a save that is to be kept.
+    /// Adds a save that must be kept.
     pub(super) fn add(&self, tag: u64, path: &str, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            let save = Save { tag, path: path.to_owned(), bytes };
+            let save = LostSave { tag, path: path.to_owned(), bytes };
             self.saves.lock().unwrap_or_else(PoisonError::into_inner).push(save);
         }
     }
 
-    /// Looks at all replaced files and returns what was saved since they were replaced, each save once.
-    pub(super) fn take(&self) -> Vec<Save> {
+    /// Checks all replaced files and returns the new saves, each once.
+    pub(super) fn take(&self) -> Vec<LostSave> {
         let mut saves =
             std::mem::take(&mut *self.saves.lock().unwrap_or_else(PoisonError::into_inner));
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         replaced.retain_mut(|one| {
-            saves.extend(one.look());
-            one.changed.elapsed() < WATCHED_FOR
+            saves.extend(one.check());
+            one.changed.elapsed() < WATCH_TIME
         });
         saves
     }
 }
 
-impl Replaced {
-    fn look(&mut self) -> Option<Save> {
+impl ReplacedFile {
+    fn check(&mut self) -> Option<LostSave> {
         let bytes = read(&self.file)?;
         let now = digest(&bytes);
         if now == self.digest {
             return None;
         }
         (self.digest, self.changed) = (now, Instant::now());
-        // An empty one is about to be written.
-        (!bytes.is_empty()).then(|| Save { tag: self.tag, path: self.path.clone(), bytes })
+        // An empty file is about to be written.
+        (!bytes.is_empty()).then(|| LostSave { tag: self.tag, path: self.path.clone(), bytes })
     }
 }
 
-/// The whole file, whatever was read of it before.
+/// Reads the file from its beginning.
 fn read(file: &File) -> Option<Vec<u8>> {
     let mut bytes = vec![0; MAX_BYTES.min(file.metadata().ok()?.len() as usize)];
     let mut read = 0;

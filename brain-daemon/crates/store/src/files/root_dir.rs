@@ -1,7 +1,8 @@
-//! Paths below a directory that no link leads out of.
+//! Path resolution below a directory, which no symbolic link can leave.
 //!
-//! The kernel resolves each path in one step, from a handle of the directory (`openat2` with `RESOLVE_BENEATH`). A
-//! directory that is replaced by a link in the meantime is not followed out of the tree.
+//! The kernel resolves each path in one step, from a handle of the directory (`openat2` with
+//! `RESOLVE_BENEATH`). So a directory that is replaced by a link meanwhile does not lead out
+//! either.
 
 use std::fs::File;
 use std::io;
@@ -11,20 +12,20 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, open, openat, openat2};
 use rustix::io::Errno;
 
-/// The kernel gives up when a directory is renamed while it resolves a path.
-const TRIES: usize = 16;
-/// A handle that only stands for a directory: it takes no permission to read it.
+/// Attempts to resolve a path: the kernel gives up when a directory is renamed meanwhile.
+const MAX_ATTEMPTS: usize = 16;
+/// Flags for a directory handle that needs no read permission.
 const DIR: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// The directory that paths are relative to.
+/// A directory that paths are resolved below.
 #[derive(Debug)]
-pub struct Root {
+pub struct RootDir {
     handle: OwnedFd,
     path: PathBuf,
 }
 
-impl Root {
-    /// Opens the directory at `path`. A link may lead to the directory itself.
+impl RootDir {
+    /// Opens the directory at `path`, which can be a symbolic link.
     ///
     /// # Errors
     /// When there is no directory.
@@ -32,11 +33,11 @@ impl Root {
         Ok(Self { handle: open(path, DIR, Mode::empty())?, path: path.to_owned() })
     }
 
-    /// Returns a handle of the directory at `path` below this one. Links may lead elsewhere below it.
+    /// Opens a handle of the directory at `path` below this one. Follows links that stay below it.
     ///
     /// # Errors
-    /// When it is not there, or a link leads out.
-    pub fn dir(&self, path: &Path) -> io::Result<OwnedFd> {
+    /// When the directory is missing, or a link leads out.
+    pub fn open_dir(&self, path: &Path) -> io::Result<OwnedFd> {
         resolve(self.handle.as_fd(), path, DIR, ResolveFlags::empty()).map_err(|e| match e {
             Errno::XDEV => io::Error::other(format!(
                 "{} leads out of {}",
@@ -47,42 +48,42 @@ impl Root {
         })
     }
 
-    /// As [`Root::dir`]; makes the directories that are not there.
+    /// As [`RootDir::open_dir`]; creates missing directories.
     ///
     /// # Errors
-    /// When one cannot be made, or a link leads out.
-    pub fn make_dir(&self, path: &Path) -> io::Result<OwnedFd> {
-        match self.dir(path) {
+    /// When a directory cannot be created, or a link leads out.
+    pub fn create_dir(&self, path: &Path) -> io::Result<OwnedFd> {
+        match self.open_dir(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             other => return other,
         }
         let mut here = PathBuf::new();
-        let mut dir = self.dir(&here)?;
+        let mut dir = self.open_dir(&here)?;
         for part in path.components() {
             match mkdirat(&dir, part.as_os_str(), Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(e) => return Err(e.into()),
             }
             here.push(part);
-            dir = self.dir(&here)?;
+            dir = self.open_dir(&here)?;
         }
         Ok(dir)
     }
 
-    /// Opens the file at `path` for reading, if the way there has no link at all. Does not wait for a pipe.
+    /// Opens the file at `path` for reading. Follows no links and does not wait for a pipe.
     ///
     /// # Errors
-    /// When it is not there, cannot be read, or is behind a link (`ELOOP`, `ENOTDIR`).
-    pub fn file(&self, path: &Path) -> io::Result<File> {
+    /// When the file is missing, unreadable, or behind a link (`ELOOP`, `ENOTDIR`).
+    pub fn open_file(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())
     }
 
-    /// Returns a handle that stands for what is at `path`, if the way there has no link.
+    /// Returns a path handle (`O_PATH`) of `path`. Follows no links.
     ///
     /// # Errors
-    /// As [`Root::file`]; it need not be readable.
-    pub fn stand(&self, path: &Path) -> io::Result<File> {
+    /// As [`RootDir::open_file`]; the file need not be readable.
+    pub fn open_path(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())
     }
@@ -96,10 +97,10 @@ fn resolve(
 ) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let how = how | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         match openat2(root, path, flags, Mode::empty(), how) {
             Err(Errno::AGAIN) => {}
-            // Linux before 5.6, or a container that does not know the call.
+            // Linux before 5.6, or a container without this call.
             Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, path, flags),
             other => return other,
         }
@@ -107,7 +108,7 @@ fn resolve(
     step_by_step(root, path, flags)
 }
 
-/// Opens one directory after another, and follows no link.
+/// Opens one directory after another, following no links.
 fn step_by_step(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut parts = path.components().peekable();
     let mut dir = openat(root, ".", DIR, Mode::empty())?;
@@ -133,17 +134,17 @@ mod tests {
     #[test]
     fn no_link_leads_out() {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let root = Root::open(dir.path()).unwrap();
+        let root = RootDir::open(dir.path()).unwrap();
         std::fs::write(outside.path().join("x.md"), "secret").unwrap();
         symlink(outside.path(), dir.path().join("out")).unwrap();
-        root.make_dir(Path::new("a/b")).unwrap();
+        root.create_dir(Path::new("a/b")).unwrap();
         symlink("a", dir.path().join("inside")).unwrap();
-        assert!(root.dir(Path::new("inside/b")).is_ok());
+        assert!(root.open_dir(Path::new("inside/b")).is_ok());
         for path in ["out", "out/new", "../x", "/"] {
-            assert!(root.dir(Path::new(path)).is_err(), "{path}");
-            assert!(root.make_dir(Path::new(path)).is_err(), "{path}");
+            assert!(root.open_dir(Path::new(path)).is_err(), "{path}");
+            assert!(root.create_dir(Path::new(path)).is_err(), "{path}");
         }
-        assert!(root.file(Path::new("out/x.md")).is_err());
+        assert!(root.open_file(Path::new("out/x.md")).is_err());
         let steps = |path: &str| step_by_step(root.handle.as_fd(), Path::new(path), DIR);
         assert!(steps("a/b").is_ok() && steps(".").is_ok());
         assert!(steps("out").is_err() && steps("inside/b").is_err() && steps("../x").is_err());

@@ -1,0 +1,296 @@
+//! State shared by searches and the indexer.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use brain_base::home::free_bytes;
+use tantivy::{Searcher, Term};
+
+use super::{
+    Options,
+    document::{Analyzer, Entry, key, key_of},
+    language::Lang,
+    overlay::{Overlay, Slot},
+    schema::Fields,
+    visible_pages::PartCache,
+};
+
+/// An indexer that sleeps no longer than this is not woken by a push.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Free disk space that a merge must leave, in bytes.
+const MIN_FREE_BYTES: u64 = 64 << 20;
+
+/// State shared by searches and the indexer.
+pub(super) struct Shared {
+    pub(super) state: Mutex<State>,
+    /// Wakes the indexer.
+    pub(super) wake: Condvar,
+    /// Wakes callers that wait for the indexer.
+    pub(super) done: Condvar,
+    /// Idle analyzers.
+    pub(super) analyzers: Mutex<Vec<Analyzer>>,
+    /// Cache of callers' visible documents by segment.
+    pub(super) parts: PartCache,
+    pub(super) fields: Fields,
+    pub(super) options: Options,
+    pub(super) default_language: Lang,
+    pub(super) dir: PathBuf,
+}
+
+impl Shared {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn analyzer(&self) -> Analyzer {
+        let spare = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_else(|| Analyzer::new(self.default_language))
+    }
+
+    pub(super) fn give_back(&self, analyzer: Analyzer) {
+        let mut spare = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < 4 {
+            spare.push(analyzer);
+        }
+    }
+
+    pub(super) fn default_language(&self) -> Lang {
+        self.default_language
+    }
+
+    /// Waits for work, or until `due`.
+    pub(super) fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        due: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
+        match due {
+            Some(due) => {
+                let left = due.saturating_duration_since(Instant::now());
+                state.parked = left > POLL_INTERVAL;
+                let mut state =
+                    self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+                state.parked = false;
+                state
+            }
+            None => {
+                state.parked = true;
+                let mut state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.parked = false;
+                state
+            }
+        }
+    }
+
+    /// Whether the disk has space for another copy of the index and [`MIN_FREE_BYTES`].
+    pub(super) fn has_room(&self) -> bool {
+        let Ok(free) = free_bytes(&self.dir) else { return true };
+        let files = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let size: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+        free > size.saturating_mul(2).saturating_add(MIN_FREE_BYTES)
+    }
+
+    /// Wakes callers that wait for the indexer.
+    pub(super) fn notify_progress(&self) {
+        self.done.notify_all();
+    }
+
+    /// Installs a new state of the disk index with all changes up to `seq`, and drops those from
+    /// memory.
+    pub(super) fn committed(
+        &self,
+        searcher: Searcher,
+        languages: Vec<Lang>,
+        seq: u64,
+        claimed: u64,
+    ) {
+        let old = {
+            let mut state = self.state();
+            state.unseen.retain(|op| op.seq() > seq);
+            state.committed = seq.max(state.committed);
+            state.claimed = claimed;
+            state.problem = None;
+            let kept = state.view.overlay.iter().filter(|(_, slot)| slot.seq > seq);
+            let overlay = kept.map(|(id, slot)| (*id, slot.clone())).collect();
+            std::mem::replace(&mut state.view, Arc::new(View { searcher, overlay, languages }))
+        };
+        self.notify_progress();
+        // Frees thousands of pages outside the lock.
+        drop(old);
+    }
+
+    /// Installs a searcher with merged segments and the same contents.
+    pub(super) fn merged(&self, searcher: Searcher) {
+        let old = {
+            let mut state = self.state();
+            std::mem::replace(&mut Arc::make_mut(&mut state.view).searcher, searcher)
+        };
+        drop(old);
+    }
+
+    /// Records a failed commit.
+    pub(super) fn failed(&self, problem: String) {
+        tracing::warn!(problem, "the search index cannot be written; trying again later");
+        let mut state = self.state();
+        state.problem = Some(problem);
+        state.failures += 1;
+        state.flush = 0;
+        drop(state);
+        self.notify_progress();
+    }
+
+    /// Drops changes that could not be written to disk.
+    pub(super) fn drop_changes(&self, ops: &[Op]) {
+        let mut state = self.state();
+        let last = ops.iter().map(Op::seq).max().unwrap_or(0);
+        state.unseen.retain(|op| op.seq() > last);
+        let view = Arc::make_mut(&mut state.view);
+        for op in ops {
+            if view.overlay.get(&op.id()).is_some_and(|slot| slot.seq == op.seq()) {
+                view.overlay.remove(&op.id());
+            }
+        }
+    }
+
+    pub(super) fn ended(&self) {
+        self.state().ended = true;
+        self.notify_progress();
+    }
+
+    /// Returns what a search that starts now must see.
+    pub(super) fn view(&self) -> Arc<View> {
+        let mut state = self.state();
+        let due: Vec<Op> = state.unseen.extract_if(.., |op| op.is_due()).collect();
+        if !due.is_empty() {
+            let view = Arc::make_mut(&mut state.view);
+            due.into_iter().for_each(|op| view.take(op));
+        }
+        Arc::clone(&state.view)
+    }
+}
+
+/// Uncommitted changes, and requests to the indexer.
+pub(super) struct State {
+    /// Changes that are not in the view yet: pushed since the last search, or in bulk and not
+    /// analyzed yet.
+    pub(super) unseen: Vec<Op>,
+    /// Changes that the indexer has not taken yet.
+    pub(super) feed: VecDeque<Op>,
+    pub(super) view: Arc<View>,
+    pub(super) pushed: u64,
+    /// Last change in the searcher.
+    pub(super) committed: u64,
+    /// Last change that the index on disk claims to have. Smaller than `committed` after changes
+    /// were dropped.
+    pub(super) claimed: u64,
+    pub(super) last_push: Instant,
+    /// Last change that a flush waits for.
+    pub(super) flush: u64,
+    /// Number of failed commits.
+    pub(super) failures: u64,
+    /// Why the last commit failed.
+    pub(super) problem: Option<String>,
+    /// A problem that a commit does not solve.
+    pub(super) standing: Option<String>,
+    pub(super) stop: bool,
+    /// Whether the indexer sleeps so long that it must be woken.
+    pub(super) parked: bool,
+    pub(super) ended: bool,
+}
+
+/// A pushed change.
+#[derive(Clone)]
+pub(super) enum Op {
+    Put(Arc<Entry>),
+    Remove { id: u64, seq: u64 },
+}
+
+impl Op {
+    pub(super) fn seq(&self) -> u64 {
+        match self {
+            Self::Put(entry) => entry.seq,
+            Self::Remove { seq, .. } => *seq,
+        }
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        match self {
+            Self::Put(entry) => entry.id,
+            Self::Remove { id, .. } => *id,
+        }
+    }
+
+    /// Whether the next search must see the change. Removals always are.
+    pub(super) fn is_due(&self) -> bool {
+        match self {
+            Self::Put(entry) => entry.is_due(),
+            Self::Remove { .. } => true,
+        }
+    }
+
+    /// Returns the approximate memory in bytes.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::Put(entry) => entry.weight,
+            Self::Remove { .. } => 200,
+        }
+    }
+}
+
+/// The state that one search sees: the disk index and all newer changes.
+#[derive(Clone)]
+pub(super) struct View {
+    pub(super) searcher: Searcher,
+    pub(super) overlay: Overlay,
+    /// Languages on disk, most used first.
+    pub(super) languages: Vec<Lang>,
+}
+
+impl View {
+    /// Returns the default language, then those of the pages. Analyzes the newest pages.
+    pub(super) fn corpus_languages(&self, analyzer: &mut Analyzer) -> Vec<Lang> {
+        let mut languages = vec![analyzer.default_language()];
+        let mut note = |lang: Lang| {
+            if !languages.contains(&lang) {
+                languages.push(lang);
+            }
+        };
+        self.languages.iter().copied().for_each(&mut note);
+        for slot in self.overlay.values() {
+            if let Some(entry) = &slot.entry {
+                note(entry.document(analyzer).lang);
+            }
+        }
+        languages
+    }
+
+    fn take(&mut self, op: Op) {
+        let (id, seq) = (op.id(), op.seq());
+        // Changes may be pushed again after the index was reopened: the newest wins.
+        if self.overlay.get(&id).is_some_and(|slot| slot.seq > seq) {
+            return;
+        }
+        let entry = match op {
+            Op::Put(entry) => Some(entry),
+            Op::Remove { .. } => None,
+        };
+        self.overlay.insert(id, Slot { seq, entry });
+    }
+}
+
+/// Returns the languages of the pages on disk, most used first. Unreadable terms are ignored.
+pub(super) fn languages(searcher: &Searcher, fields: Fields) -> Vec<Lang> {
+    let mut counts: Vec<(u64, Lang)> = Lang::all()
+        .map(|lang| {
+            let key = key_of(key::LANGUAGE, lang.code());
+            (searcher.doc_freq(&Term::from_field_text(fields.keys, &key)).unwrap_or(0), lang)
+        })
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts.into_iter().map(|(_, lang)| lang).collect()
+}

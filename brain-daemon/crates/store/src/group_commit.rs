@@ -1,0 +1,272 @@
+//! Group commit of ingest jobs: an open transaction, made durable by a spool.
+//!
+//! While only ingest jobs arrive, they are added to one open transaction and appended to the spool.
+//! They are acknowledged once the spool is flushed.
+
+use std::io::ErrorKind;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Fault, FaultCode};
+
+use super::shared::Shared;
+use super::spool::{self, Spool, UnstoredJobs};
+use super::writer::{Batch, BatchReceiver, Cause, CommitError, Refusals, answer, catch_panic, run};
+use super::{Draft, StoreError};
+
+/// How long a transaction stays open for more jobs. Any other write ends it at once; tests rely on
+/// that.
+const MAX_OPEN: Duration =
+    if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(250) };
+
+/// Maximum bytes in the spool before a commit. Limits what a start reads after a crash, and the
+/// memory of the open transaction.
+const MAX_SPOOL_BYTES: u64 = 8 << 20;
+
+/// Adds ingest jobs to an open transaction and to the spool.
+pub(super) struct GroupCommit<'s> {
+    shared: &'s Shared,
+    spool: Option<Spool>,
+    /// Whether the spool may hold jobs that the store does not have. Nothing is written before they
+    /// are imported.
+    may_have_spooled: bool,
+    /// Whether the log already says that the spool cannot be written.
+    has_warned: bool,
+}
+
+/// Result of a batch in the open transaction.
+enum Outcome {
+    /// The accepted tasks are in the spool.
+    Spooled(Refusals),
+    /// The spool cannot take the batch; it is in the transaction only.
+    Unspooled(Refusals),
+    /// The transaction cannot be committed: a task failed, or wrote something besides jobs.
+    NeedsOwnCommit,
+}
+
+impl<'s> GroupCommit<'s> {
+    pub(super) fn new(shared: &'s Shared) -> Self {
+        // The disk may have refused to import an earlier spool when the store was opened.
+        Self { shared, spool: None, may_have_spooled: true, has_warned: false }
+    }
+
+    /// Discards what was held in memory, after the store was opened again for writing. The spool is
+    /// read again.
+    pub(super) fn reset(&mut self) {
+        self.spool = None;
+        self.may_have_spooled = true;
+    }
+
+    /// Imports the spool, so that the store has all acknowledged jobs.
+    ///
+    /// # Errors
+    /// When the disk fails. The caller must then neither write nor report the queue's state.
+    pub(super) fn recover(&mut self) -> Result<(), StoreError> {
+        if self.may_have_spooled {
+            import_spool(self.shared)?;
+            self.spool = None;
+            self.may_have_spooled = false;
+        }
+        Ok(())
+    }
+
+    /// Processes a batch of jobs, and the batches that follow. Returns the first batch that needs a
+    /// commit of its own: it writes something else, or it failed here. The caller must first call
+    /// [`recover`](Self::recover) again.
+    pub(super) fn process(
+        &mut self,
+        batch: Batch,
+        receiver: &mut BatchReceiver<'_>,
+    ) -> Option<Batch> {
+        let mut current = Some(batch);
+        if let Err(error) = catch_panic(|| self.process_batches(&mut current, receiver)) {
+            tracing::error!(%error, "commit of ingest jobs failed; the acknowledged jobs are in the spool");
+            self.may_have_spooled = true;
+            self.shared.waiting_jobs.forget();
+            self.shared.recover();
+        }
+        current
+    }
+
+    /// Leaves the unanswered batch in `current`.
+    fn process_batches(
+        &mut self,
+        current: &mut Option<Batch>,
+        receiver: &mut BatchReceiver<'_>,
+    ) -> Result<(), StoreError> {
+        if self.shared.is_read_only() {
+            return Ok(());
+        }
+        let Self { shared, spool, may_have_spooled, has_warned } = self;
+        let mut warn_unspooled = |error: &std::io::Error| {
+            if !std::mem::replace(has_warned, true) {
+                tracing::warn!(%error, "cannot write the spool; ingest jobs are acknowledged after a commit");
+            }
+        };
+        if spool.as_ref().is_none_or(|spool| !spool.is_at_path()) {
+            match Spool::create(&shared.path, shared.store_id) {
+                Ok(made) => *spool = Some(made),
+                // Another process created or replaced the spool; it is imported as after a crash.
+                Err(error)
+                    if error.kind() == ErrorKind::AlreadyExists
+                        && spool::is_readable(&shared.path) =>
+                {
+                    *may_have_spooled = true;
+                    return Ok(());
+                }
+                Err(error) => {
+                    warn_unspooled(&error);
+                    return Ok(());
+                }
+            }
+        }
+        let Some(spool) = spool else { return Ok(()) };
+        let txn = shared.begin_write()?;
+        let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+        let until = Instant::now() + MAX_OPEN;
+        let mut unspooled = None;
+        while let Some(batch) =
+            current.as_mut().filter(|batch| batch.iter().all(|task| task.has_callback()))
+        {
+            match append_batch(shared, &mut draft, spool, batch, &mut warn_unspooled)? {
+                Outcome::Spooled(refusals) => {
+                    if spool.len() > 0 {
+                        *may_have_spooled = true;
+                        shared.promised.fetch_max(draft.next_job, Ordering::AcqRel);
+                    }
+                    answer(current.take().unwrap_or_default(), refusals);
+                }
+                Outcome::Unspooled(refusals) => {
+                    unspooled = Some(refusals);
+                    break;
+                }
+                Outcome::NeedsOwnCommit => {
+                    drop(draft);
+                    shared.waiting_jobs.forget();
+                    return Ok(());
+                }
+            }
+            let remaining = until.saturating_duration_since(Instant::now());
+            if remaining.is_zero() || spool.len() > MAX_SPOOL_BYTES {
+                break;
+            }
+            *current = receiver.batch(Some(remaining));
+        }
+        if draft.dirty > 0 {
+            let finished = draft.finish()?;
+            shared.commit(txn, finished)?;
+        }
+        spool.restart();
+        *may_have_spooled = false;
+        match unspooled {
+            Some(refusals) => answer(current.take().unwrap_or_default(), refusals),
+            None => *has_warned = false,
+        }
+        Ok(())
+    }
+
+    /// Imports and removes the spool when the writer stops.
+    pub(super) fn close(mut self) {
+        if self.recover().is_ok()
+            && let Some(spool) = self.spool
+        {
+            spool.remove();
+        }
+    }
+}
+
+/// Runs a batch in the draft and appends its jobs to the spool. Calls `warn_unspooled` when the
+/// spool cannot be written.
+///
+/// # Errors
+/// When the store's file cannot be read or written.
+fn append_batch(
+    shared: &Shared,
+    draft: &mut Draft<'_>,
+    spool: &mut Spool,
+    batch: &mut Batch,
+    warn_unspooled: &mut impl FnMut(&std::io::Error),
+) -> Result<Outcome, StoreError> {
+    let (first, before) = (draft.next_job, draft.dirty);
+    draft.accepted = Some(Vec::new());
+    let refusals = match run(shared, draft, batch, &Ok(())) {
+        Ok(refusals) => refusals,
+        Err(CommitError { cause: Cause::Disk, error }) => return Err(error),
+        Err(_) => return Ok(Outcome::NeedsOwnCommit),
+    };
+    let jobs = draft.accepted.take().unwrap_or_default();
+    if draft.dirty - before != jobs.len() as u64 {
+        return Ok(Outcome::NeedsOwnCommit);
+    }
+    if jobs.iter().map(|job| job.len() as u64).sum::<u64>() > MAX_SPOOL_BYTES {
+        return Ok(Outcome::Unspooled(refusals));
+    }
+    if !jobs.is_empty()
+        && let Err(error) = spool.append(first, &jobs)
+    {
+        warn_unspooled(&error);
+        return Ok(Outcome::Unspooled(refusals));
+    }
+    Ok(Outcome::Spooled(refusals))
+}
+
+/// Imports the spool's jobs into the store. Opens the file again after an I/O error.
+///
+/// # Errors
+/// As [`try_import_spool`].
+pub(super) fn import_spool(shared: &Shared) -> Result<(), StoreError> {
+    let taken = catch_panic(|| try_import_spool(shared));
+    match &taken {
+        Err(error) if error.is_disk_error() => shared.recover(),
+        _ => return taken,
+    }
+    // redb refuses all calls after an I/O error, even when the disk works again.
+    match taken {
+        Err(StoreError::Io(_)) => {
+            catch_panic(|| try_import_spool(shared)).inspect_err(|_| shared.recover())
+        }
+        taken => taken,
+    }
+}
+
+/// Imports the jobs that an earlier process left in the spool.
+///
+/// # Errors
+/// When the spool or the store cannot be read or written. The spool is unchanged then.
+fn try_import_spool(shared: &Shared) -> Result<(), StoreError> {
+    let store = shared.begin_read()?;
+    let UnstoredJobs { first, items: jobs, others } = spool::unstored_jobs(&shared.path, &store)?;
+    drop(store);
+    let place = spool::place(&shared.path).display().to_string();
+    let next = first + jobs.len() as u64;
+    let promised = shared.promised.fetch_max(next, Ordering::AcqRel);
+    if next < promised {
+        let lost = format!(
+            "{place} was changed by another program: it lacks jobs {next} to {}",
+            promised - 1
+        );
+        return Err(Fault::new(FaultCode::StoreDamaged, lost)
+            .hint("restore the file; or run `brain stop`: the next start continues without these jobs")
+            .into());
+    }
+    if !jobs.is_empty() {
+        let txn = shared.begin_write()?;
+        let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+        for job in &jobs {
+            draft.add_job(job)?;
+        }
+        let finished = draft.finish()?;
+        shared.commit(txn, finished)?;
+        tracing::info!(jobs = jobs.len(), "imported ingest jobs from the spool");
+    }
+    if !others {
+        spool::remove(&shared.path);
+        return Ok(());
+    }
+    let aside = spool::set_aside(&shared.path).map_err(|e| StoreError::from_io(&e, &place))?;
+    tracing::warn!(
+        spool = %aside.display(),
+        "set the spool aside: it holds jobs of another store, or jobs that this store cannot take over"
+    );
+    Ok(())
+}

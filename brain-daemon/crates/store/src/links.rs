@@ -1,0 +1,219 @@
+//! Resolves links, and finds pages by name and by their links.
+
+use std::collections::BTreeSet;
+
+use brain_base::caller::Visibility;
+use brain_protocol::{Slug, SourceId};
+
+use super::apply::slug_keys;
+use super::read::{PageEntry, Reader};
+use super::record::{LinkRecord, PageRecord};
+use super::{StoreError, tables as t};
+
+/// Target of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// Links to this page.
+    Page(Box<(SourceId, Slug, PageRecord)>),
+    /// Links to no existing page.
+    Missing,
+    /// Several pages have the name.
+    Ambiguous,
+}
+
+impl Reader {
+    /// Resolves a link of a page in `own_source`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn resolve(
+        &self,
+        link: &LinkRecord,
+        own_source: &SourceId,
+    ) -> Result<Resolution, StoreError> {
+        let source = link.source.as_deref().map_or_else(|| Ok(own_source.clone()), SourceId::parse);
+        if let Ok(source) = source {
+            for slug in &link.slugs {
+                let Ok(slug) = Slug::parse(slug.as_str()) else { continue };
+                if let Some(record) = self.page(&source, &slug)? {
+                    return Ok(Resolution::Page(Box::new((source, slug, record))));
+                }
+            }
+        }
+        for name in link.names() {
+            // Two pages are enough to make the name ambiguous.
+            let mut answering = self.named(own_source, &name, 2)?;
+            match (answering.pop(), answering.is_empty()) {
+                (Some(one), true) => return Ok(Resolution::Page(Box::new(one))),
+                (Some(_), false) => return Ok(Resolution::Ambiguous),
+                (None, _) => {}
+            }
+        }
+        Ok(Resolution::Missing)
+    }
+
+    /// Returns up to `limit` active pages of a source whose file name or alias is this normalised
+    /// name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn named(
+        &self,
+        source: &SourceId,
+        name: &str,
+        limit: usize,
+    ) -> Result<Vec<PageEntry>, StoreError> {
+        let mut out = Vec::new();
+        let source = source.as_str();
+        for row in self.table(t::NAMES)?.range((source, name, 0)..=(source, name, u64::MAX))? {
+            if out.len() == limit {
+                break;
+            }
+            out.extend(self.by_id(row?.0.value().2)?);
+        }
+        Ok(out)
+    }
+
+    /// Returns up to `limit` active pages of a source with a normalised name that begins with the
+    /// words of `beginning` and continues.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn named_longer(
+        &self,
+        source: &SourceId,
+        beginning: &str,
+        limit: usize,
+    ) -> Result<Vec<PageEntry>, StoreError> {
+        let from = format!("{beginning} ");
+        let mut out = Vec::new();
+        for row in self.table(t::NAMES)?.range((source.as_str(), from.as_str(), 0)..)? {
+            let key = row?.0;
+            let (of, name, id) = key.value();
+            if out.len() == limit || of != source.as_str() || !name.starts_with(&from) {
+                break;
+            }
+            out.extend(self.by_id(id)?);
+        }
+        Ok(out)
+    }
+
+    /// Returns the active pages that link to this page, with those links.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn backlinks(&self, to: &PageEntry) -> Result<Vec<(PageEntry, LinkRecord)>, StoreError> {
+        let names = self.derived(to.2.id)?.names;
+        let mut out = Vec::new();
+        for id in self.linking(to, usize::MAX)? {
+            let Some(page) = self.by_id(id)? else { continue };
+            out.extend(
+                self.links_between(&page, to, &names)?.into_iter().map(|link| (page.clone(), link)),
+            );
+        }
+        out.sort_by(|a, b| (&a.0.0, &a.0.1).cmp(&(&b.0.0, &b.0.1)));
+        Ok(out)
+    }
+
+    /// Returns the ids of up to `limit` visible pages that may link to this page, newest first.
+    /// They include deleted pages.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn linking(&self, to: &PageEntry, limit: usize) -> Result<Vec<u64>, StoreError> {
+        let (source, slug, record) = to;
+        let keys: BTreeSet<_> =
+            self.derived(record.id)?.names.into_iter().chain(slug_keys(slug.as_str())).collect();
+        let table = self.table(t::LINKS_IN)?;
+        let mut from = BTreeSet::new();
+        for key in keys {
+            let (source, key) = (source.as_str(), key.as_str());
+            let mut count = 0;
+            for row in table.range((source, key, 0)..=(source, key, u64::MAX))?.rev() {
+                let id = row?.0.value().2;
+                // Hidden pages do not count towards the limit.
+                if !self.may_show(id)? {
+                    continue;
+                }
+                from.insert(id);
+                count += 1;
+                if count == limit {
+                    break;
+                }
+            }
+        }
+        Ok(from.into_iter().rev().take(limit).collect())
+    }
+
+    /// Whether the page's source is visible.
+    fn may_show(&self, id: u64) -> Result<bool, StoreError> {
+        if self.view == Visibility::All {
+            return Ok(true);
+        }
+        Ok(self.table(t::IDS)?.get(id)?.is_some_and(|guard| self.view.shows(guard.value().0)))
+    }
+
+    /// Returns the links of the page `from` that lead to the page `to`, whose names are `names`
+    /// ([`Derived::names`]).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn links_between(
+        &self,
+        from: &PageEntry,
+        to: &PageEntry,
+        names: &[String],
+    ) -> Result<Vec<LinkRecord>, StoreError> {
+        let mut out = Vec::new();
+        for link in self.derived(from.2.id)?.links {
+            let may = link.slugs.iter().any(|s| s == to.1.as_str())
+                || link.names().any(|name| names.contains(&name));
+            if may
+                && let Resolution::Page(target) = self.resolve(&link, &from.0)?
+                && target.2.id == to.2.id
+            {
+                out.push(link);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Returns the active pages with a link to a slug that has no page, with those links.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn links_to_missing(
+        &self,
+        source: &SourceId,
+        slug: &Slug,
+    ) -> Result<Vec<(PageEntry, LinkRecord)>, StoreError> {
+        let mut out = Vec::new();
+        let mut from = BTreeSet::new();
+        for key in slug_keys(slug.as_str()) {
+            from.extend(self.ids_under(t::LINKS_IN, source.as_str(), &key)?);
+        }
+        for id in from {
+            let Some(page) = self.by_id(id)? else { continue };
+            for link in self.derived(id)?.links {
+                let names_it = link.slugs.iter().any(|s| s == slug.as_str());
+                if names_it && self.resolve(&link, &page.0)? == Resolution::Missing {
+                    out.push((page.clone(), link));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn ids_under(
+        &self,
+        table: redb::TableDefinition<'static, (&'static str, &'static str, u64), ()>,
+        source: &str,
+        key: &str,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.table(table)?.range((source, key, 0)..=(source, key, u64::MAX))? {
+            out.push(row?.0.value().2);
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,203 @@
+//! Lists pages: by change, by key, by tag or type, deleted, captured, and by dated lines.
+
+use std::collections::BTreeMap;
+
+use brain_protocol::SourceId;
+use redb::ReadableTable;
+
+use super::damage::PageKey;
+use super::read::{PageEntry, Reader, parse_key};
+use super::record::PageRecord;
+use super::{StoreError, sources::after, tables as t};
+
+/// A property by which pages are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageLabel<'a> {
+    /// A tag.
+    Tag(&'a str),
+    /// The page's type.
+    Type(&'a str),
+}
+
+impl Reader {
+    /// Calls `each` with active pages below the sequence number `below`, newest change first. Stops
+    /// when it returns `false`.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn newest(
+        &self,
+        below: u64,
+        mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let changes = self.table(t::CHANGES)?;
+        for row in changes.range(..below)?.rev() {
+            if let Some(found) = self.by_id(row?.1.value())?
+                && !each(found)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with active pages behind the key `after`, ordered by source and slug. Stops
+    /// when it returns `false`.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn in_order(
+        &self,
+        after: (&str, &str),
+        mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let pages = self.table(t::PAGES)?;
+        for row in pages.range::<(&str, &str)>((Excluded(after), Unbounded))? {
+            let (key, value) = row?;
+            let (source, slug) = key.value();
+            if !self.view.shows(source) {
+                continue;
+            }
+            let record: PageRecord = self.with_page_damage(
+                PageKey { source, slug, version: None, is_text: false },
+                || super::record::from_bytes(value.value()),
+            )?;
+            if !self.admits(source, &record) {
+                continue;
+            }
+            let (source, slug) = parse_key(source, slug)?;
+            if !each((source, slug, record))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with soft-deleted pages below the key (deletion time, page id), newest first.
+    /// Stops when it returns `false`.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn deleted(
+        &self,
+        below: (i64, u64),
+        mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        for row in self.table(t::DELETED)?.range(..below)?.rev() {
+            let (_, id) = row?.0.value();
+            if let Some(found) = self.by_id_even_deleted(id)?
+                && !each(found)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the active pages captured at or after `since` with unchanged content, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn captured(&self, since: i64) -> Result<Vec<PageEntry>, StoreError> {
+        let mut out = Vec::new();
+        for row in self.table(t::CAPTURED)?.range((since, 0)..)? {
+            let (at, id) = row?.0.value();
+            out.extend(self.by_id(id)?.filter(|(_, _, record)| record.content_at == at));
+        }
+        Ok(out)
+    }
+
+    /// Returns the time of the oldest deletion in Unix milliseconds.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn oldest_deletion(&self) -> Result<Option<i64>, StoreError> {
+        Ok(self.table(t::DELETED)?.first()?.map(|(key, _)| key.value().0))
+    }
+
+    /// Returns the number of active pages by tag, in the sources that the caller can see.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn tag_counts(
+        &self,
+        source: Option<&SourceId>,
+    ) -> Result<BTreeMap<String, u64>, StoreError> {
+        let table = self.table(t::TAG_COUNTS)?;
+        let mut counts = BTreeMap::new();
+        for of in self.visible_sources(source)? {
+            for row in table.range((of.as_str(), "")..(after(&of).as_str(), ""))? {
+                let (key, pages) = row?;
+                *counts.entry(key.value().1.to_owned()).or_insert(0) += pages.value();
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Calls `each` with active pages that have this tag or type, in one source or all. Newest
+    /// change first, below the sequence number `below`. Stops when it returns `false`.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn newest_with(
+        &self,
+        mark: PageLabel<'_>,
+        source: Option<&SourceId>,
+        below: u64,
+        mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let (table, key) = match mark {
+            PageLabel::Tag(tag) => (self.table(t::TAGS)?, tag),
+            PageLabel::Type(page_type) => (self.table(t::TYPES)?, page_type),
+        };
+        let changes = self.table(t::CHANGES)?;
+        let next = |rows: &mut redb::Range<'_, (&'static str, &'static str, u64), ()>| {
+            rows.next_back().map(|row| row.map(|(key, _)| key.value().2)).transpose()
+        };
+        // The newest row of each source, and the rows behind it.
+        let mut heads = Vec::new();
+        for of in self.visible_sources(source)? {
+            let mut rows = table.range((of.as_str(), key, 0)..(of.as_str(), key, below))?;
+            heads.extend(next(&mut rows)?.map(|seq| (seq, rows)));
+        }
+        while let Some(newest) = (0..heads.len()).max_by_key(|&at| heads[at].0) {
+            let (seq, rows) = &mut heads[newest];
+            let id = changes.get(*seq)?.map(|guard| guard.value());
+            match next(rows)? {
+                Some(further) => *seq = further,
+                None => _ = heads.swap_remove(newest),
+            }
+            if let Some(id) = id
+                && let Some(found) = self.by_id(id)?
+                && !each(found)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with page and position of dated lines from `since` to `until` (inclusive days),
+    /// newest first. Stops when it returns `false`.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn timeline(
+        &self,
+        since: &str,
+        until: &str,
+        mut each: impl FnMut(&PageEntry, usize) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let table = self.table(t::TIMELINE)?;
+        for row in table.range((since, 0, 0)..=(until, u64::MAX, u32::MAX))?.rev() {
+            let (_, id, position) = row?.0.value();
+            if let Some(found) = self.by_id(id)?
+                && !each(&found, position as usize)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

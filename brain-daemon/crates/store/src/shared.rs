@@ -1,0 +1,231 @@
+//! State shared by readers and the writer: the open file, reopened after disk failures.
+
+use std::fs;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use brain_protocol::SourceId;
+use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
+
+use brain_base::caller::Visibility;
+use brain_base::home::free_bytes;
+
+use super::damage::DamageReport;
+use super::draft::CompletedDraft;
+use super::jobs::PendingKeys;
+use super::open::{Opened, file_id, open_closed};
+use super::read::Reader;
+use super::writer::Change;
+use super::{SourceRecord, StoreError};
+
+/// The registered sources.
+pub type Sources = Vec<(SourceId, SourceRecord)>;
+
+/// A read transaction. Keeps its file open, even after the store was reopened.
+pub(super) struct Snapshot {
+    pub(super) txn: ReadTransaction,
+    pub(super) _db: Arc<Database>,
+    /// Receives damage found in this snapshot.
+    pub(super) report: Arc<DamageReport>,
+}
+
+impl Deref for Snapshot {
+    type Target = ReadTransaction;
+
+    fn deref(&self) -> &ReadTransaction {
+        &self.txn
+    }
+}
+
+/// State shared by readers and the writer.
+pub(super) struct Shared {
+    pub(super) path: PathBuf,
+    pub(super) store_id: u64,
+    /// Device and inode of the open file, to notice that another file took its path.
+    pub(super) file: Mutex<Option<(u64, u64)>>,
+    pub(super) report: Arc<DamageReport>,
+    pub(super) cache_bytes: usize,
+    pub(super) min_free_bytes: u64,
+    /// `None` only while the file is reopened after a disk failure.
+    pub(super) db: RwLock<Option<Arc<Database>>>,
+    /// Whether the file system is read-only. Redb's own writes on opening stay in memory then, and
+    /// nothing else is written.
+    pub(super) read_only: AtomicBool,
+    /// Whether redb repaired the file when it was first opened.
+    pub(super) was_repaired: bool,
+    /// Cache of the registered sources; cleared when one changes.
+    pub(super) sources: RwLock<Option<Arc<Sources>>>,
+    /// Duplicate keys of waiting ingest jobs.
+    pub(super) waiting_jobs: PendingKeys,
+    /// One more than the number of the last acknowledged job. A snapshot with a smaller next number
+    /// lacks jobs that are only in the spool.
+    pub(super) promised: AtomicU64,
+    /// Page id and sequence number of written files that are not flushed yet.
+    pub(super) done_files: Mutex<Vec<(u64, u64)>>,
+    /// Page id and sequence number of flushed files. The next commit removes their outbox rows.
+    pub(super) synced_files: Mutex<Vec<(u64, u64)>>,
+}
+
+impl Shared {
+    pub(super) fn begin_read(&self) -> Result<Snapshot, StoreError> {
+        self.ensure_open()?;
+        let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        let db = guard
+            .as_ref()
+            .ok_or_else(|| StoreError::Io("the disk failed; the store is being reopened".into()))?;
+        Ok(Snapshot {
+            txn: db.begin_read()?,
+            _db: Arc::clone(db),
+            report: Arc::clone(&self.report),
+        })
+    }
+
+    /// Returns the sources from the cache. The lock is held while a snapshot is read, so that a
+    /// commit cannot be followed by an older value.
+    pub(super) fn sources(&self) -> Result<Arc<Sources>, StoreError> {
+        if let Some(sources) = self.sources.read().unwrap_or_else(PoisonError::into_inner).as_ref()
+        {
+            return Ok(Arc::clone(sources));
+        }
+        let mut cache = self.sources.write().unwrap_or_else(PoisonError::into_inner);
+        let read =
+            Arc::new(Reader::new(self.begin_read()?, Visibility::All, &self.promised).sources()?);
+        *cache = Some(Arc::clone(&read));
+        Ok(read)
+    }
+
+    /// Clears the cache of sources after a commit that changed one.
+    pub(super) fn forget_sources(&self) {
+        *self.sources.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn take_synced_files(&self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut *lock(&self.synced_files))
+    }
+
+    pub(super) fn put_back_synced_files(&self, files: Vec<(u64, u64)>) {
+        lock(&self.synced_files).extend(files);
+    }
+
+    pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
+        self.ensure_open()?;
+        let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        let db = guard.as_ref().ok_or_else(|| StoreError::Io("the store is not open".into()))?;
+        let mut txn = db.begin_write()?;
+        // Two-phase commit, and a start after a crash that need not walk the file.
+        txn.set_quick_repair(true);
+        Ok(txn)
+    }
+
+    /// Commits a complete draft durably and returns its changes.
+    pub(super) fn commit(
+        &self,
+        txn: WriteTransaction,
+        finished: CompletedDraft,
+    ) -> Result<Vec<Change>, StoreError> {
+        let CompletedDraft { changes, seen, sources_changed } = finished;
+        txn.commit()?;
+        self.waiting_jobs.apply(seen);
+        if sources_changed {
+            self.forget_sources();
+        }
+        Ok(changes)
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        self.read_only.load(Ordering::Acquire)
+    }
+
+    /// Refuses writes while the file system is read-only: they would stay in memory.
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        match self.is_read_only() {
+            true => Err(StoreError::ReadOnly(format!(
+                "{}: its file system is read-only",
+                self.path.display()
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Reopens the file for writing if the file system allows it. Returns whether it did.
+    pub(super) fn leave_read_only(&self) -> bool {
+        if !self.is_read_only() {
+            return false;
+        }
+        // A file on a failed disk can open for writing and then refuse writes; setting its time
+        // shows that.
+        let opened = fs::File::options().write(true).open(&self.path);
+        if opened.and_then(|file| file.set_modified(SystemTime::now())).is_err() {
+            return false;
+        }
+        self.recover();
+        !self.is_read_only()
+    }
+
+    /// Refuses writes before the disk is full: a write that fails half-way closes redb.
+    pub(super) fn check_free_space(&self) -> Result<(), StoreError> {
+        let place = self.path.parent().unwrap_or(&self.path);
+        let Ok(free) = free_bytes(place) else { return Ok(()) };
+        if free < self.min_free_bytes {
+            return Err(StoreError::DiskFull(format!(
+                "{} has {} MB free, and brain keeps {} MB",
+                place.display(),
+                free / 1_000_000,
+                self.min_free_bytes / 1_000_000
+            )));
+        }
+        Ok(())
+    }
+
+    /// Refuses writes when another file is at the store's path, where later starts would look.
+    pub(super) fn check_file_identity(&self) -> Result<(), StoreError> {
+        let open = *lock(&self.file);
+        if open.is_none() || open == file_id(&self.path) {
+            return Ok(());
+        }
+        Err(StoreError::ReadOnly(format!(
+            "{}: the file or its directory was moved, removed or replaced while the daemon ran",
+            self.path.display()
+        )))
+    }
+
+    /// Reopens the file after a failed commit: redb refuses all calls after an I/O error.
+    pub(super) fn recover(&self) {
+        if let Err(error) = self.reopen() {
+            tracing::error!(%error, "cannot reopen the store");
+        }
+    }
+
+    /// Reopens the file if an earlier attempt failed.
+    fn ensure_open(&self) -> Result<(), StoreError> {
+        if self.db.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+            let mut guard = self.db.write().unwrap_or_else(PoisonError::into_inner);
+            if guard.is_none() {
+                self.open_again(&mut guard)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reopen(&self) -> Result<(), StoreError> {
+        let mut guard = self.db.write().unwrap_or_else(PoisonError::into_inner);
+        drop(guard.take());
+        self.open_again(&mut guard)
+    }
+
+    fn open_again(&self, guard: &mut Option<Arc<Database>>) -> Result<(), StoreError> {
+        let Opened { db, read_only, .. } = open_closed(&self.path, self.cache_bytes)?;
+        *guard = Some(Arc::new(db));
+        *lock(&self.file) = file_id(&self.path);
+        self.read_only.store(read_only, Ordering::Release);
+        tracing::info!(read_only, "store reopened");
+        Ok(())
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,369 @@
+//! The store: opening, writing, snapshots, and the outbox rows of written files.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use redb::ReadableDatabase;
+
+use super::compaction::compact_at_start;
+use super::damage::DamageReport;
+use super::error::with_damage_report;
+use super::jobs::PendingKeys;
+use super::open::{Opened, check_schema, create, file_id, open_database};
+use super::read::Reader;
+use super::shared::{Shared, Snapshot, Sources, lock};
+use super::writer::{CommitHook, Writer};
+use super::{Draft, StoreError, group_commit, migrate, spool, tables as t};
+use brain_base::caller::Visibility;
+
+/// Options for opening a store.
+pub struct StoreOptions {
+    /// Size of redb's cache in bytes.
+    pub cache_bytes: usize,
+    /// Writes are refused when the disk has less free space than this, in bytes. Reads continue.
+    pub min_free_bytes: u64,
+    /// Current time in Unix milliseconds: creation time of a new store's records.
+    pub now: i64,
+    /// Random id for a new store.
+    pub fresh_id: u64,
+}
+
+/// An open store. A process opens each file once.
+pub struct Store {
+    shared: Arc<Shared>,
+    writer: Writer,
+    /// Held while links are checked.
+    pub(super) link_checks: Mutex<()>,
+}
+
+impl Store {
+    /// Opens the store at `path`. Creates a missing store and migrates an older one.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when another process has the file, [`StoreError::Newer`] when a newer
+    /// program wrote it, [`StoreError::Damaged`] when it is not a valid store; errors of the disk.
+    pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
+        with_damage_report(path, || Self::open_sound(path, options, hook))
+    }
+
+    fn open_sound(
+        path: &Path,
+        options: &StoreOptions,
+        hook: CommitHook,
+    ) -> Result<Self, StoreError> {
+        if fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
+            create(path, options)?;
+        }
+        check_schema(path)?;
+        let Opened { mut db, read_only, was_repaired } = open_database(path, options.cache_bytes)?;
+        migrate::upgrade(&mut db, path)?;
+        // A repaired file stays unchanged until the owner has examined it.
+        if !read_only && !was_repaired {
+            db = compact_at_start(db, path, options)?;
+        }
+        let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        if read_only {
+            tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
+        }
+        let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            store_id,
+            file: Mutex::new(file_id(path)),
+            report: Arc::new(DamageReport::new(path, store_id)),
+            cache_bytes: options.cache_bytes,
+            min_free_bytes: options.min_free_bytes,
+            db: RwLock::new(Some(Arc::new(db))),
+            read_only: AtomicBool::new(read_only),
+            was_repaired,
+            sources: RwLock::new(None),
+            waiting_jobs: PendingKeys::default(),
+            promised: AtomicU64::new(0),
+            done_files: Mutex::default(),
+            synced_files: Mutex::default(),
+        });
+        match group_commit::import_spool(&shared) {
+            // The spool's jobs are known and the store is readable; the writer imports them later.
+            Err(error) if error.is_disk_error() && shared.promised.load(Ordering::Acquire) > 0 => {
+                tracing::warn!(%error, "cannot import the spool yet; writes wait for it");
+            }
+            Err(error) if read_only && error.is_disk_error() => {
+                tracing::warn!(%error, "cannot import the spool: the file system is read-only");
+            }
+            other => other?,
+        }
+        let writer = Writer::start(Arc::clone(&shared), hook)
+            .map_err(|e| StoreError::from_io(&e, "store writer"))?;
+        Ok(Self { shared, writer, link_checks: Mutex::default() })
+    }
+
+    /// Runs `work` in the next transaction and waits until it is durable. `work` can run more than
+    /// once, each time on a fresh draft. It must check its preconditions before it writes.
+    ///
+    /// # Errors
+    /// Errors of `work` and of the disk. Nothing is changed then.
+    pub fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.writer.call(work)
+    }
+
+    /// Queues `work` for the next transaction and returns at once. The writer's thread calls `done`
+    /// with the result; when the queue is full, `done` receives `busy` at once. `done` must not
+    /// block, because other writers wait for it. Jobs added by `work` are durable then and visible
+    /// in [`Store::read_queue`]. Its other writes are visible in every snapshot.
+    pub fn write_then<T, F, D>(&self, work: F, done: D)
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        D: FnOnce(Result<T, StoreError>) + Send + 'static,
+    {
+        self.writer.submit(work, done);
+    }
+
+    /// Whether the file system is read-only, so that writes are refused.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.shared.is_read_only()
+    }
+
+    /// Enables writes again if the file system has become writable. A timer calls this.
+    pub fn leave_read_only(&self) {
+        if self.is_read_only()
+            && let Err(error) = self.write(|_| Ok(()))
+        {
+            tracing::debug!(%error, "still read-only");
+        }
+    }
+
+    /// Whether redb repaired the file when it was opened, which means an unclean end.
+    #[must_use]
+    pub fn was_repaired(&self) -> bool {
+        self.shared.was_repaired
+    }
+
+    /// Whether [`Store::mark_lost`] was called, at this start or an earlier one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn is_marked_lost(&self) -> Result<bool, StoreError> {
+        Ok(migrate::meta(&*self.snapshot()?, t::META_LOST)?.is_some())
+    }
+
+    /// Records that a repair left nothing of the store. [`Store::was_repaired`] is true only at the
+    /// start that repaired it.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn mark_lost(&self) -> Result<(), StoreError> {
+        self.write(|draft| {
+            draft.dirty += 1;
+            draft.set_meta(t::META_LOST, 1)
+        })
+    }
+
+    /// Sets the directory of scheduled backups. Reports of damaged pages name the newest backup
+    /// with an intact copy.
+    pub fn set_backup_dir(&self, dir: PathBuf) {
+        let _ = self.shared.report.backups.set(dir);
+    }
+
+    /// Runs `work` on one snapshot of the whole store. Reports a panic over damaged bytes as
+    /// damage.
+    ///
+    /// # Errors
+    /// As [`Store::with_damage_report`].
+    pub fn read_through<T>(
+        &self,
+        work: impl FnOnce(&Reader) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.with_damage_report(|| work(&self.read(Visibility::All)?))
+    }
+
+    /// Runs `work` and reports a panic over damaged bytes as damage.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with the file's name; errors of `work`.
+    pub fn with_damage_report<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        with_damage_report(self.path(), work)
+    }
+
+    /// Returns the registered sources, from a cache that a change of a source clears.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn sources(&self) -> Result<Arc<Sources>, StoreError> {
+        self.shared.sources()
+    }
+
+    /// Records that the page's file is written as of the change `seq`. [`Store::flush_done_files`]
+    /// removes its outbox row.
+    pub fn file_done(&self, id: u64, seq: u64) {
+        lock(&self.shared.done_files).push((id, seq));
+    }
+
+    /// Returns page id and sequence number of the outbox rows that wait for
+    /// [`Store::flush_done_files`].
+    #[must_use]
+    pub fn done_rows(&self) -> HashSet<(u64, u64)> {
+        let mut rows: HashSet<_> = lock(&self.shared.done_files).iter().copied().collect();
+        rows.extend(lock(&self.shared.synced_files).iter().copied());
+        rows
+    }
+
+    /// Removes the outbox rows of written files. `sync` flushes those files first: after a power
+    /// loss, an outbox row restores a lost file.
+    ///
+    /// # Errors
+    /// When `sync` or the commit fails; the rows stay.
+    pub fn flush_done_files(
+        &self,
+        sync: impl FnOnce() -> std::io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let done = std::mem::take(&mut *lock(&self.shared.done_files));
+        if done.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = sync() {
+            lock(&self.shared.done_files).extend(done);
+            return Err(StoreError::from_io(&error, "pages"));
+        }
+        lock(&self.shared.synced_files).extend(done);
+        self.write(|draft| {
+            draft.flush = true;
+            Ok(())
+        })
+    }
+
+    /// Returns a snapshot of what `view` can see. Keep it short: redb cannot reuse the space that
+    /// it holds. It may count jobs that it does not show; see [`Store::read_queue`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
+        Ok(Reader::new(self.snapshot()?, view, &self.shared.promised))
+    }
+
+    /// Returns a snapshot of everything, with all acknowledged jobs. Waits for a commit if
+    /// necessary.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn read_queue(&self) -> Result<Reader, StoreError> {
+        let reader = self.read(Visibility::All)?;
+        if reader.hidden_jobs()? == 0 {
+            return Ok(reader);
+        }
+        drop(reader);
+        self.import_spooled_jobs()?;
+        self.read(Visibility::All)
+    }
+
+    /// Imports the spool's jobs.
+    pub(super) fn import_spooled_jobs(&self) -> Result<(), StoreError> {
+        self.write(|draft| {
+            draft.needs_spooled_jobs = true;
+            Ok(())
+        })
+    }
+
+    /// Returns the spools that were set aside. They hold jobs of another store, or jobs that this
+    /// store cannot take over.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn set_aside_spools(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let path = &self.shared.path;
+        spool::list_set_aside(path)
+            .map_err(|e| StoreError::from_io(&e, &path.display().to_string()))
+    }
+
+    /// Returns a read transaction on all tables.
+    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        match self.shared.begin_read() {
+            // redb refuses all calls after an I/O error, even when the disk works again.
+            Err(error) if error.is_disk_error() => {
+                self.shared.recover();
+                self.shared.begin_read()
+            }
+            other => other,
+        }
+    }
+
+    /// Checks the free space if `place` is on the store's disk.
+    pub(super) fn check_free_space_for(&self, place: &Path) -> Result<(), StoreError> {
+        match place.parent().is_some_and(|dir| super::backup::one_disk(dir, &self.shared.path)) {
+            true => self.shared.check_free_space(),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns a factory of snapshots for another thread, including the writer's.
+    #[must_use]
+    pub fn reader_factory(&self) -> ReaderFactory {
+        ReaderFactory { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Returns the store's random id. Derived data carries it.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.shared.store_id
+    }
+
+    /// Returns the path of the store's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+}
+
+/// Creates snapshots; see [`Store::reader_factory`].
+pub struct ReaderFactory {
+    shared: Arc<Shared>,
+}
+
+impl ReaderFactory {
+    /// Returns a snapshot, as [`Store::read`] does, but never reopens a failed file. Reopening
+    /// waits for the writer, which may be the caller.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
+        Ok(Reader::new(self.shared.begin_read()?, view, &self.shared.promised))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::jobs_tests::{job, open};
+
+    #[test]
+    fn a_snapshot_outlives_a_reopened_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(&dir.path().join("brain.redb"));
+        store.write(|draft| draft.add_job(&job("a", 5))).unwrap();
+        let snapshot = store.shared.begin_read().unwrap();
+        let database = Arc::downgrade(&snapshot._db);
+        let reader = Reader::new(snapshot, Visibility::All, &store.shared.promised);
+        std::thread::scope(|scope| {
+            scope.spawn(|| store.shared.recover());
+            // Until `recover` has released the file; it waits for the reader.
+            while database.strong_count() > 1 {
+                std::thread::yield_now();
+            }
+            assert_eq!(reader.job(1).unwrap().unwrap().content.body, "a");
+            drop(reader);
+        });
+        assert!(store.read(Visibility::All).unwrap().job(1).unwrap().is_some());
+    }
+}
